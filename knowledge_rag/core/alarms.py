@@ -9,7 +9,7 @@ every five minutes. ``docs/operations/alarms.md`` has a section for each key.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
@@ -118,6 +118,19 @@ class Alarm:
     action: str
     missing_breaches: bool = False
 
+    def over_a_day(self, *, summary: str, action: str) -> Alarm:
+        """Return the same rule over a day, as a warning: for so little traffic that no short period has enough samples."""
+        return replace(
+            self,
+            key=f"{self.key}-day",
+            severity=Severity.WARNING,
+            period_seconds=DAY,
+            periods=1,
+            datapoints=1,
+            summary=summary,
+            action=action,
+        )
+
     @classmethod
     def on_first(  # noqa: PLR0913 - an alarm's own parts
         cls,
@@ -172,6 +185,19 @@ def retrieval_alarms(thresholds: Thresholds = Thresholds()) -> tuple[Alarm, ...]
 
 def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
     """Alarms on queries that nobody got an answer to."""
+    error_rate = Alarm(
+        key="error-rate",
+        severity=Severity.ALARM,
+        metrics={"n": _COUNT, "e": _ERRORS},
+        expression=f"IF(n >= {thresholds.min_samples}, 100 * e / n, 0)",
+        threshold=thresholds.error_rate_percent,
+        period_seconds=FIVE_MINUTES,
+        periods=3,
+        datapoints=2,
+        summary=f"More than {thresholds.error_rate_percent:g} % of queries go unanswered.",
+        action="Look at the reasons of degradation on the dashboard; the most frequent one "
+        "names the cause.",
+    )
     return (
         Alarm.on_first(
             "permanent-errors",
@@ -208,28 +234,8 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
             action="As for outage: open the runbooks by hand, then look at the reasons of "
             "degradation on the dashboard.",
         ),
-        Alarm(
-            key="error-rate",
-            severity=Severity.ALARM,
-            metrics={"n": _COUNT, "e": _ERRORS},
-            expression=f"IF(n >= {thresholds.min_samples}, 100 * e / n, 0)",
-            threshold=thresholds.error_rate_percent,
-            period_seconds=FIVE_MINUTES,
-            periods=3,
-            datapoints=2,
-            summary=f"More than {thresholds.error_rate_percent:g} % of queries go unanswered.",
-            action="Look at the reasons of degradation on the dashboard; the most frequent one "
-            "names the cause.",
-        ),
-        Alarm(
-            key="error-rate-day",
-            severity=Severity.WARNING,
-            metrics={"n": _COUNT, "e": _ERRORS},
-            expression=f"IF(n >= {thresholds.min_samples}, 100 * e / n, 0)",
-            threshold=thresholds.error_rate_percent,
-            period_seconds=DAY,
-            periods=1,
-            datapoints=1,
+        error_rate,
+        error_rate.over_a_day(
             summary=f"More than {thresholds.error_rate_percent:g} % of a day's queries went unanswered.",
             action="Compare the day's reasons of degradation on the dashboard: a few at the same "
             "hour point to a store that sleeps or a quota.",
@@ -254,6 +260,20 @@ def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
     """Alarms on what the retrieval function can't tell of itself."""
     duration = Metric("Duration", "p95", Source.RETRIEVE_FUNCTION)
     invocations = Metric("Invocations", "Sum", Source.RETRIEVE_FUNCTION)
+    latency = Alarm(
+        key="latency-p95",
+        severity=Severity.ALARM,
+        metrics={"n": invocations, "d": duration},
+        expression=f"IF(n >= {thresholds.min_samples}, d, 0)",
+        threshold=thresholds.latency_p95_ms,
+        period_seconds=FIVE_MINUTES,
+        periods=3,
+        datapoints=2,
+        summary=f"One call in twenty runs longer than {thresholds.latency_p95_ms} ms, so the "
+        "deadline is not kept.",
+        action="Compare the function's duration with the latency of answered queries: what "
+        "lies between them is the function's own time.",
+    )
     return (
         Alarm.on_first(
             "function-errors",
@@ -279,29 +299,8 @@ def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
             summary="Lambda turned calls of the retrieval function away.",
             action="Compare concurrent executions with reserved_concurrency and the account's quota.",
         ),
-        Alarm(
-            key="latency-p95",
-            severity=Severity.ALARM,
-            metrics={"n": invocations, "d": duration},
-            expression=f"IF(n >= {thresholds.min_samples}, d, 0)",
-            threshold=thresholds.latency_p95_ms,
-            period_seconds=FIVE_MINUTES,
-            periods=3,
-            datapoints=2,
-            summary=f"One call in twenty runs longer than {thresholds.latency_p95_ms} ms, so the "
-            "deadline is not kept.",
-            action="Compare the function's duration with the latency of answered queries: what "
-            "lies between them is the function's own time.",
-        ),
-        Alarm(
-            key="latency-p95-day",
-            severity=Severity.WARNING,
-            metrics={"n": invocations, "d": duration},
-            expression=f"IF(n >= {thresholds.min_samples}, d, 0)",
-            threshold=thresholds.latency_p95_ms,
-            period_seconds=DAY,
-            periods=1,
-            datapoints=1,
+        latency,
+        latency.over_a_day(
             summary=f"Of a day's calls, one in twenty ran longer than {thresholds.latency_p95_ms} ms.",
             action="Look whether the slow calls of the day are first calls after a pause: those "
             "start the function or wake the store.",

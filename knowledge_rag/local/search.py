@@ -72,7 +72,7 @@ class WordScores:
 
     words: Mapping[str, int]
     once: Scores
-    meant: Scores | float = 0.0
+    meant: Scores | None = None
 
 
 def rank(
@@ -155,7 +155,7 @@ def keyword_support(index: Index, scored: WordScores, mask: Mask | None = None) 
     weight = keywords.weight(telling)
     enough = min(SUPPORTING_SHARE * weight, SUPPORTING_WORDS * keywords.unheard)
     once = scored.once if len(telling) == len(said) else keywords.score(keywords.known(telling))
-    scores = once + scored.meant
+    scores = once if scored.meant is None else once + scored.meant
     if mask is not None:
         scores = scores[mask]
     return min(1.0, float(scores.max(initial=0.0)) / enough) if enough > 0 else 0.0
@@ -181,7 +181,9 @@ def keyword_coverage(index: Index, question: Question, scored: WordScores) -> Sc
     Its pairs come on top: few texts repeat them, so to demand them would make every share small.
     """
     most = index.keywords.most(scored.words)
-    counted = counted_scores(index, scored) + scored.meant
+    counted = counted_scores(index, scored)
+    if scored.meant is not None:
+        counted = counted + scored.meant
     if not most:
         return counted
     scores = index.keywords.score(pairs_of(question.terms))

@@ -319,26 +319,22 @@ def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None)
     alert, wanted, asked = search.alert, search.wanted, search.asked
     if not search.results:
         return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
-    nearest = _nearest(search, outlines)
-    offered = Block(
-        alert, reading=tuple(it for _, it in nearest), meant=tuple(name for name, _ in nearest)
-    )
     if _is_vague(wanted, asked[0].outcome.results):
-        return offered
+        return _offered(search, outlines)
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED]]
     place = place_for(wanted, documents, search.evidence)
     unread = unclear = False
     if place is not None and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
-        is_about = _is_about(place, procedures, search, floors)
+        is_found = place.why == "found"
+        held = _words_held(place, procedures) if is_found else set()
+        is_about = not is_found or _is_about(place, held, search, floors)
         unread = is_about and not procedures
-        unclear = (
-            is_about and not unread and not _is_clear(place, procedures, search, outlines, floors)
-        )
+        may_be_unclear = is_found and is_about and not unread
+        unclear = may_be_unclear and not _is_clear(place, held, search, outlines, floors)
         if procedures and is_about and not unclear:
             elsewhere = links_out(place.outline, procedures[0])
             given = _with_elsewhere(procedures, elsewhere, outlines, alert)
-            is_found = place.why == "found"
             return Block(
                 alert,
                 given,
@@ -348,6 +344,7 @@ def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None)
                 score=search.score(place.outline.source_file) if floors else None,
                 doubt=_doubt(place, given, wanted),
             )
+    offered = _offered(search, outlines)
     if unclear or (not unread and _may_mean_any(search)):
         return offered
     return replace(offered, meant=(), unknown=_unknown(search), is_unread=unread)
@@ -365,15 +362,20 @@ def _may_mean_any(search: _Search) -> bool:
     return is_other and len(pages) > 1 and not _unheard_of(wanted.text, search.results)
 
 
-def _nearest(search: _Search, outlines: Mapping[str, Outline]) -> list[tuple[str, Citation]]:
-    """Return what each of the nearest procedures is called, with its best passage; at most MAX_READING."""
+def _offered(search: _Search, outlines: Mapping[str, Outline]) -> Block:
+    """Return the nearest procedures by name, each with its best passage; at most MAX_READING."""
     found: dict[tuple[str, int], tuple[str, Citation]] = {}
     for it in search.usable():
         outline, matter = outlines[it.citation.source_file], _matter_of(it, search.wanted, outlines)
         heading = "" if tells_only_kind(matter.heading) else matter.heading
         called = heading or outline.title or stem(outline.source_file)
         found.setdefault((outline.source_file, matter.start), (called, it.citation))
-    return list(found.values())[:MAX_READING]
+    nearest = list(found.values())[:MAX_READING]
+    return Block(
+        search.alert,
+        reading=tuple(it for _, it in nearest),
+        meant=tuple(name for name, _ in nearest),
+    )
 
 
 def _matter_of(result: RetrievalResult, wanted: Wanted, outlines: Mapping[str, Outline]) -> Section:
@@ -438,22 +440,18 @@ def _with_elsewhere(
     return (first, *others)
 
 
-def _is_about(
-    place: Place, procedures: Sequence[Procedure], search: _Search, floors: Floors | None
-) -> bool:
-    """Whether what was found is about the incident.
+def _is_about(place: Place, held: set[str], search: _Search, floors: Floors | None) -> bool:
+    """Whether what was found by search alone, and holds these words, is about the incident.
 
-    What is linked, or filed under the alert's name, is. Else its page must not say that it isn't for that, nor
-    name another thing of the same kind instead; a question must not name what nothing found holds, unless the
-    page names the service that it is about, nor an alert's section be filed under another alert.
+    Its page must not say that it isn't for that, nor name another thing of the same kind instead; a question must
+    not name what nothing found holds, unless the page names the service that it is about, nor an alert's section be
+    filed under another alert.
     Then a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
     or as close as ``Floors.alert``; so must that of an alert called by a sentence, if its page names the alert's
     service, whose words don't count. Any other alert's section must be as close as ``Floors.alert`` and hold
     NAME_SHARE of the words of its name, or as close as ``Floors.sure``. Where the scores' scale isn't known,
     words alone decide.
     """
-    if place.why != "found":
-        return True
     # what a log or a description names besides need not be documented
     wanted = replace(search.wanted, text=search.member.title or search.wanted.text)
     is_other = (
@@ -466,37 +464,41 @@ def _is_about(
     )
     if is_other or is_excluded(place, wanted) or _siblings_of(wanted.text, place):
         return False
-    score, held = search.score(place.outline.source_file), _words_held(place, procedures)
+    score = search.score(place.outline.source_file)
     is_sentence = wanted.is_alert and " " in wanted.names[0]
     if wanted.is_alert and not (is_sentence and _names(place.outline, wanted.service)):
         name = words_of(wanted.names[:1])
         named = len(name & held) >= NAME_SHARE * len(name)
         return score >= (floors.alert if named else floors.sure) if floors else named
-    told = asked_words([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
+    told = _told(wanted)
     is_told = share_of(told, held | meant_by(wanted.text, held)) >= QUESTION_SHARE
     return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
 
 
+def _told(wanted: Wanted) -> set[str]:
+    """Return the words of a question that tell what it is about."""
+    return asked_words([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
+
+
 def _is_clear(
     place: Place,
-    procedures: Sequence[Procedure],
+    held: set[str],
     search: _Search,
     outlines: Mapping[str, Outline],
     floors: Floors | None,
 ) -> bool:
-    """Whether a question means a procedure and nothing else that was found.
+    """Whether a question means a procedure that was found by search alone, and nothing else that was found.
 
-    It does if its section is linked or named, or as close as ``Floors.sure``, or holds all of the question's words,
+    It does if its section is as close as ``Floors.sure``, or holds all of the question's words,
     or if no other procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a
     page it wants, none on another page.
     """
     wanted = search.wanted
-    if wanted.is_alert or place.why != "found" or floors is None:
+    if wanted.is_alert or floors is None:
         return True
-    told = asked_words([WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
     source_file = place.outline.source_file
     score = search.score(source_file)
-    if score >= floors.sure or told <= _words_held(place, procedures):
+    if score >= floors.sure or _told(wanted) <= held:
         return True
     own = matter_at(place.outline, place.section.start, wanted)
     rivals = (
