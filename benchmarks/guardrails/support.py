@@ -12,7 +12,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.guardrails.cases import CHUNK_CITED, Case, build_cases
-from benchmarks.guardrails.claim_sets import load_claims
 from benchmarks.guardrails.report import (
     MISPLACED,
     NEGATION,
@@ -23,6 +22,7 @@ from benchmarks.guardrails.report import (
 from benchmarks.guardrails.timing import time_answers
 from benchmarks.guardrails.verify_timing import time_verify
 from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.evaluation.claims_eval import load_claims
 from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.report import (
     MIN_COVERAGE,
@@ -61,7 +61,7 @@ def run_guardrails_bench(folders: Sequence[Path], claims: Sequence[Path] = ()) -
         InvalidRequest: a row of a file of claims is none.
         UnreadableDocument: such a file can't be read.
     """
-    sets = {path.name: load_claims(path) for path in claims}
+    sets = {path.name: _cases_of(path) for path in claims}
     documents = [document for folder in folders for document in _documents(folder)]
     cases = build_cases(documents)
     chosen_on = _judged(case for case in cases if case.chooses)
@@ -78,6 +78,13 @@ def run_guardrails_bench(folders: Sequence[Path], claims: Sequence[Path] = ()) -
         timing=time_answers([case for case, _ in reported if case.supported]),
         verify_timing=time_verify(documents),
     )
+
+
+def _cases_of(path: Path) -> list[Case]:
+    return [
+        Case(it.id, path.name, it.claim, it.evidence, supported=it.supported)
+        for it in load_claims(path)
+    ]
 
 
 def _documents(folder: Path) -> list[tuple[Document, str]]:

@@ -47,6 +47,13 @@ AnswersOption = Annotated[
         help="Score whole answers: labelled cases, JSON Lines; further files may follow.",
     ),
 ]
+ClaimsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        metavar="FILE",
+        help="Score the support checks: labelled claims with evidence, JSON Lines; repeatable.",
+    ),
+]
 KbOption = Annotated[
     Path | None,
     typer.Option(
@@ -84,7 +91,6 @@ CompareOption = Annotated[
 ]
 
 
-_OF_COMPARING: Final = frozenset({"compare", "json"})
 _OF_RANKINGS: Final = frozenset({"max_results", "with_alert", "results", "plot", "compare"})
 
 
@@ -92,6 +98,7 @@ def evaluate(
     context: typer.Context,
     datasets: DatasetsArgument = None,
     answers: AnswersOption = None,
+    claims: ClaimsOption = None,
     docs: DocsOption = None,
     kb: KbOption = None,
     search: SearchOption = None,
@@ -110,19 +117,16 @@ def evaluate(
     timeout: TimeoutOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Evaluate retrieval or whole answers on labelled questions.
+    """Evaluate retrieval or whole answers on labelled questions, or the checks on labelled claims.
 
     Retrieval goes through the real Lambda. Exits 1 if a target is missed: latency p95 < 2 s,
     success > 95 %, all citations exact, hit@5 > 80 %, zero results < 20 %. --compare shows the
     difference between two runs, and whether it is more than chance. --answers asks as `ask`
     does, and exits 1 if under 90 % of the cases pass, one is torn, or over 1 % are dangerous.
+    --claims asks nothing: it checks each claim against the evidence of its row, and has no target.
     """
-    if compare is not None:
-        if datasets:
-            raise InvalidRequest("--compare reads two files of results: name no dataset")
-        for option in _given(context, lambda name: name not in _OF_COMPARING):
-            raise InvalidRequest(f"--compare asks nothing: leave {option} out")
-        _compare(*compare, json=json)
+    if claims or compare is not None:
+        _apart(context, claims, compare, datasets, json=json)
         return
     backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
     backend.check_alone(kb=kb)
@@ -149,6 +153,28 @@ def evaluate(
     if plot is not None:
         write_plot(done, plot)
     print_report(done.to_dict() if json else as_tables(done), passed=not done.missed)
+
+
+def _apart(
+    context: typer.Context,
+    claims: list[Path] | None,
+    compare: tuple[Path, Path] | None,
+    datasets: list[Path] | None,
+    *,
+    json: bool,
+) -> None:
+    """Do what asks nothing, and takes no other option."""
+    name, reads = (
+        ("--claims", "labelled claims") if claims else ("--compare", "two files of results")
+    )
+    if datasets:
+        raise InvalidRequest(f"{name} reads {reads}: name no dataset")
+    for option in _given(context, lambda other: other not in {name.removeprefix("--"), "json"}):
+        raise InvalidRequest(f"{name} asks nothing: leave {option} out")
+    if claims:
+        _claims(claims, json=json)
+    elif compare:
+        _compare(*compare, json=json)
 
 
 def _given(context: typer.Context, wanted: Callable[[str], bool]) -> Iterator[str]:
@@ -188,6 +214,13 @@ def _compare(a: Path, b: Path, *, json: bool) -> None:
     from knowledge_rag.evaluation.comparison import as_table, compare, read_results
 
     done = compare(read_results(a), read_results(b))
+    print_report(done.to_dict() if json else as_table(done))
+
+
+def _claims(files: list[Path], *, json: bool) -> None:
+    from knowledge_rag.evaluation.claims_eval import as_table, evaluate_claims
+
+    done = evaluate_claims(files)
     print_report(done.to_dict() if json else as_table(done))
 
 

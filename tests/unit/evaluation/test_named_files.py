@@ -8,10 +8,10 @@ import os
 import pytest
 
 from benchmarks.dates import finder
-from benchmarks.guardrails import claim_sets
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError, UnreadableDocument
 from knowledge_rag.deployment.smoke import questions
 from knowledge_rag.evaluation import (
+    claims_eval,
     comparison,
     coverage_report,
     coverage_runbooks,
@@ -22,7 +22,7 @@ from knowledge_rag.evaluation.datasets import read_lines, read_text
 
 READERS = {
     "a dataset": (datasets, "MAX_DATASET_BYTES", lambda path: datasets.load_datasets([path])),
-    "claims": (claim_sets, "MAX_CLAIMS_BYTES", claim_sets.load_claims),
+    "claims": (claims_eval, "MAX_CLAIMS_BYTES", claims_eval.load_claims),
     "questions": (floor, "MAX_FILE_BYTES", floor.load_questions),
     "sentences": (finder, "MAX_SENTENCES_BYTES", finder.read_sentences),
     "a baseline": (coverage_report, "MAX_BYTES", coverage_report.read_baseline),
@@ -87,7 +87,7 @@ def test_the_first_line_that_is_no_row_is_named(kind, line, tmp_path):
 def test_a_claim_has_lines_and_is_supported_or_not(change, tmp_path):
     (tmp_path / "claims").write_text(json.dumps(json.loads(ROWS["claims"]) | change))
     with pytest.raises(InvalidRequest, match=r'claims, line 1: give {"id", "claim"'):
-        claim_sets.load_claims(tmp_path / "claims")
+        claims_eval.load_claims(tmp_path / "claims")
 
 
 def test_a_file_as_large_as_is_allowed_is_read_and_blank_lines_keep_their_numbers(tmp_path):
