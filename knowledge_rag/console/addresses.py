@@ -27,6 +27,17 @@ def citation_url(citation: Citation) -> str:
     return document_url(citation.source_file, citation.start_line, citation.end_line)
 
 
+def is_web_address(url: object) -> bool:
+    """Whether a browser may be led there: metadata and payloads may hold anything."""
+    if not isinstance(url, str):
+        return False
+    try:
+        address = urlsplit(url)
+        return address.scheme in ("http", "https") and bool(address.hostname)
+    except ValueError:
+        return False
+
+
 @dataclass(frozen=True, slots=True)
 class RepositoryLinks:
     """Links to where documents can be changed.

@@ -41,6 +41,7 @@ class Answer:
         removed: references that were removed.
         parts: the text, cut into words and references, as the orchestrator reports it.
         by_model: whether a model wrote it.
+        incident: card of a pasted alert.
     """
 
     question: str
@@ -54,6 +55,7 @@ class Answer:
     removed: tuple[Mapping[str, Any], ...] = ()
     parts: tuple[Mapping[str, Any], ...] = ()
     by_model: bool = False
+    incident: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
@@ -63,6 +65,7 @@ class Answer:
             "staleAsOf": self.asked_at,
             "advisor": self.advisor,
             "filters": dict(self.filters),
+            **({"incident": self.incident} if self.incident else {}),
             "text": self.text,
             "byModel": self.by_model,
             "blocks": list(self.blocks),

@@ -10,14 +10,13 @@ from bisect import bisect_right
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.console.addresses import document_url
+from knowledge_rag.console.addresses import document_url, is_web_address
 from knowledge_rag.console.documents import (
     CachedCorpus,
     retrieved_lines,
     stale_anywhere,
     stale_json,
 )
-from knowledge_rag.console.events import is_web_address
 from knowledge_rag.console.json_http import Refused
 from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_HIDDEN, MAX_RANGES
 from knowledge_rag.core.citations import MAX_LINE, Citation

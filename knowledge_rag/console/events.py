@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import urlsplit
 
-from knowledge_rag.console.addresses import citation_url
+from knowledge_rag.console.addresses import citation_url, is_web_address
+from knowledge_rag.console.alert_card import alert_card
 from knowledge_rag.console.documents import stale_at_a_glance
 from knowledge_rag.console.rendering import AnswerRenderer
 from knowledge_rag.core.caution import sentence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.guardrails.staleness import Corpus
     from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.incident import Incident
 
 _KNOWN = {
     "title": "title",
@@ -73,17 +74,6 @@ def _card(
     return card | ({"stale": stale} if stale else {})
 
 
-def is_web_address(url: object) -> bool:
-    """Whether a browser may be led there: metadata of a document may hold anything."""
-    if not isinstance(url, str):
-        return False
-    try:
-        address = urlsplit(url)
-        return address.scheme in ("http", "https") and bool(address.hostname)
-    except ValueError:
-        return False
-
-
 def utc_now() -> str:
     """Return the present moment, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
@@ -102,7 +92,7 @@ class AnswerEvents:
     Args:
         corpus: as it is now; ``None`` where it isn't known.
         now: ISO 8601.
-        named: what a pasted incident is called; ``""`` for a question in words.
+        pasted: the incident whose JSON was pasted; ``None`` for a question in words.
         sources: the cards that the answer refers to.
         text: the answer.
         parts: it, as the orchestrator cut it.
@@ -113,7 +103,7 @@ class AnswerEvents:
 
     corpus: Corpus | None
     now: str
-    named: str = ""
+    pasted: Incident | None = None
     sources: list[dict[str, Any]] = field(default_factory=list)
     text: str = ""
     parts: list[Mapping[str, Any]] = field(default_factory=list)
@@ -122,6 +112,13 @@ class AnswerEvents:
     cited: set[tuple[str, int, int]] = field(default_factory=set)
     _renderer: AnswerRenderer = field(default_factory=AnswerRenderer)
     _unsent: str = ""
+
+    @property
+    def incident(self) -> dict[str, Any]:
+        """The pasted alert's card, its links led to the retrieved documents; empty for a question in words."""
+        if self.pasted is None:
+            return {}
+        return {"incident": alert_card(self.pasted, {one["source"] for one in self.sources})}
 
     def events_for(self, reported: Iterable[Mapping[str, Any]]) -> list[Event]:
         """Return the console events for what the consultation reported since the last call."""
@@ -152,12 +149,12 @@ class AnswerEvents:
             case "searching":
                 status = {"stage": "searching", "message": "Searching the knowledge base"}
                 status |= {"queries": event["queries"]}
-                yield "status", {**status, "named": self.named} if self.named else status
+                yield "status", status | self.incident
             case "found":
                 yield "status", _found(event)
             case "evidence":
                 self.sources = cards(event["sources"], self.now, self.corpus)
-                yield "citations", {"sources": self.sources}
+                yield "citations", {"sources": self.sources} | self.incident
                 yield "status", {"stage": "writing", "message": "Writing the answer"}
             case "restarted":
                 self._start_over()

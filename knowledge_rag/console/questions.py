@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette.event import ServerSentEvent
 
+from knowledge_rag.console.alert_card import name_of, pasted_incident
 from knowledge_rag.console.answers import Answer
 from knowledge_rag.console.events import AnswerEvents, html_of, removed_of, utc_now
 from knowledge_rag.console.json_http import Refused, only, text_in
@@ -48,9 +49,6 @@ _TYPES: Final = frozenset(kind.value for kind in DocumentType)
 _RUNBOOK: Final = DocumentType.RUNBOOK.value
 _FILTERS: Final = tuple(name for name in FILTER_KEYS if name != SOURCE_FILE)
 """Not ``source_file``: no score threshold applies to one document, so nothing would ever be undocumented."""
-
-MAX_NAMED: Final = 5
-"""Alerts of a pasted group that its title names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +88,11 @@ class Question:
 def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     """Read a question from the body of a request."""
     only(body, "question", "advisor", *_FILTERS)
-    pasted = Incident.pasted_in(text_in(body, "question", MAX_BODY_BYTES))
+    pasted = pasted_incident(text_in(body, "question", MAX_BODY_BYTES))
     if pasted is None:
         asked = " ".join(text_in(body, "question", MAX_QUERY_CHARACTERS, required=True).split())
     else:
-        asked = _named(pasted)
+        asked = name_of(pasted)
     if not any(character.isalnum() for character in asked):
         raise Refused(400, "question has no letter and no digit")
     filters = {
@@ -106,17 +104,6 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     if advisor not in advisors:
         raise Refused(400, f"advisor must be one of {', '.join(advisors)}")
     return Question(asked, advisor, filters, pasted)
-
-
-def _named(incident: Incident) -> str:
-    """Return a pasted incident's name for lists of questions."""
-    if incident.is_group:
-        names = [one.alert_name or one.title for one in incident.alerts]
-        more = ["..."] if len(names) > MAX_NAMED else []
-        return f"{len(names)} alerts: {', '.join([*names[:MAX_NAMED], *more])}"
-    name, title = incident.alert_name, incident.title
-    texts = (title if name in title else name, incident.description, *incident.signals)
-    return next(filter(None, texts), incident.service)
 
 
 class NarrowedRetrieval:
@@ -210,8 +197,7 @@ class Asker:
     async def _events(
         self, question: Question, queue: _Queue, task: asyncio.Task[Consultation]
     ) -> AsyncGenerator[Event]:
-        named = question.text if question.pasted else ""
-        stream = AnswerEvents(self.documents.current(), utc_now(), named)
+        stream = AnswerEvents(self.documents.current(), utc_now(), question.pasted)
         deadline, how = asyncio.get_running_loop().time() + self.seconds, "left"
         try:
             while events := await _next(queue, deadline):
@@ -252,6 +238,7 @@ class Asker:
             tuple(removed_of(consultation)),
             tuple(stream.parts),
             stream.by_model,
+            stream.incident.get("incident"),
         )
         done = {
             "success": consultation.recommendation.status is not Status.DEGRADED,

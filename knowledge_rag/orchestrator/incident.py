@@ -19,7 +19,8 @@ from knowledge_rag.orchestrator.pager_texts import (
     names_in,
     one_line,
 )
-from knowledge_rag.orchestrator.pagers import pasted, read
+from knowledge_rag.orchestrator.pager_times import started
+from knowledge_rag.orchestrator.pagers import opened, pasted, read
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -57,6 +58,7 @@ class Incident:
             first one's. At most MAX_ITEMS.
         read_as: the payload's maker and the part that was read, such as ``"PagerDuty"`` or
             ``"Alertmanager (2 firing alerts, 1 resolved left out)"``; ``""`` for a graph's state.
+        since: when it began, ISO 8601 in UTC; of a group, when its first alert did.
 
     Raises:
         ValueError: a text or a list is longer than it may be, or a text has several lines.
@@ -76,6 +78,7 @@ class Incident:
     problems: tuple[str, ...] = ()
     alerts: tuple[Incident, ...] = ()
     read_as: str = ""
+    since: str = ""
 
     def __post_init__(self) -> None:
         for name, limit in (*((n, MAX_NAME) for n in _NAMES), *((n, MAX_TEXT) for n in _TEXTS)):
@@ -107,11 +110,16 @@ class Incident:
         """
         reading = read(state)
         incident = cls._of(reading.state)
+        alerts = tuple(replace(cls._of(one), since=started(one)) for one in reading.alerts)
+        since = [it for one in alerts if (it := one.since)] or [
+            started(reading.state) or started(opened(state))
+        ]
         return replace(
             incident,
             problems=(*reading.problems, *incident.problems)[:MAX_PROBLEMS],
-            alerts=tuple(map(cls._of, reading.alerts)),
+            alerts=alerts,
             read_as=reading.read_as,
+            since=min(since),
         )
 
     @classmethod

@@ -333,7 +333,7 @@ def _unrecognised(payload: object) -> Reading:
     """Search an unknown payload for texts under the usual names."""
     if pick(mapping(payload), *(f"labels.{key}" for key in ALERT_KEYS)):
         return Reading(payload)  # a single alert of Prometheus, which is read as it is
-    objects = walk(_opened(payload))
+    objects = walk(opened(payload))
     found: dict[str, str] = {}
     where: list[tuple[str, ...]] = []
     for fact in _OTHER_KEYS:
@@ -359,8 +359,10 @@ def _own_keys(fact: str) -> tuple[str, ...]:
     return _OWN_KEYS.get(fact, (fact,))
 
 
-def _opened(payload: object) -> object:
-    """Return a payload with the JSON decoded that one of its members is a text of."""
+def opened(payload: object) -> object:
+    """Return a payload, decoded if it is JSON as text, and so the JSON that one of its members is a text of."""
+    if isinstance(payload, str):
+        payload = _decoded(payload)
     if not isinstance(payload, Mapping):
         return payload
     inner = {key: it for key in _ENVELOPES if isinstance(it := payload.get(key), str)}

@@ -7,7 +7,6 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from knowledge_rag.console.limits import MAX_BODY_BYTES
 from tests.browser.accessibility import violations
 from tests.browser.consoles import console, shelf_of
 
@@ -105,8 +104,8 @@ def test_a_procedure_stands_under_its_headings_with_its_authors_numbers(page):
     lists = page.page.locator(".block > ol")
     assert [it.locator("> li").count() for it in lists.all()] == [3, 2]
     assert page.page.locator(".block pre").all_inner_texts() == [
-        "mailctl pause --all\n",
-        "rm -rf /var/spool/mailer\n",
+        "mailctl pause --all",
+        "rm -rf /var/spool/mailer",
     ]
     assert page.page.locator(".mark-note").count() == 0
 
@@ -150,7 +149,6 @@ def test_of_a_pasted_group_each_alert_gets_its_procedure_or_is_said_to_have_none
 
 def test_a_long_payload_is_not_cut(page):
     page.open()
-    assert page.page.locator("#question").get_attribute("maxlength") == str(MAX_BODY_BYTES)
     labels = {f"label_{n}": "x" * 100 for n in range(400)}
     one = {**alert("QueueStuck", "no mail leaves the queue"), "annotations": labels}
     paste(page, json.dumps({"receiver": "oncall", "status": "firing", "alerts": [one]}))

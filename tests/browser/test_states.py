@@ -63,7 +63,9 @@ def test_what_was_made_up_is_removed_and_told(page, script):
     assert text_of(page) == (
         "Quality check detected potential issues. Please verify information independently."
     )
-    assert page.outcome.evaluate("(it) => it.nextElementSibling.matches('.columns')")  # on top
+    assert page.outcome.evaluate(
+        "(it) => it.compareDocumentPosition(document.querySelector('#answer .columns')) === 4"
+    )  # on top
     page.outcome.locator("summary").first.click()
     removed = page.outcome.locator(".removed li code").all_text_contents()
     assert removed == ["[Source: runbooks/never-written.md, lines 3-9]", "[Source 99]"]

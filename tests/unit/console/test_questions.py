@@ -91,7 +91,27 @@ def test_it_may_be_longer_than_a_question_and_a_question_may_not():
     long = PAYLOAD.replace("{", "{" + " " * MAX_QUERY_CHARACTERS, 1)
     assert read_question({"question": long}, ["extractive"]).text == TITLE
     with pytest.raises(Refused, match="characters, allowed: 20000"):
-        read_question({"question": '{"a": 1}' + "x" * MAX_QUERY_CHARACTERS}, ["extractive"])
+        read_question({"question": "a {" + "x" * MAX_QUERY_CHARACTERS}, ["extractive"])
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ('{"alerts": [{"labels": {"alertname": "Dis', "broken or cut off at line 1, column 38"),
+        ('[\n {"a"', "broken or cut off at line 2, column 6"),
+        ('{"a": 1}', "names nothing to look up; supported: incident, signals"),
+        ("{}", "names nothing to look up"),
+        ("[" * 5000, "can't be read: ask in words"),
+    ],
+)
+def test_json_that_is_no_alert_is_refused_and_never_a_question(asked, message):
+    with pytest.raises(Refused, match=message):
+        read_question({"question": asked}, ["extractive"])
+
+
+def test_a_title_in_brackets_is_a_question_in_words():
+    question = read_question({"question": "[FIRING:1] DiskFull on web-1"}, ["extractive"])
+    assert question == Question("[FIRING:1] DiskFull on web-1", "extractive")
 
 
 def test_a_filter_holds_for_every_query_of_a_pasted_incident():
@@ -140,11 +160,13 @@ def test_a_filter_holds_for_every_alert_of_a_group():
     assert [query.filters for query in asked] == [filters] * 2
 
 
-def test_a_payload_is_titled_by_its_name_from_the_start():
+def test_a_payload_is_shown_as_an_alert_from_the_start():
     events, _ = asked_about({"question": group("DiskFull", "QueueStuck")})
-    assert events[0][1]["named"] == "2 alerts: DiskFull, QueueStuck"
+    card = events[0][1]["incident"]
+    assert card["name"] == "2 alerts: DiskFull, QueueStuck"
+    assert [one["name"] for one in card["alerts"]] == ["DiskFull", "QueueStuck"]
     events, _ = asked_about({"question": "disk full"})
-    assert "named" not in events[0][1]
+    assert "incident" not in events[0][1]
 
 
 def test_the_title_of_a_large_group_names_the_first_alerts():

@@ -1,18 +1,14 @@
 /** The answer's text: blocks that the server rendered, with copy buttons and marks. */
-import { copyFrom } from "./copying.js";
+import { copyClicked, showCommands } from "./commands.js";
 import { h } from "./dom.js";
-import { icon } from "./icons.js";
 import { morph } from "./morph.js";
+import { Placeholders } from "./placeholders.js";
 import { parsedBlock } from "./trusted-html.js";
-import { inOnePiece } from "./words.js";
 
 /** @typedef {import("./answer-state.js").Source} Source */
 
-const PLACEHOLDER = /<[A-Za-z][\w .:|-]{0,60}>/g;
 /** Labels of prohibitions and destructive steps (group 1), and of cautions and conditions. */
 const LABEL = /^(?:(Destructive|Do not|Obsolete, do not)|Caution|Condition|First|Warning|Danger|Attention)\b.*[:.!]?$/;
-/** Short names, which are never broken. */
-const NAME = /^\S{1,20}$/;
 const TIE = "\u00a0";
 const FOCUSABLE = "a[href], button, [tabindex]";
 
@@ -22,6 +18,7 @@ export class AnswerBlocks {
 
   constructor() {
     this.element = h("div", { class: "blocks", onclick: copyClicked });
+    this.placeholders = new Placeholders(this.element);
   }
 
   /**
@@ -29,9 +26,9 @@ export class AnswerBlocks {
    * @param {ReadonlyMap<number, Source>} sources
    */
   show(blocks, sources) {
-    blocks.forEach((html, index) => {
-      if (this.#shown[index] !== html) this.#put(index, html, sources);
-    });
+    const changed = [...blocks.keys()].filter((index) => this.#shown[index] !== blocks[index]);
+    for (const index of changed) this.#put(index, blocks[index], sources);
+    if (changed.length) this.placeholders.fill();
     [...this.element.children].slice(blocks.length).forEach((block) => block.remove());
     this.#shown = [...blocks];
   }
@@ -42,10 +39,9 @@ export class AnswerBlocks {
       this.element.append(h("div", { class: "block" }));
     const fresh = parsedBlock(html, sources);
     tieReferences(fresh);
-    fresh.querySelectorAll("pre").forEach(withCopyButton);
+    showCommands(fresh);
     fresh.querySelectorAll("table").forEach(scrollable);
     fresh.querySelectorAll("strong:first-child").forEach(markLabel);
-    fresh.querySelectorAll(":not(pre) > code").forEach((code) => code.classList.toggle("whole", NAME.test(code.textContent ?? "")));
     const block = this.element.children[index];
     const focused = focusable(block).findIndex((one) => one === document.activeElement);
     morph(block, fresh);
@@ -58,32 +54,6 @@ export class AnswerBlocks {
 /** @param {Element} block @returns {HTMLElement[]} */
 function focusable(block) {
   return [...block.querySelectorAll(FOCUSABLE)].filter((one) => one instanceof HTMLElement);
-}
-
-/** @param {Element} pre */
-function withCopyButton(pre) {
-  markPlaceholders(pre);
-  const box = h("div", { class: "code" });
-  pre.replaceWith(box);
-  // long commands scroll sideways, also by keyboard
-  pre.setAttribute("tabindex", "0");
-  pre.setAttribute("role", "group");
-  pre.setAttribute("aria-label", "Command");
-  box.append(pre, h("button", { type: "button", class: "quiet copy-code", "aria-label": "Copy this command" },
-    icon("copy"), h("span", {}, "Copy")));
-}
-
-/** Highlights placeholders. @param {Element} pre */
-function markPlaceholders(pre) {
-  const code = pre.querySelector("code") ?? pre;
-  const text = code.textContent ?? "";
-  const nodes = [];
-  let end = 0;
-  for (const match of text.matchAll(PLACEHOLDER)) {
-    nodes.push(...inOnePiece(text.slice(end, match.index)), h("span", { class: "placeholder word" }, match[0]));
-    end = match.index + match[0].length;
-  }
-  code.replaceChildren(...nodes, ...inOnePiece(text.slice(end)));
 }
 
 /** Highlights the labels that the server writes before cautions and prohibitions. @param {Element} strong */
@@ -110,11 +80,4 @@ function scrollable(table) {
   const box = h("div", { class: "table-box", tabindex: "0", role: "group", "aria-label": "Table" });
   table.replaceWith(box);
   box.append(table);
-}
-
-/** @param {MouseEvent} event */
-function copyClicked(event) {
-  const button = /** @type {Element} */ (event.target).closest(".copy-code");
-  const text = button?.parentElement?.querySelector("pre")?.textContent ?? "";
-  if (button) copyFrom(button, text.replace(/\n$/, ""), "command");
 }

@@ -15,9 +15,9 @@
  *   evidence?: {strength: string, reasons: string[]}, recommendation: Advice}} Recommendation as in the JSON schema of that name
  * @typedef {"searching" | "found" | "writing" | "done" | "stopped" | "failed"} Phase
  *
- * @typedef {{stage: "searching" | "found" | "writing" | "restarted", queries?: string[], named?: string, sources?: number}} StatusEvent
+ * @typedef {{stage: "searching" | "found" | "writing" | "restarted", queries?: string[], incident?: import("./alert-card.js").AlertCard, sources?: number}} StatusEvent
  * @typedef {{type: "status", data: StatusEvent}
- *   | {type: "citations", data: {sources: Source[]}}
+ *   | {type: "citations", data: {sources: Source[], incident?: import("./alert-card.js").AlertCard}}
  *   | {type: "chunk", data: {block: number, html: string, byModel: boolean}}
  *   | {type: "warnings", data: {message: string, warnings: Warning[], removed: Removed[]}}
  *   | {type: "done", data: {recommendation: Recommendation, answerId: string}}
@@ -25,7 +25,7 @@
  *
  * @typedef {object} AnswerState
  * @property {string} question
- * @property {string} named name of a pasted payload; "" for a question in words
+ * @property {import("./alert-card.js").AlertCard | null} incident what was pasted; null for a question in words
  * @property {Record<string, string>} filters
  * @property {Phase} phase
  * @property {string[]} queries
@@ -43,6 +43,7 @@
  * @property {string | null} answerId
  * @property {{trouble: string, message: string} | null} failure
  */
+import { looksPasted } from "./alert-card.js";
 
 /**
  * @param {string} question
@@ -51,7 +52,7 @@
  */
 export function newAnswer(question, filters) {
   return {
-    question, named: "", filters, phase: "searching", queries: [], found: null, sources: [],
+    question, incident: null, filters, phase: "searching", queries: [], found: null, sources: [],
     blocks: [], byModel: false, cited: 0, uncited: 0, restarted: false, warning: "", warnings: [], removed: [], recommendation: null,
     answerId: null, failure: null,
   };
@@ -60,14 +61,14 @@ export function newAnswer(question, filters) {
 /**
  * An earlier answer that the server kept.
  * @param {string} id
- * @param {Pick<AnswerState, "question" | "filters" | "sources" | "blocks" | "byModel" | "recommendation" | "removed">} kept
+ * @param {Pick<AnswerState, "question" | "filters" | "sources" | "blocks" | "byModel" | "recommendation" | "removed"> & Partial<Pick<AnswerState, "incident">>} kept
  * @returns {AnswerState}
  */
 export function earlierAnswer(id, kept) {
   return {
     ...newAnswer(kept.question, kept.filters),
     phase: "done", found: kept.sources.length, sources: kept.sources, blocks: kept.blocks, byModel: kept.byModel,
-    removed: kept.removed, recommendation: kept.recommendation, answerId: id,
+    incident: kept.incident ?? null, removed: kept.removed, recommendation: kept.recommendation, answerId: id,
   };
 }
 
@@ -94,6 +95,7 @@ export function take(state, { type, data }) {
       return takeStatus(state, data);
     case "citations":
       state.sources = data.sources;
+      state.incident = data.incident ?? state.incident;
       state.found ??= data.sources.length;
       return;
     case "chunk":
@@ -119,7 +121,7 @@ export function take(state, { type, data }) {
 /** @param {AnswerState} state @param {StatusEvent} data */
 function takeStatus(state, data) {
   if (data.queries) state.queries = data.queries;
-  if (data.named) state.named = data.named;
+  if (data.incident) state.incident = data.incident;
   if (data.sources !== undefined) state.found = data.sources;
   if (data.stage === "restarted") Object.assign(state, { blocks: [], restarted: true });
   else if (data.stage !== "searching") state.phase = data.stage;
@@ -139,4 +141,9 @@ export function stop(state) {
 /** @param {AnswerState} state */
 export function isOver(state) {
   return state.phase === "done" || state.phase === "stopped" || state.phase === "failed";
+}
+
+/** What an answer is called. @param {AnswerState} state */
+export function nameOf({ incident, question }) {
+  return incident?.name ?? (looksPasted(question) ? "Pasted alert" : question);
 }

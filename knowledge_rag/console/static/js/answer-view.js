@@ -1,7 +1,8 @@
 /** One answer on the page: its outcome, text and sources. */
+import { alertCard } from "./alert-card.js";
 import { AnswerBlocks, untieReferences } from "./answer-blocks.js";
 import { answerActions, closestSections, similarIncidents } from "./answer-summary.js";
-import { isOver } from "./answer-state.js";
+import { isOver, nameOf } from "./answer-state.js";
 import { CitationPreview } from "./citation-preview.js";
 import { h } from "./dom.js";
 import { flash, scrollTo } from "./motion.js";
@@ -38,6 +39,8 @@ export class AnswerView {
     this.title = h("h1", { id: "asked", tabindex: "-1" });
     this.whole = h("button", { type: "button", class: "quiet", hidden: true, "aria-controls": "asked", onclick: () => this.#unfold(!this.title.classList.contains("whole")) });
     new ResizeObserver(() => this.#offerWhole()).observe(this.title);
+    this.alert = h("div", { class: "alert-place" });
+    this.tools = h("div", { class: "tools" }, this.blocks.placeholders.element);
     this.after = h("div", { class: "after" });
     this.text = h("div", { class: "text" }, h("h2", { class: "visually-hidden" }, "Answer"),
       h("p", { class: "by-model-note" }, BY_MODEL), this.blocks.element, this.after);
@@ -48,7 +51,7 @@ export class AnswerView {
           this.whole,
           h("button", { type: "button", class: "quiet", onclick: actions.edit }, "Edit question"),
           h("button", { type: "button", class: "quiet", onclick: actions.renew }, "New question"))),
-      this.banner.element, this.columns);
+      this.alert, this.banner.element, this.tools, this.columns);
     this.preview = this.#preview();
   }
 
@@ -56,7 +59,8 @@ export class AnswerView {
   show(state) {
     if (state !== this.#state) this.#begin(state);
     const over = isOver(state);
-    this.#entitle(state.named || state.question);
+    this.#entitle(nameOf(state));
+    this.#showAlert(state);
     const known = new Map(state.sources.map((source) => [source.number, source]));
     this.element.dataset.phase = state.phase;
     this.element.setAttribute("aria-busy", String(!over));
@@ -82,6 +86,7 @@ export class AnswerView {
     this.#state = state;
     this.preview.hide();
     this.blocks.show([], new Map()); // the same text may rest on other sources
+    this.blocks.placeholders.begin(state.answerId ?? "");
     this.after.replaceChildren();
     this.element.hidden = false;
     this.#unfold(false);
@@ -92,6 +97,11 @@ export class AnswerView {
     if (this.title.textContent === title) return;
     this.title.textContent = title;
     this.#offerWhole();
+  }
+
+  /** @param {AnswerState} state */
+  #showAlert({ incident, recommendation }) {
+    this.alert.replaceChildren(...(incident ? [alertCard(incident, recommendation?.recommendation.alerts ?? [])] : []));
   }
 
   /** Shows all of a long question, or its first lines. @param {boolean} whole */
@@ -111,6 +121,8 @@ export class AnswerView {
   #finish(state) {
     const { recommendation } = state;
     const hasText = this.blocks.element.childElementCount > 0;
+    this.blocks.placeholders.rename(state.answerId ?? "");
+    this.blocks.placeholders.offer();
     this.after.replaceChildren(...[
       closestSections(recommendation, this.#actions.ask),
       similarIncidents(recommendation),

@@ -14,6 +14,8 @@ import { keep, kept } from "./storage.js";
 /** @typedef {import("./answer-state.js").AnswerState} AnswerState */
 
 const KEPT = "last-answer";
+/** Of a request, as the server reads it. */
+const MOST_BYTES = 256 * 1024;
 const coarse = window.matchMedia("(pointer: coarse)");
 
 export class AskView {
@@ -102,6 +104,10 @@ export class AskView {
   #submit() {
     const question = this.question.value.trim();
     if (!question) return this.question.focus();
+    const size = new Blob([question]).size;
+    byId("refusal").hidden = size <= MOST_BYTES;
+    byId("refusal").textContent = size <= MOST_BYTES ? "" : `That is ${Math.ceil(size / 1024)} KiB, and ${MOST_BYTES / 1024} KiB can be read: paste the alert alone.`;
+    if (size > MOST_BYTES) return;
     this.question.value = "";
     if (coarse.matches) this.question.blur(); // the keyboard of a phone would cover the answer
     this.#ask(question, chosenFilters());

@@ -37,7 +37,8 @@ function wordsOf(root, without) {
     const parent = /** @type {Element} */ (node.parentElement);
     if (parent.closest(without)) continue;
     starts.push({ at: text.length, owner: parent.closest("li, tr, .block > *") ?? root });
-    text += bare(node.textContent ?? "");
+    // what was filled in is no word of the step
+    text += bare(parent.closest(".placeholder")?.getAttribute("data-name") ?? node.textContent ?? "");
   }
   return { text, starts };
 }
@@ -50,7 +51,7 @@ function wordsOf(root, without) {
  */
 export function stepsOf(blocks, guidance) {
   const words = wordsOf(blocks, ADDED);
-  const withCode = wordsOf(blocks, "sup, .host, .mark-note, .copy-code");
+  const withCode = wordsOf(blocks, "sup, .host, .mark-note, .copy-code, .filled-note");
   let from = 0;
   let codeFrom = 0;
   return guidance.map((step) => {

@@ -1,0 +1,96 @@
+"""A pasted alert as the page shows it, and the reading of what was pasted."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.console.addresses import document_url, is_web_address
+from knowledge_rag.console.json_http import Refused
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.links import Link, fit
+from knowledge_rag.orchestrator.pagers import SUPPORTED
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+_JSON: Final = re.compile(r"\s*(?:\{|\[\s*[{\[\"])")
+"""How JSON begins; ``[FIRING:1] DiskFull`` is a title."""
+
+MAX_NAMED: Final = 5
+"""Alerts of a group that its title names."""
+
+
+def pasted_incident(text: str) -> Incident | None:
+    """Return the incident whose JSON was pasted; ``None`` for a question in words.
+
+    Raises:
+        Refused: it begins like JSON, and isn't any, or has nothing to look up.
+    """
+    incident = Incident.pasted_in(text)
+    if incident is None and _JSON.match(text):
+        raise Refused(400, _trouble(text))
+    return incident
+
+
+def _trouble(text: str) -> str:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        return f"the pasted JSON is broken or cut off at {where}: paste all of it, or ask in words"
+    except (ValueError, RecursionError):
+        return "the pasted JSON can't be read: ask in words"
+    return f"the pasted JSON names nothing to look up; {SUPPORTED}"
+
+
+def name_of(incident: Incident) -> str:
+    """Return a pasted incident's name, for titles and lists of questions."""
+    if incident.is_group:
+        names = [one.alert_name or one.title for one in incident.alerts]
+        more = ["..."] if len(names) > MAX_NAMED else []
+        return f"{len(names)} alerts: {', '.join([*names[:MAX_NAMED], *more])}"
+    name, title = incident.alert_name, incident.title
+    texts = (title if name in title else name, incident.description, *incident.signals)
+    return next(filter(None, texts), incident.service)
+
+
+def alert_card(incident: Incident, source_files: Collection[str] = ()) -> dict[str, Any]:
+    """Return what the page shows of a pasted incident.
+
+    Args:
+        incident: as it was read.
+        source_files: retrieved documents; a link that leads to one of them opens it in the console.
+    """
+    return {
+        "name": name_of(incident),
+        "readAs": incident.read_as,
+        "since": incident.since,
+        "alerts": [_row(one) for one in incident.alerts or (incident,)],
+        "runbooks": [_runbook(link, source_files) for link in incident.links],
+        "problems": list(incident.problems),
+    }
+
+
+def _row(alert: Incident) -> dict[str, str]:
+    name = alert.alert_name or name_of(alert)
+    said = next((it for it in (alert.title, alert.description, *alert.signals) if it != name), "")
+    return {
+        "name": name,
+        "severity": alert.severity,
+        "service": alert.service,
+        "since": alert.since,
+        "said": said,
+    }
+
+
+def _runbook(link: str, source_files: Collection[str]) -> dict[str, str]:
+    """Return a link as it was written, and where it leads: to a document if one fits it, else to the web."""
+    shown = {"text": link}
+    meant = Link.said_in(link)
+    fits = {name: it for name in source_files if meant.parts and (it := fit(meant, name, ""))}
+    if fits:
+        source = max(sorted(fits), key=lambda name: fits[name])
+        return {**shown, "source": source, "url": document_url(source)}
+    return {**shown, "url": link} if is_web_address(link) else shown
