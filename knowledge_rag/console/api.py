@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 
+from knowledge_rag.console.chat_exports import to_note, to_slack
 from knowledge_rag.console.document_view import read_ranges, view, without_known
 from knowledge_rag.console.events import utc_now
 from knowledge_rag.console.exports import to_json, to_markdown
@@ -32,6 +33,12 @@ if TYPE_CHECKING:
 
 _MAX_KEY: Final = 64
 _MAX_NUMBER: Final = 10_000
+_TEXTS: Final = {
+    "md": ("text/markdown", to_markdown),
+    "slack": ("text/plain", to_slack),
+    "txt": ("text/plain", to_note),
+}
+"""Endings of an exported answer: Markdown, Slack's markup, a pager's note."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +89,19 @@ class Api:
         return Json(self.asker.metrics.to_dict(self.asker.running))
 
     async def answer(self, request: Request) -> Response:
-        """Return a recent answer: as the page reads it, or as a file if the id ends in .json or .md."""
+        """Return a recent answer: as the page reads it, or as a file if the id ends in .json or one of _TEXTS."""
         key, _, suffix = request.path_params["name"].partition(".")
         answer = self._answer(key)
         if suffix == "":
             return Json(answer.to_dict())
         if suffix == "json":
             return Json(to_json(answer), headers=_saved_as(answer, suffix))
-        if suffix == "md":
-            kind = "text/markdown; charset=utf-8"
-            return Response(to_markdown(answer), media_type=kind, headers=_saved_as(answer, suffix))
-        raise Refused(404, "an answer can be had as .md and .json")
+        if suffix not in _TEXTS:
+            raise Refused(404, f"an answer can be had as .json, .{', .'.join(_TEXTS)}")
+        kind, export = _TEXTS[suffix]
+        text = export(answer, self.repository)
+        headers = _saved_as(answer, suffix)
+        return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
 
     async def report(self, request: Request) -> Response:
         """Keep a report of a wrong citation, and return its file's path."""

@@ -24,6 +24,7 @@ from knowledge_rag.orchestrator.wording import listed
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from knowledge_rag.console.addresses import RepositoryLinks
     from knowledge_rag.console.answers import Answer
 
 BY_MODEL: Final = "## Written by a model"
@@ -46,18 +47,42 @@ def to_json(answer: Answer) -> dict[str, Any]:
     return {name: value for name, value in answer.to_dict().items() if name != "blocks"}
 
 
-def to_markdown(answer: Answer) -> str:
-    """Return the outcome and its evidence, the procedures, the retrieved lines, then a model's words, quoted."""
-    return neutralise("\n".join(_markdown(answer))) + "\n"
+def to_markdown(answer: Answer, repository: RepositoryLinks | None = None) -> str:
+    """Return the outcome and its evidence, the procedures, the cited lines, then a model's words, quoted.
+
+    Args:
+        answer: to be exported.
+        repository: where cited lines can be linked; ``None`` if that isn't known.
+    """
+    return neutralise("\n".join(_markdown(answer, repository))) + "\n"
 
 
-def _markdown(answer: Answer) -> Iterator[str]:
+def cited_sources(answer: Answer) -> list[Mapping[str, Any]]:
+    """Return the sources that an answer cites, in their order there; all of them if it cites none."""
+    cited = [one["number"] for part in answer.parts for one in part.get("citations", ())]
+    by_number = {source["number"]: source for source in answer.sources}
+    found = [by_number[number] for number in dict.fromkeys(cited) if number in by_number]
+    return found or list(answer.sources)
+
+
+def found_line(answer: Answer) -> str:
+    """Return one line: what was found, and how good the evidence is."""
+    whole = answer.recommendation
+    return f"{_found(whole)} {_evidence(whole)}"
+
+
+def _found(whole: Mapping[str, Any]) -> str:
+    meant = whole["recommendation"].get("meant", ())
+    return str(whole["reasoning"]) if meant else _FOUND[Status(whole["status"])]
+
+
+def _markdown(answer: Answer, repository: RepositoryLinks | None) -> Iterator[str]:
     whole = answer.recommendation
     advice = whole["recommendation"]
     written = rewritten(answer.parts or ({"text": answer.text},))
     yield from ("# Answer", "", *fenced(answer.question), "")
     meant = advice.get("meant", ())
-    yield f"{whole['reasoning'] if meant else _FOUND[Status(whole['status'])]} Asked {answer.asked_at}."
+    yield f"{_found(whole)} Asked {answer.asked_at}."
     yield from ("", words(_evidence(whole)), "")
     yield from _section("Warnings", map(_warning, whole["warnings"]))
     yield from _section("References that were removed", _removed(answer.removed))
@@ -82,8 +107,8 @@ def _markdown(answer: Answer) -> Iterator[str]:
         yield from (words(f"Nothing found mentions {listed(unknown)}."), "")
     yield from ("## Sources", "")
     yield from (f"As retrieved at {answer.asked_at}; later changes are not shown.", "")
-    for source in answer.sources:
-        yield from _source(source, answer.asked_at)
+    for source in cited_sources(answer):
+        yield from _source(source, answer.asked_at, repository)
     if answer.by_model:
         yield from (BY_MODEL, "", *(f"> {line}".rstrip() for line in written))
 
@@ -123,10 +148,14 @@ def _reading(it: Mapping[str, Any]) -> str:
     return f"- {words(lines + heading)}"
 
 
-def _source(source: Mapping[str, Any], as_of: str) -> Iterator[str]:
-    marker = f"{source['number']}. "
-    indent = " " * len(marker)
-    yield from (marker + citation_words(Citation(**source["citation"])), "")
+def _source(
+    source: Mapping[str, Any], as_of: str, repository: RepositoryLinks | None
+) -> Iterator[str]:
+    citation = Citation(**source["citation"])
+    lines = (citation.source_file, citation.start_line, citation.end_line)
+    link = f" <{repository.url(*lines)}>" if repository else ""
+    yield from (f"- {citation_words(citation)}{link}", "")
+    indent = "  "
     yield from (f"{indent}{line}" if line else "" for line in fenced(source["content"]))
     if caution := source.get("caution"):
         yield from ("", f"{indent}{words(caution)}")
@@ -154,6 +183,15 @@ DEMOTED: Final = 2
 
 def rewritten(parts: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the answer as Markdown lines in which only its citations read as citations."""
+    marked, references = marked_parts(parts)
+    writer = _Writer(references)
+    lines = writer.blocks(SyntaxTreeNode(parser().parse(marked, {})).children)
+    lost = [one for number, one in enumerate(references) if number not in writer.placed]
+    return [*lines, *(("", " ".join(map(_cited_words, lost))) if lost else ())]
+
+
+def marked_parts(parts: Iterable[Mapping[str, Any]]) -> tuple[str, list[Reference]]:
+    """Return the answer's Markdown with a mark for each reference, and the references."""
     references: list[Reference] = []
     marked = ""
     for part in parts:
@@ -162,10 +200,7 @@ def rewritten(parts: Iterable[Mapping[str, Any]]) -> list[str]:
             references.append(Reference(part["text"], cited))
         else:
             marked += plain(part["text"])
-    writer = _Writer(references)
-    lines = writer.blocks(SyntaxTreeNode(parser().parse(marked, {})).children)
-    lost = [one for number, one in enumerate(references) if number not in writer.placed]
-    return [*lines, *(("", " ".join(map(_cited_words, lost))) if lost else ())]
+    return marked, references
 
 
 def words(text: str) -> str:

@@ -74,7 +74,7 @@ def assert_inert(page):
     assert (
         page.page.evaluate("""() => {
       const own = ["P","H3","H4","H5","H6","UL","OL","LI","BLOCKQUOTE","PRE","CODE","EM","STRONG","S","TABLE",
-        "THEAD","TBODY","TR","TH","TD","HR","BR","A","SPAN","SUP","DIV","BUTTON","SVG","PATH"];
+        "THEAD","TBODY","TR","TH","TD","HR","BR","A","SPAN","SUP","DIV","BUTTON","SVG","PATH","INPUT"];
       return [...document.querySelectorAll(".blocks *, .sources *, .document-lines *")]
         .filter((it) => it.closest(".blocks") && !own.includes(it.tagName.toUpperCase())
           || [...it.attributes].some(({ name }) => name.startsWith("on") || name === "style" || name === "src"))

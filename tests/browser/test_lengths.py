@@ -170,10 +170,11 @@ def test_no_reference_stands_alone_on_a_line_and_what_is_copied_has_plain_spaces
       return before.getBoundingClientRect().bottom < (top + bottom) / 2;
     }).length""")
     assert alone == 0
-    page.page.get_by_role("button", name="Copy answer").click()
-    expect(page.page.get_by_role("button", name="Copy answer")).to_contain_class("copied")
+    copy = page.page.get_by_role("button", name="Copy Markdown")
+    copy.click()
+    expect(copy).to_contain_class("copied")
     copied = page.page.evaluate("() => navigator.clipboard.readText()")
-    assert "now. [1]" in copied
+    assert "now. [Source: " in copied
     assert "\u00a0" not in copied
 
 

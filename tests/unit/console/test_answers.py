@@ -112,7 +112,7 @@ def test_in_markdown_nothing_that_was_quoted_can_pass_for_a_citation_or_markup()
     assert "fake.md" not in shown
     assert "[Source 9]" not in shown
     assert "# x" not in shown
-    assert "1. [Source: runbooks/a.md, lines 3-6]" in shown
+    assert "- [Source: runbooks/a.md, lines 3-6]" in shown
     assert "- Step 4: Read on." in shown
     assert "\\u202e" in text
 

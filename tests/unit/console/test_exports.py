@@ -188,16 +188,19 @@ Ask the duty manager first: it is the only copy.
 
 def exported_for(incident, texts):
     """The export of what the console is told for an incident."""
+    return to_markdown(answered_for(incident, texts))
+
+
+def answered_for(incident, texts):
+    """What the console keeps of what it is told for an incident."""
     told = []
     given = asyncio.run(consult(incident, Search(texts), notify=told.append))
     story = AnswerEvents(None, "2026-11-21T17:00:00+00:00")
     story.events_for(told)
     story.end(given)
-    return to_markdown(
-        Answer(
-            "Why?", story.now, "extractive", {}, story.text, (), tuple(story.sources),
-            given.recommendation.to_dict(), (), tuple(story.parts),
-        )
+    return Answer(
+        "Why?", story.now, "extractive", {}, story.text, (), tuple(story.sources),
+        given.recommendation.to_dict(), (), tuple(story.parts),
     )  # fmt: skip
 
 
@@ -214,7 +217,7 @@ def test_procedures_stand_first_with_what_governs_them_and_what_is_not_shown():
         "## Not shown\n\n- runbooks/queue.md:10-12 (What not to do), what must not be done" in rest
     )
     assert "Never purge" not in procedures
-    assert "Never purge" in sources
+    assert "Never purge" not in sources  # retrieved, and not cited
     assert BY_MODEL not in text
 
 

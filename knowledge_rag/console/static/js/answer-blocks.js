@@ -7,8 +7,8 @@ import { parsedBlock } from "./trusted-html.js";
 
 /** @typedef {import("./answer-state.js").Source} Source */
 
-/** Labels of prohibitions and destructive steps (group 1), and of cautions and conditions. */
-const LABEL = /^(?:(Destructive|Do not|Obsolete, do not)|Caution|Condition|First|Warning|Danger|Attention)\b.*[:.!]?$/;
+/** Labels of prohibitions and destructive steps (group 1), of conditions (group 2), and of cautions. */
+const LABEL = /^(?:(Destructive|Do not|Obsolete, do not)|(Condition)|Caution|First|Warning|Danger|Attention)\b.*[:.!]?$/;
 const TIE = "\u00a0";
 const FOCUSABLE = "a[href], button, [tabindex]";
 
@@ -60,19 +60,13 @@ function focusable(block) {
 function markLabel(strong) {
   const label = LABEL.exec(strong.textContent ?? "");
   const isFirst = !strong.previousSibling?.textContent?.trim();
-  if (label && isFirst && strong.closest("li, blockquote")) strong.classList.add(label[1] ? "never" : "beware");
+  if (label && isFirst && strong.closest("li, blockquote")) strong.classList.add(label[1] ? "never" : label[2] ? "branch" : "beware");
 }
 
 /** Keeps references on the line of the word before them. @param {ParentNode} fresh */
 function tieReferences(fresh) {
   for (const { previousSibling: before } of fresh.querySelectorAll("sup"))
     if (before instanceof Text) before.data = before.data.replace(/ $/, TIE);
-}
-
-/** Removes those ties from a copied text. @param {ParentNode} copy */
-export function untieReferences(copy) {
-  for (const { previousSibling: before } of copy.querySelectorAll("sup"))
-    if (before instanceof Text && before.data.endsWith(TIE)) before.data = `${before.data.slice(0, -1)} `;
 }
 
 /** @param {Element} table */

@@ -7,9 +7,11 @@
  *   caution?: string, stale?: {message: string}}} Source
  * @typedef {{kind: string, message: string, step?: number}} Warning
  * @typedef {{reference: string, reason: string, message?: string}} Removed
- * @typedef {{action: string, citation: Citation, support: string}} Step
+ * @typedef {{action: string, citation: Citation, support: string, number?: string, kind?: string}} Step
+ * @typedef {{source_file: string, start_line: number, end_line: number}} NotShown
+ * @typedef {{not_shown: NotShown[]}} Procedure
  * @typedef {{incident_id: string | null, citation: Citation, support: string}} SimilarIncident
- * @typedef {{summary: string, guidance: Step[], similar_incidents: SimilarIncident[], procedures?: object[],
+ * @typedef {{summary: string, guidance: Step[], similar_incidents: SimilarIncident[], procedures?: Procedure[],
  *   reading?: Citation[], meant?: string[], alerts?: {alert: string, status: string}[], unknown_words?: string[]}} Advice
  * @typedef {{status: string, reason?: string, reasoning: string, confidence: number, warnings: Warning[],
  *   evidence?: {strength: string, reasons: string[]}, recommendation: Advice}} Recommendation as in the JSON schema of that name

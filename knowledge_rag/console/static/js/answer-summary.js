@@ -1,4 +1,5 @@
 /** Below an answer: the closest sections, similar incidents, and buttons to copy and save it. */
+import { readText } from "./api.js";
 import { documentUrl, placeText } from "./citations.js";
 import { copyButton } from "./copying.js";
 import { h } from "./dom.js";
@@ -52,11 +53,14 @@ function incidentRow({ incident_id: id, citation, support }) {
     support === "unsupported" ? h("span", { class: "unbacked-note" }, "What is said of it is not in the cited lines.") : null);
 }
 
-/** @param {AnswerState} state @param {() => string} text */
-export function answerActions(state, text) {
-  const id = state.answerId && encodeURIComponent(state.answerId);
+/** @param {AnswerState} state */
+export function answerActions({ answerId }) {
+  if (!answerId) return null;
+  const path = `/api/answers/${encodeURIComponent(answerId)}`;
+  const copies = { Markdown: "md", Slack: "slack", "a PagerDuty note": "txt" };
   return h("div", { class: "answer-actions" },
-    copyButton("Copy answer", text, "answer"),
-    id ? h("a", { class: "quiet button", href: `/api/answers/${id}.md`, download: "" }, icon("save"), "Markdown") : null,
-    id ? h("a", { class: "quiet button", href: `/api/answers/${id}.json`, download: "" }, icon("save"), "JSON") : null);
+    Object.entries(copies).map(([name, ending]) => copyButton(`Copy for ${name}`.replace("for Markdown", "Markdown"), () => readText(`${path}.${ending}`), "answer")),
+    h("a", { class: "quiet button", href: `${path}.md`, download: "" }, icon("save"), "Markdown"),
+    h("a", { class: "quiet button", href: `${path}.json`, download: "" }, icon("save"), "JSON"),
+    h("button", { type: "button", class: "quiet", onclick: () => window.print() }, "Print"));
 }

@@ -1,8 +1,9 @@
 /** One answer on the page: its outcome, text and sources. */
 import { alertCard } from "./alert-card.js";
-import { AnswerBlocks, untieReferences } from "./answer-blocks.js";
+import { AnswerBlocks } from "./answer-blocks.js";
 import { answerActions, closestSections, similarIncidents } from "./answer-summary.js";
 import { isOver, nameOf } from "./answer-state.js";
+import { Checklist } from "./checklist.js";
 import { CitationPreview } from "./citation-preview.js";
 import { h } from "./dom.js";
 import { flash, scrollTo } from "./motion.js";
@@ -10,7 +11,7 @@ import { OutcomeBanner } from "./outcome-banner.js";
 import { openReport } from "./report-dialog.js";
 import { SourceList } from "./source-list.js";
 import { citedLines } from "./trusted-html.js";
-import { markDoubts, showStep } from "./unbacked.js";
+import { markDoubts, nameGaps, showStep } from "./unbacked.js";
 
 const BY_MODEL = "Written by a model. Only the numbered citations come from the documents.";
 
@@ -40,7 +41,8 @@ export class AnswerView {
     this.whole = h("button", { type: "button", class: "quiet", hidden: true, "aria-controls": "asked", onclick: () => this.#unfold(!this.title.classList.contains("whole")) });
     new ResizeObserver(() => this.#offerWhole()).observe(this.title);
     this.alert = h("div", { class: "alert-place" });
-    this.tools = h("div", { class: "tools" }, this.blocks.placeholders.element);
+    this.checklist = new Checklist(this.blocks.element);
+    this.tools = h("div", { class: "tools" }, this.checklist.element, this.blocks.placeholders.element);
     this.after = h("div", { class: "after" });
     this.text = h("div", { class: "text" }, h("h2", { class: "visually-hidden" }, "Answer"),
       h("p", { class: "by-model-note" }, BY_MODEL), this.blocks.element, this.after);
@@ -86,6 +88,7 @@ export class AnswerView {
     this.#state = state;
     this.preview.hide();
     this.blocks.show([], new Map()); // the same text may rest on other sources
+    this.checklist.begin();
     this.blocks.placeholders.begin(state.answerId ?? "");
     this.after.replaceChildren();
     this.element.hidden = false;
@@ -123,10 +126,12 @@ export class AnswerView {
     const hasText = this.blocks.element.childElementCount > 0;
     this.blocks.placeholders.rename(state.answerId ?? "");
     this.blocks.placeholders.offer();
+    this.checklist.show(state);
+    nameGaps(this.blocks.element, recommendation);
     this.after.replaceChildren(...[
       closestSections(recommendation, this.#actions.ask),
       similarIncidents(recommendation),
-      hasText && state.phase === "done" ? answerActions(state, () => this.#plainText()) : null,
+      hasText && state.phase === "done" ? answerActions(state) : null,
     ].filter((part) => part !== null));
     this.columns.hidden = !hasText && !state.sources.length;
   }
@@ -167,18 +172,6 @@ export class AnswerView {
     scrollTo(cite, "center");
     flash(cite);
     cite.focus({ preventScroll: true });
-  }
-
-  #plainText() {
-    const copy = /** @type {HTMLElement} */ (this.blocks.element.cloneNode(true));
-    untieReferences(copy);
-    copy.querySelectorAll(".copy-code").forEach((button) => button.remove());
-    copy.querySelectorAll(".mark-note").forEach((note) => note.replaceWith(` (${note.textContent.trim()})`));
-    const references = (this.#state?.sources ?? []).filter((source) => this.#cited().has(source.number))
-      .map((source) => `[${source.number}] ${source.source}, lines ${source.citation.start_line}-${source.citation.end_line}`);
-    const said = copy.innerText.trim();
-    const shown = this.#state?.byModel ? `${BY_MODEL}\n\n${said.replace(/^/gm, "| ")}` : said;
-    return [this.title.textContent, shown, references.join("\n")].join("\n\n");
   }
 }
 

@@ -14,6 +14,13 @@ export function read(path) {
   return json(path, { headers: { Accept: "application/json" } });
 }
 
+/** @param {string} path @returns {Promise<string>} */
+export async function readText(path) {
+  const response = await fetch(path);
+  if (!response.ok) throw new RequestFailed(response.status, `The server answered ${response.status}.`);
+  return response.text();
+}
+
 /** @param {string} path @param {unknown} body @returns {Promise<any>} */
 export function send(path, body) {
   return json(path, {

@@ -9,6 +9,7 @@ import { outcomeOf, sentence } from "./outcome.js";
 import { advisorText } from "./wording.js";
 import { AskFailed, answerEvents } from "./question-stream.js";
 import { forget, forgetAll, recentQuestions, remember } from "./recent-questions.js";
+import { listenForKeys } from "./shortcuts.js";
 import { keep, kept } from "./storage.js";
 
 /** @typedef {import("./answer-state.js").AnswerState} AnswerState */
@@ -42,7 +43,7 @@ export class AskView {
     byId("forget").addEventListener("click", () => { forgetAll(); this.#showRecent(); this.question.focus(); });
     byId("filters").addEventListener("change", showFilters);
     this.question.addEventListener("keydown", (event) => this.#key(event));
-    document.addEventListener("keydown", (event) => this.#shortcut(event));
+    listenForKeys(this.answer);
     this.#restore();
     this.#layOut();
     this.#describe();
@@ -91,14 +92,6 @@ export class AskView {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
     event.preventDefault();
     this.#submit();
-  }
-
-  /** @param {KeyboardEvent} event */
-  #shortcut(event) {
-    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || this.element.hidden) return;
-    if (/** @type {Element} */ (event.target).closest("input, textarea, select, dialog")) return;
-    event.preventDefault();
-    this.question.focus();
   }
 
   #submit() {

@@ -7,7 +7,7 @@ const SHOWN_MS = 1800;
 
 /**
  * @param {string} label
- * @param {() => string} text
+ * @param {() => string | Promise<string>} text
  * @param {string} [what] for screen readers, e.g. "reference"
  * @returns {HTMLElement}
  */
@@ -19,18 +19,19 @@ export function copyButton(label, text, what = label) {
 
 /**
  * @param {Element} button shows the result
- * @param {string} text
+ * @param {string | Promise<string>} text
  * @param {string} what
  */
 export async function copyFrom(button, text, what) {
-  const copied = await put(text);
+  const copied = await put(text).catch(() => false);
   announce(copied ? `Copied: ${what}` : "Could not copy");
   button.classList.add(copied ? "copied" : "not-copied");
   setTimeout(() => button.classList.remove("copied", "not-copied"), SHOWN_MS);
 }
 
-/** @param {string} text */
-async function put(text) {
+/** @param {string | Promise<string>} wanted */
+async function put(wanted) {
+  const text = await wanted;
   try {
     await navigator.clipboard.writeText(text);
     return true;

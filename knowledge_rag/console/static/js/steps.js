@@ -1,7 +1,7 @@
 /** Finds the recommendation's steps in the answer's text, in order, by their words. */
 
 /** Parts of an answer that don't belong to a step's words. */
-export const ADDED = "sup, .code, .host, .mark-note";
+export const ADDED = "sup, .code, .host, .mark-note, .tick-note";
 const PREFIX = 40;
 
 /**
@@ -51,7 +51,7 @@ function wordsOf(root, without) {
  */
 export function stepsOf(blocks, guidance) {
   const words = wordsOf(blocks, ADDED);
-  const withCode = wordsOf(blocks, "sup, .host, .mark-note, .copy-code, .filled-note");
+  const withCode = wordsOf(blocks, "sup, .host, .mark-note, .copy-code, .filled-note, .tick-note");
   let from = 0;
   let codeFrom = 0;
   return guidance.map((step) => {

@@ -1,4 +1,5 @@
 /** Marks what the sources don't back: steps that aren't in their cited lines, and text that cites nothing. */
+import { documentUrl } from "./citations.js";
 import { h } from "./dom.js";
 import { flash, scrollTo } from "./motion.js";
 import { ADDED, bare, bareText, citingOf, isCode, stepsOf } from "./steps.js";
@@ -87,6 +88,22 @@ function hasOwner(code) {
   let before = code.previousElementSibling;
   for (let other = block?.previousElementSibling; !before && other; other = other.previousElementSibling) before = other.lastElementChild;
   return before !== null && !before.matches("h3, h4, h5, h6, hr");
+}
+
+/**
+ * Leads from the name of lines that are not shown to the lines themselves.
+ * @param {Element} blocks
+ * @param {import("./answer-state.js").Recommendation | null} recommendation
+ */
+export function nameGaps(blocks, recommendation) {
+  const gaps = (recommendation?.recommendation.procedures ?? []).flatMap((procedure) => procedure.not_shown).filter(({ start_line: start }) => start);
+  for (const name of blocks.querySelectorAll(".block > p > em:only-child:not(.gap)")) {
+    const gap = gaps.find(({ source_file: path, start_line: start, end_line: end }) =>
+      name.textContent?.startsWith(`not shown: ${path}:${end > start ? `${start}-${end}` : start}`));
+    if (!gap) continue;
+    name.classList.add("gap");
+    name.after(" ", h("a", { href: documentUrl(gap.source_file, gap.start_line, gap.end_line) }, "Read them"));
+  }
 }
 
 /** @param {Element} blocks @param {Step[]} guidance @param {number} number of the step, from 1 on */
