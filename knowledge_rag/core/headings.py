@@ -35,9 +35,9 @@ ACTIONS: Final = frozenset(
     {Kind.DIAGNOSIS, Kind.RESOLUTION, Kind.VERIFICATION, Kind.ROLLBACK, Kind.ESCALATION}
 )
 """Kinds whose sections say what to do."""
-RULES: Final = re.compile(
+_RULES: Final = re.compile(
     r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|approvals?|safety|warnings?|limitations?|scope"
-    r"|read (?:this|me)(?: first)?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the) \w+)?"
+    r"|read(?: this| me)?(?: first)?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the)(?: whole| entire)? \w+)?"
     r"|(?:wichtige )?(?:hinweise|regeln|voraussetzungen|warnungen)|vor beginn|wichtig|achtung|pré-?requis|règles|avertissements?|à lire (?:d['’]abord|avant)"
     r"|reglas|requisitos(?: previos)?|advertencias?|prerequisiti|regole|avvertenze|pré-requisitos|regras|avisos|предварительные условия|правила|важно|предупреждени[ея]"
     r"|前提(?:条件)?|前置条件|注意(?:事项|事項|点)?|重要(?:事项|事項)?|规则|须知|警告|事前準備|전제 ?조건|주의(?: ?사항)?|경고",
@@ -53,7 +53,7 @@ _WORDS: Final = {
     r"|what (?:went|we did) wrong|mistakes|look right but|we don[’']t do this",
     Kind.OBSOLETE: r"obsolete|deprecated|superseded|out ?dated|historical|history|(?:old|former|previous|legacy)"
     r" (?:procedure|process|way|method|steps?|runbook|instructions?)|no longer (?:used|valid|needed|applies|relevant)"
-    r"|changelog|archived?\b|retired|until (?:v?\d|20\d\d)|before (?:v\d|20\d\d)",
+    r"|changelog|archived\b|^\W*archive\W*$|retired|(?:until|before) (?:v\d|20\d\d\b)",
     Kind.VERIFICATION: r"verif|validat|how (?:do|can) (?:i|we|you) know|(?:is|are) (?:it|we|everything) (?:over|done|fixed|healthy|fine|ok(?:ay)?|good|back)\b"
     r"|afterwards|aftercare|clean(?:ing)?[ -]?up|when (?:it )?is (?:it )?over|closing|post[ -]?checks?|confirm",
     Kind.ROLLBACK: r"roll(?:ing)?[ -]?back|revert|undo|back[ -]?out|fall(?:ing)?[ -]?back",
@@ -63,7 +63,7 @@ _WORDS: Final = {
     Kind.RESOLUTION: r"resol|mitigat|remed|repair|recover|workaround|fix(?:es|ing)?\b|procedure|immediate|steps?\b"
     r"|what to do|restor|actions?\b(?! items)|how to\b|instructions?\b|prerequisit|preparations?\b|before you (?:start|begin)|requirements?\b|case \d|solution|playbook|checklist",
     Kind.BACKGROUND: r"symptom|impact|overview|background|timeline|root cause|related|references?\b|see also"
-    r"|what went|lucky|lessons|action items|detection|glossary|meaning|introduction|context|owner|about\b|summary"
+    r"|what went|lucky|lessons|action items|detection|glossary|meaning|introduction|purpose\b|objectives?\b|context|owner|about\b|summary"
     r"|possible causes?|causes?\b|expression|severity|links|resources|further reading|how it works|architecture"
     r"|descriptions?\b|metadata|definitions?\b|evidence|service details|table of contents|contents",
 }
@@ -151,6 +151,22 @@ def tells_only_kind(heading: str) -> bool:
     return kind_told(heading) is not Kind.OTHER and not _matter_of(heading)
 
 
+_COUNTED: Final = re.compile(r"\s*(?P<number>\d+(?:\.\d+)*)[.):]?\s+")
+_INSTRUCTION: Final = re.compile(
+    r"(?:add|announce|apply|approve|attach|back up|block|build|bump|call|change|check|choose|clean|clear|close|collect"
+    r"|configure|confirm|connect|copy|create|deactivate|decide|define|delete|deploy|detach|determine|disable|disconnect"
+    r"|download|drain|edit|enable|ensure|evaluate|execute|export|fail|figure|fill|find|fix|force|generate|get|give|go"
+    r"|grant|have|identify|import|include|increase|inform|initiali[sz]e|inspect|install|investigate|issue|kill|label"
+    r"|list|load|locate|log|look|make|mark|measure|merge|migrate|monitor|move|note|notify|obtain|open|pause|place"
+    r"|point|post|power|prepare|promote|provision|publish|pull|push|put|rebuild|recreate|reduce|register|reindex"
+    r"|remove|rename|repeat|replace|replay|report|request|reset|restart|restore|resume|retrieve|return|revert|review"
+    r"|revoke|roll|rotate|run|scale|schedule|select|send|set|shut|sign|snapshot|start|stop|switch|sync|tail|take|talk"
+    r"|tell|test|trigger|turn|unpublish|update|upgrade|upload|use|validate|verify|wait|watch|write|yank)\b",
+    re.IGNORECASE,
+)
+"""How a step begins, in English."""
+
+
 def _matter_of(heading: str) -> list[str]:
     """Return the words of a heading that say neither a kind nor what any heading may say."""
     if not heading.isascii():  # a run without spaces may hold both
@@ -161,9 +177,33 @@ def _matter_of(heading: str) -> list[str]:
     return [word for word in words if not _OF_ANY.fullmatch(word)]
 
 
-def is_numbered_step(heading: str) -> bool:
-    """Whether a heading is one step of the section around it: "2. Update the token", "Step 3: wait"."""
+def is_numbered(heading: str) -> bool:
+    """Whether a heading begins with a number, of a step or a chapter: "2. Update the token", "Step 3: wait"."""
     return _STEP.match(heading) is not None
+
+
+def is_called_rules(heading: str) -> bool:
+    """Whether a heading says that what stands below it holds for the sections beside it: "2. Rules"."""
+    return _RULES.fullmatch(_COUNTED.sub("", heading, count=1).strip(" :.!")) is not None
+
+
+def number_of(heading: str) -> str:
+    """Return the number that a heading begins with: ``4.3`` of "4.3 Cluster EF-OT"; ``""`` without one."""
+    found = _COUNTED.match(heading)
+    return found["number"] if found else ""
+
+
+def instructs(heading: str) -> bool:
+    """Whether a numbered heading says of itself that it is a step: by that word, or by an instruction behind its number.
+
+    What isn't English is taken for one.
+    """
+    found = _COUNTED.match(heading)
+    return (
+        not heading.isascii()
+        or found is None
+        or _INSTRUCTION.match(heading, found.end()) is not None
+    )
 
 
 def kind_of_label(line: str) -> Kind | None:

@@ -20,10 +20,12 @@ from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.headings import (
     ACTIONS,
     NEVER,
-    RULES,
     Kind,
-    is_numbered_step,
+    instructs,
+    is_called_rules,
+    is_numbered,
     kind_told,
+    number_of,
     tells_only_kind,
 )
 from knowledge_rag.orchestrator.governing import (
@@ -31,6 +33,7 @@ from knowledge_rag.orchestrator.governing import (
     excluded_by,
     forbids,
     holds_for_all,
+    out_of_scope,
     says_nothing,
 )
 from knowledge_rag.orchestrator.links import fold, stem
@@ -51,7 +54,7 @@ from knowledge_rag.orchestrator.words import spaced_words, word_list, words_of
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
-    from knowledge_rag.orchestrator.outline import Outline, Section
+    from knowledge_rag.orchestrator.outline import Block, Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
 
 MAX_PAGE: Final = 60
@@ -89,16 +92,19 @@ _NAME_LENGTH: Final = 5
 _ALERT_LINE: Final = re.compile(r"\b(?:alert|alarm|monitor|trigger)", re.IGNORECASE)
 _NAME: Final = re.compile(r"[\w.:/-]*<[\w-]{1,20}>[\w.:/-]*|[\w][\w.:/-]*")
 _NUMBER: Final = re.compile(r"\d+")
+_CODE: Final = re.compile(r"`([^`\n]+)`")
 _LINK: Final = re.compile(r"\[[^\]\n]*\]\(#([\w.:%-]+)\)")
 _SET_APART: Final = re.compile(
     r"(?<!\w)(?:[*_]{1,2}|[\"“]|\[)(\w[^*_\"“”\[\]\n]{1,58}\w)(?:[*_]{1,2}|[\"”]|\])(?!\w)"
 )
 """Words in quotes, in emphasis or of a link, as a heading is named within a sentence."""
+_CHAPTER: Final = re.compile(r"\b(?:section|chapter|procedure) (\d+(?:\.\d+)*)", re.IGNORECASE)
+"""How a chapter is named by its number."""
 _NEXT: Final = re.compile(r"\b(?:(?:next|following) section|section below)\b", re.IGNORECASE)
 _PREVIOUS: Final = re.compile(r"\b(?:(?:previous|last) section|section above)\b", re.IGNORECASE)
 _OUTSIDE: Final = re.compile(
     r"\]\((?P<path>[\w./-]+\.(?:md|txt|html?))#(?P<anchor>[\w.%-]+)\)"
-    r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`,:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
+    r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`),:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
     r"|[*_\"“](?P<said>[^*_\"“”\n]{3,60})[*_\"”]+ (?:in|of|on) `?(?P<of>[\w./-]+\.(?:md|txt|html?))\b"
 )
 """A link to a named section of another document."""
@@ -339,11 +345,20 @@ def _is_listed(place: Place, name: str) -> bool:
             continue
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
-            if _ALERT_LINE.search(line) and any(
-                same_name(found[0], name) for found in _NAME.finditer(line)
-            ):
+            if names_alert(line, name):
                 return True
     return False
+
+
+def names_alert(line: str, name: str) -> bool:
+    """Whether a line that speaks of alerts holds a name: as one of its words, or, of several words, as it is written."""
+    if not _ALERT_LINE.search(line):
+        return False
+    if " " in name.strip():
+        return (
+            re.search(rf"(?<!\w){re.escape(name.strip())}(?!\w)", line, re.IGNORECASE) is not None
+        )
+    return any(same_name(found[0], name) for found in _NAME.finditer(line))
 
 
 def is_excluded(place: Place, wanted: Wanted) -> bool:
@@ -351,7 +366,12 @@ def is_excluded(place: Place, wanted: Wanted) -> bool:
     around = (place.section, *place.section.above())
     said = [it.text for above in around for it in introduction_of(place.outline, above)]
     asked = words_of([wanted.text, wanted.labels])
-    return any(words_of([it]) & asked for text in said for it in excluded_by(text))
+    if any(words_of([it]) & asked for text in said for it in excluded_by(text)):
+        return True
+    rules = (it for it in place.outline.sections() if is_called_rules(it.heading))
+    said += [place.outline.text(it.start, it.end) for it in rules]
+    outside = (words_of([it]) for text in said for it in out_of_scope(text))
+    return any(2 * len(words & asked) > len(words) for words in outside)
 
 
 def is_filed(outline: Outline, name: str) -> bool:
@@ -607,12 +627,18 @@ _CASES: Final = re.compile(
 def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
     """Yield the rows of tables of cases that share less than half as much with the incident as the best row does.
 
+    A table is one of cases if its first column is headed so, or if the incident names what a single row has as code.
     What a word tells is less the more rows hold it; if most rows are as good, all of them stay.
     """
     asked = words_of([*wanted.names, wanted.text])
     for block in (it for section in outline.sections() for it in section.blocks):
         head, rows = block.start, range(block.start + 2, block.end + 1)
-        if block.form is not Form.TABLE or not _CASES.search(cells_of(outline.text(head, head))[0]):
+        if block.form is not Form.TABLE:
+            continue
+        if not _CASES.search(cells_of(outline.text(head, head))[0]):
+            named = [n for n in rows if _names_code(wanted.text, outline.text(n, n))]
+            if len(named) == 1:
+                yield from (n for n in rows if n not in named)
             continue
         held = {n: words_of([outline.text(n, n)]) & asked for n in rows}
         often = Counter(word for words in held.values() for word in words)
@@ -621,6 +647,15 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
         others = [n for n in rows if worth[n] < best / 2]
         if 2 * len(others) > len(rows):
             yield from others
+
+
+def _names_code(text: str, line: str) -> bool:
+    """Whether a text holds what a line has as code: ``mgw-plc``."""
+    return any(
+        len(code) >= _NAME_LENGTH
+        and re.search(rf"(?<![\w-]){re.escape(code)}(?![\w-])", text, re.IGNORECASE)
+        for code in _CODE.findall(line)
+    )
 
 
 def _undoing(procedure: Procedure) -> list[Procedure]:
@@ -665,7 +700,7 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
         above = section.parent
         is_part = (
             tells_only_kind(section.heading)
-            or is_numbered_step(section.heading)
+            or _is_step(section)
             or section.level == TAB_LEVEL
             or any(_is_bare_resolution(it) for it in above.children if it is not section)
         )
@@ -678,6 +713,35 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
         else:
             break
     return section
+
+
+def _is_step(section: Section) -> bool:
+    """Whether a numbered heading is one step of the section around it."""
+    return is_numbered(section.heading) and not _is_chapter(section)
+
+
+def _is_chapter(section: Section) -> bool:
+    """Whether a numbered heading is about a matter of its own.
+
+    It is if most headings numbered like it count steps of their own, and most don't begin with an instruction; those
+    that only say what they are for, such as "5. Rollback", aside.
+    """
+    run = [it for it in section.parent.children if _tells_matter(it)] if section.parent else []
+    if section not in run:
+        return False
+    counting = sum(any(map(_counts, it.blocks)) for it in run)
+    told = sum(instructs(it.heading) for it in run)
+    return 2 * counting > len(run) > 2 * told
+
+
+def _tells_matter(section: Section) -> bool:
+    heading = section.heading
+    return is_numbered(heading) and not tells_only_kind(heading) and not is_called_rules(heading)
+
+
+def _counts(block: Block) -> bool:
+    """Whether a block is a list of two numbered items or more."""
+    return sum(item.is_numbered for item in block.items) > 1
 
 
 def _is_bare_resolution(section: Section) -> bool:
@@ -721,17 +785,20 @@ def _is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
         return False
     if _is_filed_alone(outline, wanted):
         return action_lines(outline, outline.root) <= MAX_PAGE
+    if any(_is_chapter(it) for it in outline.sections()):
+        return False
     top = _top(outline)
     parts = [
-        it for it in top.children if it.level != LABEL_LEVEL or not tells_only_kind(it.heading)
+        it
+        for it in top.children
+        if asks_for_something(outline, it)
+        and (it.level != LABEL_LEVEL or not tells_only_kind(it.heading))
     ]
     asking = [it.kind for it in parts if it.kind in ACTIONS and tells_only_kind(it.heading)]
     # several matters may share their verification and their contacts
     is_one = len(asking) >= MIN_KINDS and bool({Kind.DIAGNOSIS, Kind.RESOLUTION} & set(asking))
     return is_one or all(
-        tells_only_kind(it.heading)
-        or is_numbered_step(it.heading)
-        or it.kind in (Kind.BACKGROUND, *NEVER)
+        tells_only_kind(it.heading) or _is_step(it) or it.kind in (Kind.BACKGROUND, *NEVER)
         for it in parts
     )
 
@@ -800,7 +867,7 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Section]:
     for around in (main, *main.above()):
         for beside in around.parent.children if around.parent else ():
             if beside is not around and (
-                RULES.fullmatch(beside.heading.strip(" :.!"))
+                is_called_rules(beside.heading)
                 or beside.kind is Kind.PROHIBITED
                 or holds_for_all(outline.text(beside.start, beside.end))
             ):
@@ -825,18 +892,23 @@ def _linked(outline: Outline, main: Section, left: Container[int]) -> list[Secti
 def _only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Section]:
     """Return the sections that rows name which are left out, and that nothing else of a procedure names."""
     others = {*range(main.start, main.end + 1)} - rows
-    headings = {it.start for it in main.walk()}
-    elsewhere = {id(it) for it in _named_in(outline, main, left=rows | headings)} | {id(main)}
+    elsewhere = {id(it) for it in _named_in(outline, main, left=rows)} | {id(main)}
     return [it for it in _named_in(outline, main, left=others) if id(it) not in elsewhere]
 
 
 def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Iterator[Section]:
-    """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full."""
-    lines = [n for n in range(source.start, source.end + 1) if n not in left]
+    """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full.
+
+    A heading that is a name of several words in one is named wherever that stands, a chapter by its number.
+    """
+    headings = {n for it in source.walk() if it.level for n in range(it.start, it.heading_end + 1)}
+    lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
     said = [outline.lines.get(n, "") for n in lines]
     text = "\n".join(it for it in said if not forbids(it))
     links = (it.removeprefix("user-content-") for it in _LINK.findall(text))
-    names = {fold(it) for it in (*links, *_SET_APART.findall(text))} - {""}
+    written = (it[0] for it in _NAME.finditer(text) if is_camel_case(it[0]))
+    names = {fold(it) for it in (*links, *_SET_APART.findall(text), *written)} - {""}
+    numbers = set(_CHAPTER.findall(text))
     spelled = spaced_words(text)
     words = spelled.split()
     runs = set(zip(words, words[1:], words[2:], strict=False))
@@ -844,7 +916,10 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
         heading = spaced_words(section.heading)
         # the first words are looked up: a long page has many headings
         is_named = tuple(heading.split()[:MIN_HEADING_WORDS]) in runs and heading in spelled
-        is_named |= not names.isdisjoint((fold(section.heading), fold(section.anchor)))
+        is_named |= heading.startswith("the ") and f" {heading} " in f" {spelled} "
+        name = section.heading.partition(":")[0]
+        is_named |= not names.isdisjoint((fold(section.heading), fold(name), fold(section.anchor)))
+        is_named |= number_of(section.heading) in numbers
         if is_named and section.level and asks_for_something(outline, section):
             yield section
     for section in source.walk():
@@ -861,4 +936,4 @@ def _beside(outline: Outline, section: Section) -> Iterator[Section]:
 
 
 MIN_HEADING_WORDS: Final = 3
-"""Words of a heading from which on it is named wherever it is written out."""
+"""Words of a heading from which on it is named wherever it is written out; with its article, "The restart" is."""

@@ -238,6 +238,17 @@ _NOT_FOR: Final = re.compile(
 )
 
 
+_OUT_OF_SCOPE: Final = re.compile(
+    r"(?P<what>[^.:;\n]{3,80}?) (?:is|are) (?:out of scope|not covered|not part of this|excluded)\b",
+    re.IGNORECASE,
+)
+
+
+def out_of_scope(text: str) -> list[str]:
+    """Return what words say to be outside of what their page covers: "Substation switches are out of scope."."""
+    return [it["what"] for it in _OUT_OF_SCOPE.finditer(text)]
+
+
 def excluded_by(text: str) -> list[str]:
     """Return for what words say that they don't hold: "Only for the sandbox. Never on production or training."."""
     return [it["what"] for it in _NOT_FOR.finditer(text)]

@@ -41,6 +41,7 @@ LABEL_LEVEL: Final = 8
 
 _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t])")
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
+_DECIMAL_MARK: Final = re.compile(r"^( {0,3})(\d{1,2})\.(\d{1,2})([.)]?)(?=[ \t]+\S)")
 _HASH: Final = re.compile(r"^([ \t]*)#")
 _BARS: Final = re.compile(r"(?<!\\)\|")
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -353,12 +354,28 @@ _FORMS: Final = {
 def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
     """Return the lines of a page as they are meant."""
     shape = [_shape(line) for line in lines]
+    _mark_decimals(shape)
     if plain:  # there "#" begins a comment, or a point of a list; what is underlined is no item
         shape = [_HASH.sub(r"\1\\#", line) for line in shape]
         for place, below in enumerate(shape[1:]):
             if _UNDERLINE.fullmatch(below):
                 shape[place] = _NUMBER_MARK.sub(r"\1\\\2", shape[place])
     return shape
+
+
+def _mark_decimals(shape: list[str]) -> None:
+    """Make items of lines that count by two numbers: "1.1", "1.2"; what has no number before or behind it is prose."""
+    found = {
+        place: it
+        for place, (line, below) in enumerate(itertools.pairwise((*shape, "")))
+        if (it := _DECIMAL_MARK.match(line)) and not _UNDERLINE.fullmatch(below)
+    }
+    counted = {(int(it[2]), int(it[3])) for it in found.values()}
+    for place, it in found.items():
+        major, minor = int(it[2]), int(it[3])
+        if counted & {(major, minor - 1), (major, minor + 1)}:
+            mark = f"{it[2]}{it[3]})".ljust(len(it[0]) - len(it[1]))
+            shape[place] = f"{it[1]}{mark}{shape[place][it.end() :]}"
 
 
 def _shape(line: str) -> str:
@@ -456,5 +473,7 @@ def _block(
 
 
 def _mark(line: str, token: Token) -> str:
+    if found := _DECIMAL_MARK.match(line):
+        return found[0].strip()
     found = re.match(r"[ \t]*(?:>[ \t]*)*(\d{1,9}|[a-i])\\?([.)])", line)
     return f"{found[1]}{found[2]}" if found else token.markup or "-"

@@ -72,10 +72,10 @@ _OTHER_KEYS: Final = {
         "alarmname", "alertrule", "alertrulename", "rulename", "monitorname", "checkname", "triggername",
         "conditionname", "policyname", "searchname", "rule", "monitor", "check", "trigger",
     ),
-    "title": ("subject", "headline", "shortdescription"),
+    "title": ("subject", "headline", "shortdescription", "detailtype"),
     "description": (
         "message", "text", "body", "output", "content", "msg", "detail", "longdescription", "reason",
-        "error",
+        "error", "statusmessage", "statusreason",
     ),
     "service": ("application", "app", "component", "system"),
     "severity": ("priority", "level", "urgency"),

@@ -30,6 +30,7 @@ from knowledge_rag.orchestrator.choosing import (
     is_torn_between,
     links_out,
     matter_at,
+    names_alert,
     place_for,
     procedures_at,
     same_name,
@@ -309,7 +310,15 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
         if " " in member.alert_name or not member.alert_name
         else ()
     )
-    names = tuple(dict.fromkeys(filter(None, (member.alert_name, *more, *_spelled(text, results)))))
+    # some pagers have a title alone, which is the alert's name where a page says so
+    titles = (
+        it
+        for it in (member.title,)
+        if not member.alert_name
+        and any(names_alert(line, it) for one in results for line in one.content.split("\n"))
+    )
+    known = (member.alert_name, *titles, *more, *_spelled(text, results))
+    names = tuple(dict.fromkeys(filter(None, known)))
     links = anchored(linked_documents(results, member.links))
     labels = " ".join((*member.labels.values(), member.service, member.severity))
     return Wanted(names, text, links, bool(member.alert_name), labels, member.service)
@@ -489,8 +498,8 @@ def _is_clear(
 ) -> bool:
     """Whether a question means a procedure that was found by search alone, and nothing else that was found.
 
-    It does if its section is as close as ``Floors.sure``, or holds all of the question's words,
-    or if no other procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a
+    It does if its section is as close as ``Floors.sure``, or holds all of the question's words, or what the question
+    has in the form of code and nothing else that was found has; or if no other procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a
     page it wants, none on another page.
     """
     wanted = search.wanted
@@ -501,13 +510,19 @@ def _is_clear(
     if score >= floors.sure or _told(wanted) <= held:
         return True
     own = matter_at(place.outline, place.section.start, wanted)
-    rivals = (
-        it.relevance_score or 0.0
+    rivals = [
+        it
         for it in search.usable()
         if it.citation.source_file != source_file
         or not (asks_for_part(wanted) or _matter_of(it, wanted, outlines) is own)
-    )
-    return max(rivals, default=0.0) <= RIVAL_SHARE * score
+    ]
+    section = place.outline.text(own.start, own.end)
+    if any(
+        term in section and not any(term in it.content for it in rivals)
+        for term in _AS_CODE.findall(wanted.text)
+    ):
+        return True
+    return max((it.relevance_score or 0.0 for it in rivals), default=0.0) <= RIVAL_SHARE * score
 
 
 def _names(outline: Outline, service: str) -> bool:
@@ -522,6 +537,12 @@ _IDENTIFIER: Final = re.compile(
     r"(?<![A-Za-z\d])(?<![A-Za-z\d][-_.])(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z\d]+(?:[-_.][A-Za-z\d]+)+\b"
 )
 """A name of one thing among several: db-primary-02, eu-west-1. It is looked for once a word, however long that is."""
+
+
+_AS_CODE: Final = re.compile(
+    r"(?<![\w-])(?:[A-Z]{4,}|[A-Za-z]+_\w+|(?=[\w-]*\d)[A-Z]+-?\w*\d{3,})(?![\w-])"
+)
+"""What is written as a program writes it: PLANNER, halt_reason, ORA-01653."""
 
 
 _COMPOUND: Final = re.compile(
@@ -604,7 +625,7 @@ _ASKED_TO: Final = r"^(?:please |how (?:do|can|should|would) (?:i|we|you) |how t
 _TASKS: Final = tuple(
     (re.compile(asked, re.IGNORECASE), re.compile(rf"\b(?:{words})", re.IGNORECASE))
     for asked, words in (
-        (r"\brestor", r"restor|recover|backup|snapshot"),
+        (r"\brestor", r"restor|recover|pitr|point[- ]in[- ]time|undelet|bring(?:ing)? back"),
         (r"\bupgrad", r"upgrad|updat|version|patch"),
         (r"\bmigrat", r"migrat|move"),
         (r"\brotat", r"rotat|renew|replac"),

@@ -50,7 +50,9 @@ MAX_ITEMS: Final = 100
 MAX_INTRODUCTION: Final = 8
 """Lines of a page's own words above its first section up to which all of them come with a procedure of it."""
 
-_LIST_MARK: Final = re.compile(r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)])(?:[ \t]+|$)")
+_LIST_MARK: Final = re.compile(
+    r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)]|\d{1,2}\.\d{1,2}[.)]?)(?:[ \t]+|$)"
+)
 _QUOTE_MARKS: Final = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _FACT: Final = re.compile(
     r"^\W*(?:owners?|owned by|threshold|severity|team|alerts?|alarms?|service|dashboards?|contacts?|slack|channel|source|labels?"

@@ -14,6 +14,7 @@ from knowledge_rag.orchestrator.choosing import (
 )
 from knowledge_rag.orchestrator.governing import Governs
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.pagers import read
 from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import Strength
 from tests.support.runbooks import actions, advised, alert, outlined, question
@@ -630,3 +631,76 @@ class TestQuestions:
 
 def test_without_documents_there_is_no_place():
     assert place_for(Wanted(("MailFull",), "mail"), [], Searched()) is None
+
+
+class TestNamed:
+    """What names a section, an alert or a row."""
+
+    def test_a_section_whose_heading_is_a_name_is_followed_wherever_that_is_written(self):
+        text = page(
+            ("WriterNodeDown", "1. Fail over.\n2. Steps 2 and 3 of WriterNodeMoved."),
+            (
+                "WriterNodeMoved",
+                "1. Look who writes.\n2. Restart the ledger.\n3. Compare the books.",
+            ),
+            ("ReaderLag", "1. Look at the readers."),
+        )
+        given = advised(alert("WriterNodeDown"), {MAIL: text})
+        assert chosen(given) == [(MAIL, "WriterNodeDown"), (MAIL, "WriterNodeMoved")]
+
+    def test_a_heading_names_no_other_section(self):
+        text = (
+            "# Backups\n\n## KB-1: Job failed\n\n**Resolution**\n\n1. Retry the job.\n\n"
+            "## KB-2: Disk full\n\n**Resolution**\n\n1. Remove orphans.\n"
+        )
+        assert actions(advised(question("backup job failed, KB-1"), {MAIL: text})) == [
+            "Retry the job."
+        ]
+
+    def test_a_title_of_several_words_is_the_alerts_name_where_a_page_says_so(self):
+        text = page(
+            (
+                "Mail volume",
+                "1. Look at the volume of the spool, which is 99 % used: spool, volume.",
+            ),
+            ("Archive log area", "Alarm `SPOOL AREA > 90 %`.\n\n1. Back up the logs."),
+        )
+        incident = {
+            "alert": {
+                "alertId": "1",
+                "message": "SPOOL AREA > 90 %",
+                "description": "Spool volume is 99 % used.",
+            }
+        }
+        given = advised(Incident.from_state(read(incident).state), {MAIL: text})
+        assert actions(given) == ["Back up the logs."]
+
+    def test_of_a_table_of_named_things_the_row_that_the_incident_names_and_its_section_are_given(
+        self,
+    ):
+        text = (
+            '# Certificates\n\n| Where | Name | How |\n|---|---|---|\n| VPN | `vpn-main` | by hand, "ASA" below |\n'
+            '| gateway | `mgw-plc` | by hand, "Gateway" below |\n\n## ASA\n\n1. Import it.\n\n'
+            "## Gateway\n\n1. Do the passive node first.\n"
+        )
+        given = advised(question("the certificate of mgw-plc has expired"), {MAIL: text})
+        assert actions(given)[1:] == ["Do the passive node first."]
+        assert [(it.start, it.end) for it in given.procedures[0].not_shown] == [(5, 5), (8, 10)]
+
+    def test_what_a_page_calls_out_of_scope_gets_none_of_its_steps(self):
+        text = (
+            "# Replace a switch\n\n## Scope\n\nSubstation switches (IE-4000 series) are out of scope. Call OT.\n\n"
+            "## Procedure\n\n1. Power off the switch.\n"
+        )
+        for asked, steps in (
+            ("replace a dead switch", ["Power off the switch."]),
+            ("replace a dead IE-4000 switch in a substation", []),
+        ):
+            assert actions(advised(question(asked), {MAIL: text}))[1:] == steps
+
+    def test_a_section_of_another_document_is_followed_behind_a_title_in_brackets(self):
+        texts = {
+            MAIL: '# Mail down\n\n1. Restart as in Disks (disk.md), section "The restart".\n',
+            "runbooks/disk.md": "# Disks\n\n## The restart\n\n1. Start slowly.\n\n## Other\n\n1. Look.\n",
+        }
+        assert actions(advised(question("mail down"), texts))[1:] == ["Start slowly."]

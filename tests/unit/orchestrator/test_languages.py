@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from knowledge_rag.core.headings import (
-    RULES,
     Kind,
-    is_numbered_step,
+    is_called_rules,
+    is_numbered,
     kind_of_beginning,
     kind_of_label,
     kind_told,
@@ -114,14 +114,14 @@ def test_labels_and_beginnings_may_have_wide_colons():
     "heading", ["步骤 1", "第一步 停止服务", "手順 2: 確認", "2、检查", "Schritt 3: warten"]
 )
 def test_numbered_steps(heading):
-    assert is_numbered_step(heading)
+    assert is_numbered(heading)
 
 
 @pytest.mark.parametrize(
     "heading", ["前提条件", "注意事项", "Voraussetzungen", "Prérequis", "Requisitos previos"]
 )
 def test_rules(heading):
-    assert RULES.fullmatch(heading)
+    assert is_called_rules(heading)
 
 
 @pytest.mark.parametrize(

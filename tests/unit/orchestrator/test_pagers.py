@@ -310,6 +310,7 @@ class TestUnrecognised:
             ({"x": [{"headline": "deep1"}]}, "deep1", "", "'x.headline'"),
             ({"Type": "Notification", "Subject": "Disk", "Message": "is full"}, "Disk", "is full", "'Subject', 'Message'"),
             ({"body": '{"subject": "inner"}'}, "inner", "", "'body.subject'"),
+            ({"source": "aws.backup", "detail-type": "Backup Job State Change", "detail": {"state": "EXPIRED", "statusMessage": "It expired."}}, "Backup Job State Change", "It expired.", "'detail-type', 'detail.statusMessage'"),
             ([{"subject": "first"}, {"subject": "second"}], "first", "", "'subject'"),
         ],
     )  # fmt: skip

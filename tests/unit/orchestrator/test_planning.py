@@ -202,13 +202,14 @@ class TestNearMisses:
         "words",
         [
             "restore the queue from the backup",
+            "restore the queue from the snapshot",
             "upgrade the queue",
             "queue encryption",
             "queue grows in the training environment",
         ],
     )
     def test_a_task_or_an_environment_that_a_page_has_no_word_for_is_not_meant(self, words):
-        text = "# Queue\n\n## Queue grows\n\n- Drain the queue.\n\n## Slow\n\n- Wait.\n"
+        text = "# Queue\n\n## Queue grows\n\n- Take a snapshot.\n- Drain the queue.\n\n## Slow\n\n- Wait.\n"
         assert advised(question(words), {MAIL: text}).status is Status.NO_MATCH
         assert advised(
             question("the queue grows in the production environment"), {MAIL: text}
@@ -444,6 +445,20 @@ class TestUnclearQuestions:
     def test_but_not_if_one_holds_all_of_its_words(self):
         given = self.asked("drain mails of the cache", {"q.md": self.QUEUE, "c.md": self.CACHE})
         assert actions(given) == ["Drain the mails of the cache."]
+
+    @pytest.mark.parametrize(
+        ("text", "given"),
+        [
+            ("mails drain halt_reason lagging lost", True),
+            ("mails drain REASON lagging lost", False),
+        ],
+    )
+    def test_but_not_if_one_alone_holds_what_is_written_as_code(self, text, given):
+        texts = {
+            "q.md": "# Queue\n\n## Fix\n\n- Drain the mails; see `halt_reason`.\n",
+            "c.md": "# Cache\n\n## Fix\n\n- Drain the mails of the cache; mind the reason.\n",
+        }
+        assert bool(self.asked(text, texts).guidance) is given
 
     def test_but_not_if_one_is_clearly_ahead(self):
         texts = {"q.md": self.QUEUE, "c.md": "# Cache\n\n- Warm it up after mails.\n"}

@@ -1,0 +1,150 @@
+"""Numbers before headings and lines: steps of one procedure, or chapters of a page of many."""
+
+import pytest
+
+from knowledge_rag.core.headings import Kind, is_called_rules, kind_told, number_of
+from tests.support.runbooks import actions, advised, alert, outlined, procedure_in, question
+
+PAGE = "runbooks/orders-db.md"
+CHAPTERS = """# Orders database
+
+## 1. Rules
+
+- Between 17:00 and 21:00 the incident commander decides.
+
+## 2. Connections exhausted
+
+Alert: `OrdersConnections`
+
+1. See who holds them: `./db who`
+2. End the idle ones: `./db idle --end`
+
+## 3. Storage low
+
+Alert: `OrdersStorage`
+
+1. Look for a dead slot: `./db slots`
+2. Something is slow: go to section 4 first.
+
+## 4. Long transactions
+
+1. Find the root: `./db blockers`
+2. Cancel it: `./db cancel <pid>`
+
+## 5. Old pages
+
+Full disk: delete files in `pg_wal`.
+"""
+STEPS = """# Renew the token
+
+## 1. Issue a new token
+
+1. Open the vault.
+2. Choose the account.
+
+## 2. Update the secret
+
+1. Copy the token.
+2. Restart the service: `./svc restart`
+"""
+
+
+class TestHeadings:
+    def test_a_chapter_is_given_alone_with_the_rules_and_the_chapter_that_it_names(self):
+        given = advised(alert("OrdersStorage"), {PAGE: CHAPTERS})
+        assert actions(given) == [
+            "Look for a dead slot: `./db slots`",
+            "Something is slow: go to section 4 first.",
+            "Find the root: `./db blockers`",
+            "Cancel it: `./db cancel <pid>`",
+        ]
+        assert any("the incident commander decides" in it.text for it in given.guidance[0].guards)
+
+    @pytest.mark.parametrize("mark", ["## {}. ", "## Step {}: ", "## Step {} - "])
+    def test_headings_that_instruct_are_steps_of_one_procedure_though_they_count_anew(self, mark):
+        text = STEPS.replace("## 1. ", mark.format(1)).replace("## 2. ", mark.format(2))
+        given = advised(question("renew the token: issue a new one"), {PAGE: text})
+        assert [it.split(":")[0] for it in actions(given)] == [
+            "Open the vault.",
+            "Choose the account.",
+            "Copy the token.",
+            "Restart the service",
+        ]
+
+    def test_chapters_below_a_procedure_leave_the_pages_other_parts_to_each(self):
+        text = (
+            "# Host failure\n\n## 1 Purpose\n\nTo restore service.\n\n## 2 Prerequisites\n\n- A ticket exists.\n\n"
+            "## 3 Procedure\n\n### 3.1 Host not responding\n\n1. Check it over iLO.\n2. Reset it.\n\n"
+            "### 3.2 Cluster of the plant\n\n1. Call the desk.\n2. Power on by hand.\n\n"
+            "## 4 Rollback\n\n- Take it out of maintenance.\n"
+        )
+        given = advised(question("a host in the cluster of the plant died"), {PAGE: text})
+        assert actions(given) == [
+            "Call the desk.",
+            "Power on by hand.",
+            "Take it out of maintenance.",
+        ]
+
+    @pytest.mark.parametrize(
+        ("heading", "kind"),
+        [
+            ("5. Oracle archive log area full", Kind.OTHER),
+            ("Archive", Kind.OBSOLETE),
+            ("Archived steps", Kind.OBSOLETE),
+            ("Phase 3: Verify (until 240 min)", Kind.VERIFICATION),
+            ("Until 2024", Kind.OBSOLETE),
+            ("Before v3", Kind.OBSOLETE),
+            ("1 Purpose", Kind.BACKGROUND),
+        ],
+    )
+    def test_what_a_heading_says_of_age(self, heading, kind):
+        assert kind_told(heading) is kind
+
+    @pytest.mark.parametrize(
+        "heading",
+        ["2. Rules", "READ FIRST", "Rules for the whole page", "3 Prerequisites", "Scope"],
+    )
+    def test_rules_hold_for_what_is_beside_them(self, heading):
+        assert is_called_rules(heading)
+
+    def test_a_headings_number(self):
+        assert [
+            number_of(it) for it in ("4.3 Cluster", "2. Rules", "Step 3", "502 errors", "x")
+        ] == [
+            "4.3",
+            "2",
+            "",
+            "502",
+            "",
+        ]
+
+
+class TestItems:
+    def test_lines_that_count_by_two_numbers_are_items_with_their_own_numbers(self):
+        text = (
+            "GATEWAY\n=======\n\nCOPY STANDS STILL\n-----------------\n\n"
+            "  1.1  call the desk\n  1.2  free space: more than 20 GB\n       - less: move a folder\n"
+            "  1.3  restart the copy\n       NOT the whole stack.\n"
+        )
+        items = procedure_in(text, "COPY STANDS STILL", "ot/gateway.txt").items
+        assert [it.number for it in items] == ["1.1", "1.2", "1.3"]
+        assert [(it.start, it.end) for it in items] == [(7, 7), (8, 9), (10, 11)]
+        assert items[0].parts[0].text == "call the desk"
+
+    @pytest.mark.parametrize(
+        "text",
+        ["1.5 GB are needed.\n\n2.5 GB are better.\n", "It takes\n1.1 or\n1.2 seconds.\n"],
+    )
+    def test_amounts_are_prose(self, text):
+        assert not [
+            it
+            for section in outlined(text).root.walk()
+            for block in section.blocks
+            for it in block.items
+        ]
+
+    def test_a_heading_that_is_underlined_keeps_its_number(self):
+        text = "1.1 Fail over\n-------------\n\nDo it.\n\n1.2 Fail back\n-------------\n\nDo it.\n"
+        for source in ("a.txt", "a.md"):
+            headings = [it.heading for it in outlined(text, source).root.walk() if it.heading]
+            assert headings == ["1.1 Fail over", "1.2 Fail back"]
