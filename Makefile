@@ -39,11 +39,11 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 # jsii tells at each start that Node 20 is past its end of life; it works until then
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test covered test-fast check lint types behaviour goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local bundle lock clean
+.PHONY: help setup demo test covered test-fast check lint types behaviour goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local prove-live prove-live-teardown prove-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
-	awk -F ':.*## ' -v b="$$bold" -v p="$$plain" '/^[a-z-]+:.*## / {printf "  %smake %-14s%s %s\n", b, $$1, p, $$2}' $(MAKEFILE_LIST)
+	awk -F ':.*## ' -v b="$$bold" -v p="$$plain" '/^[a-z-]+:.*## / {printf "  %smake %-20s%s %s\n", b, $$1, p, $$2}' $(MAKEFILE_LIST)
 
 setup: $(READY) ## make .venv with what running needs and the embedding model
 
@@ -120,6 +120,15 @@ deploy: $(DEV_READY) ## deploy both stacks to the account whose credentials are 
 
 deploy-local: $(DEV_READY) ## deploy both stacks to a cloud on this machine and print what was created
 	@$(BIN)/python -m tools.local_cloud $(SETTINGS)
+
+prove-live: $(DEV_READY) ## deploy under a throw-away name, try everything, remove it; PROVE="--region eu-west-1 --yes"
+	@$(BIN)/python -m tools.prove_live run $(PROVE)
+
+prove-live-teardown: $(DEV_READY) ## remove what stopped runs of prove-live have left
+	@$(BIN)/python -m tools.prove_live teardown $(PROVE)
+
+prove-local: $(DEV_READY) ## the same run in a cloud on this machine
+	@$(BIN)/python -m tools.prove_live run --local $(PROVE)
 
 bundle: $(DEV_READY) ## build what goes into the Lambdas' zips and tell the sizes
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done

@@ -120,8 +120,7 @@ def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
         RuntimeError: the command line failed; the message is all that it said.
     """
     shutil.rmtree(output, ignore_errors=True)
-    with tempfile.TemporaryDirectory() as elsewhere:  # where no app is synthesized for it
-        _cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", folder=elsewhere)
+    bootstrap()
     options = [word for pair in context for word in ("-c", pair)]
     _cdk(
         "deploy",
@@ -133,6 +132,12 @@ def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
         *options,
     )
     return [_deployed(path) for path in sorted(output.glob("*.template.json"))]
+
+
+def bootstrap() -> None:
+    """Make what every deployment by CDK needs of an account."""
+    with tempfile.TemporaryDirectory() as elsewhere:  # where no app is synthesized for it
+        _cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", folder=elsewhere)
 
 
 def _cdk(*words: str, folder: str | Path = PROJECT) -> None:

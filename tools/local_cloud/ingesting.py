@@ -30,6 +30,11 @@ class IngestingCorpus(TimedJobs):
         self._seen: dict[str, str] = {}
         self.ingest = self._ingest
 
+    def forget(self) -> None:
+        """Begin anew: the knowledge base was deleted."""
+        for each in (self.contents, self._seen, self.started, self.jobs):
+            each.clear()
+
     def _ingest(self) -> dict[str, Any]:
         (source,) = (made for made in MADE if made.kind == "AWS::Bedrock::DataSource")
         corpus, prefix, intermediate = _buckets(source.parameters)

@@ -42,6 +42,8 @@ class Made:
 MADE: list[Made] = []
 SEARCHING: list[Searching] = []
 """The one that serves the collections' endpoints, while a cloud runs."""
+GATEWAYS: list[str] = []
+"""The address that gateways get, where one is served."""
 _COUNTS: Counter[str] = Counter()
 
 
@@ -56,6 +58,7 @@ class Kind:
         played: whether moto plays the operation.
         apart: properties that belong to no operation, or to one that ``prepare`` names.
         prepare: rewrites properties before they are matched; checks those that stand apart.
+        deleting: the operation that deletes it, where moto plays one, and its parameters.
     """
 
     service: str
@@ -64,6 +67,7 @@ class Kind:
     played: bool = False
     apart: frozenset[str] = frozenset()
     prepare: Callable[[dict[str, Any]], dict[str, Any]] = dict
+    deleting: Callable[[Made], tuple[str, dict[str, Any]]] | None = None
 
 
 def make(kind: str, properties: dict[str, Any]) -> Made:
@@ -79,16 +83,24 @@ def make(kind: str, properties: dict[str, Any]) -> Made:
         asked = parameters(rule.service, rule.operation, wanted)
     except InvalidPropertiesError as error:
         raise InvalidPropertiesError(f"{kind}: {error}") from None
-    answer = _call(rule, asked) if rule.played else {}
+    answer = _call(rule.service, rule.operation, asked) if rule.played else {}
     reference, attributes = rule.describe(asked, answer)
     made = Made(kind, reference, asked, attributes)
     MADE.append(made)
     return made
 
 
-def _call(rule: Kind, asked: dict[str, Any]) -> dict[str, Any]:
-    client = boto3.client(rule.service, region_name=REGION)  # type: ignore[call-overload] # any service
-    method = "".join(f"_{c.lower()}" if c.isupper() else c for c in rule.operation).lstrip("_")
+def unmake(made: Made) -> None:
+    """Delete one resource."""
+    rule = KINDS[made.kind]
+    if rule.deleting is not None:
+        _call(rule.service, *rule.deleting(made))
+    MADE.remove(made)
+
+
+def _call(service: str, operation: str, asked: dict[str, Any]) -> dict[str, Any]:
+    client = boto3.client(service, region_name=REGION)  # type: ignore[call-overload] # any service
+    method = "".join(f"_{c.lower()}" if c.isupper() else c for c in operation).lstrip("_")
     return getattr(client, method)(**asked)
 
 
@@ -201,16 +213,21 @@ def _guardrail_version(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, d
 
 def _gateway(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
     made = f"{asked['name'].lower()}-{identifier('gw').lower()}"
+    url = f"https://{made}.gateway.bedrock-agentcore.{REGION}.amazonaws.com/mcp"
     return made, {
         "GatewayIdentifier": made,
         "GatewayArn": arn("bedrock-agentcore", f"gateway/{made}"),
-        "GatewayUrl": f"https://{made}.gateway.bedrock-agentcore.{REGION}.amazonaws.com/mcp",
+        "GatewayUrl": GATEWAYS[-1] if GATEWAYS else url,
     }
 
 
 def _gateway_target(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
     made = identifier("TG")
     return f"{asked['gatewayIdentifier']}|{made}", {"TargetId": made}
+
+
+def _gateway_rate_limit(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    return f"{asked['gatewayIdentifier']}|{identifier('RL').lower()}", {}
 
 
 def _function_alias(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -329,6 +346,33 @@ def _vector_index(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[s
     return made, {"IndexArn": made}
 
 
+def _delete(
+    operation: str, parameter: str, *, several: bool = False
+) -> Callable[[Made], tuple[str, dict[str, Any]]]:
+    """Delete a resource by what ``Ref`` gives."""
+
+    def deleting(made: Made) -> tuple[str, dict[str, Any]]:
+        return operation, {parameter: [made.reference] if several else made.reference}
+
+    return deleting
+
+
+def _delete_key(made: Made) -> tuple[str, dict[str, Any]]:
+    return "ScheduleKeyDeletion", {"KeyId": made.reference, "PendingWindowInDays": 7}
+
+
+def _delete_schedule(made: Made) -> tuple[str, dict[str, Any]]:
+    return "DeleteSchedule", {"Name": made.reference, "GroupName": made.parameters["GroupName"]}
+
+
+def _delete_vectors(made: Made) -> tuple[str, dict[str, Any]]:
+    return "DeleteVectorBucket", {"vectorBucketArn": made.reference}
+
+
+def _delete_index(made: Made) -> tuple[str, dict[str, Any]]:
+    return "DeleteIndex", {"indexArn": made.reference}
+
+
 KINDS: dict[str, Kind] = {
     "AWS::Bedrock::Agent": Kind(
         "bedrock-agent",
@@ -343,6 +387,9 @@ KINDS: dict[str, Kind] = {
     "AWS::Bedrock::GuardrailVersion": Kind("bedrock", "CreateGuardrailVersion", _guardrail_version),
     "AWS::Bedrock::KnowledgeBase": Kind("bedrock-agent", "CreateKnowledgeBase", _knowledge_base),
     "AWS::BedrockAgentCore::Gateway": Kind("bedrock-agentcore-control", "CreateGateway", _gateway),
+    "AWS::BedrockAgentCore::GatewayRateLimit": Kind(
+        "bedrock-agentcore-control", "CreateGatewayRateLimit", _gateway_rate_limit
+    ),
     "AWS::BedrockAgentCore::GatewayTarget": Kind(
         "bedrock-agentcore-control", "CreateGatewayTarget", _gateway_target
     ),
@@ -365,6 +412,7 @@ KINDS: dict[str, Kind] = {
         "PutMetricAlarm",
         _named("AlarmName", Arn=arn("cloudwatch", "alarm:{AlarmName}")),
         played=True,
+        deleting=_delete("DeleteAlarms", "AlarmNames", several=True),
     ),
     "AWS::CloudWatch::CompositeAlarm": Kind(
         "cloudwatch",
@@ -379,6 +427,7 @@ KINDS: dict[str, Kind] = {
         played=True,
         apart=frozenset({"Enabled", "EnableKeyRotation", "PendingWindowInDays"}),
         prepare=_key_properties,
+        deleting=_delete_key,
     ),
     "AWS::Lambda::Alias": Kind(
         "lambda",
@@ -432,29 +481,44 @@ KINDS: dict[str, Kind] = {
         "opensearchserverless", "CreateIndex", _named("indexName"), prepare=_index
     ),
     "AWS::OpenSearchServerless::SecurityPolicy": Kind(
-        "opensearchserverless", "CreateSecurityPolicy", _named("name"), played=True
+        "opensearchserverless",
+        "CreateSecurityPolicy",
+        _named("name"),
+        played=True,
     ),
     # moto would enforce it, and without looking at its conditions: every upload without TLS, here
     # all of them, would be refused
     "AWS::S3::BucketPolicy": Kind(
         "s3", "PutBucketPolicy", _named("Bucket"), prepare=_json("Policy")
     ),
-    "AWS::S3Vectors::Index": Kind("s3vectors", "CreateIndex", _vector_index, played=True),
+    "AWS::S3Vectors::Index": Kind(
+        "s3vectors",
+        "CreateIndex",
+        _vector_index,
+        played=True,
+        deleting=_delete_index,
+    ),
     "AWS::S3Vectors::VectorBucket": Kind(
         "s3vectors",
         "CreateVectorBucket",
         _vector_bucket,
         played=True,
         prepare=_vector_bucket_properties,
+        deleting=_delete_vectors,
     ),
     "AWS::Scheduler::Schedule": Kind(
-        "scheduler", "CreateSchedule", _named("Name", Arn="{Name}"), played=True
+        "scheduler",
+        "CreateSchedule",
+        _named("Name", Arn="{Name}"),
+        played=True,
+        deleting=_delete_schedule,
     ),
     "AWS::Scheduler::ScheduleGroup": Kind(
         "scheduler",
         "CreateScheduleGroup",
         _named("Name", Arn=arn("scheduler", "schedule-group/{Name}")),
         played=True,
+        deleting=_delete("DeleteScheduleGroup", "Name"),
     ),
     "AWS::SQS::QueuePolicy": Kind(
         "sqs", "SetQueueAttributes", _named("QueueUrl"), played=True, prepare=_queue_policy
@@ -466,12 +530,18 @@ KINDS: dict[str, Kind] = {
         played=True,
         apart=frozenset({"Region"}),
         prepare=_subscription_properties,
+        deleting=_delete("Unsubscribe", "SubscriptionArn"),
     ),
     "AWS::SNS::TopicPolicy": Kind(
         "sns", "SetTopicAttributes", _named("TopicArn"), played=True, prepare=_topic_policy
     ),
     # moto knows parameters, but not the tags that CloudFormation gives them
     "AWS::SSM::Parameter": Kind(
-        "ssm", "PutParameter", _parameter, played=True, prepare=_parameter_properties
+        "ssm",
+        "PutParameter",
+        _parameter,
+        played=True,
+        prepare=_parameter_properties,
+        deleting=_delete("DeleteParameter", "Name"),
     ),
 }

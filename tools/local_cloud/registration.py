@@ -1,28 +1,36 @@
-"""Teaches moto's CloudFormation the resource types of ``kinds`` and runs custom resources in process.
+"""Teaches moto's CloudFormation the resource types of ``kinds`` and runs functions in process.
 
-moto runs a custom resource's function in Docker. Here its handler is imported and called instead, in
-the server's own process, with the environment that the template gives the function.
+moto runs functions in Docker. Here a custom resource's handler is imported and called instead, in the
+server's own process, with the environment that the template gives the function; other functions are
+called by who puts itself into ``INVOKED``. moto deletes a stack's resources in any order and forgets a
+stack of which one could not be deleted. Here they go in the opposite order of their creation, and such a
+stack stays, in the state that CloudFormation gives it.
 """
 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from moto.awslambda.models import lambda_backends
+from moto.awslambda.models import LambdaFunction, lambda_backends
 from moto.cloudformation import cloudformation_backends, custom_model, parsing
+from moto.cloudformation.models import CloudFormationBackend
 from moto.core.common_models import CloudFormationModel
 
 from tools.local_cloud.answers import Answers
-from tools.local_cloud.kinds import ACCOUNT, KINDS, MADE, REGION, Made, make
+from tools.local_cloud.kinds import ACCOUNT, KINDS, MADE, REGION, Made, make, unmake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 FAILED: list[str] = []
 """What went wrong while resources were made; moto reports some of it as success."""
+
+INVOKED: list[Callable[[Any, Any], Any]] = []
+"""Who calls a function with an event while a cloud runs, and returns its answer."""
 
 
 class _Resource(CloudFormationModel):
@@ -40,6 +48,9 @@ class _Resource(CloudFormationModel):
 
     def is_created(self) -> bool:
         return True
+
+    def delete(self, account_id: str, region: str) -> None:  # noqa: ARG002 - moto's
+        unmake(self.made)
 
     @classmethod
     def has_cfn_attr(cls, attr: str) -> bool:  # noqa: ARG003 - which ones, `make` tells too late
@@ -109,10 +120,24 @@ class CustomResource(custom_model.CustomModel, CloudFormationModel):
         name = answer.get("PhysicalResourceId", resource_name)
         made = cls(region_name, event["RequestId"], kwargs["LogicalId"], name)
         made.set_data(answer.get("Data", {}))
+        made.event = event | {"PhysicalResourceId": name}
         MADE.append(Made(kwargs["ResourceType"], name, properties))
         stack = cloudformation_backends[account_id][region_name].get_stack(kwargs["StackId"])
         stack.add_custom_resource(made)
         return made
+
+    def delete(self, account_id: str, region: str) -> None:  # noqa: ARG002 - moto's
+        """Run the handler for the deletion.
+
+        Raises:
+            RuntimeError: it failed.
+        """
+        request = {"RequestType": "Delete", "RequestId": str(uuid.uuid4())}
+        failures = len(FAILED)
+        run_in_process(self.event | request)
+        if len(FAILED) > failures:
+            raise RuntimeError(FAILED.pop())
+        MADE[:] = [each for each in MADE if each.reference != self.resource_name]
 
 
 def run_in_process(event: dict[str, Any]) -> dict[str, Any]:
@@ -154,7 +179,45 @@ def register() -> None:
     parsing.get_name_type_map.cache_clear()
     parsing.CustomModel = CustomResource
     parsing.parse_and_create_resource = _noting_failures(parsing.parse_and_create_resource)
+    CloudFormationBackend.delete_stack = _delete_stack
+    LambdaFunction.invoke = _invoke
     _KEPT.extend(models)
+
+
+def _delete_stack(backend: Any, name: str) -> None:
+    """Delete a stack as CloudFormation does: what was made last goes first."""
+    found = [each for each in backend.stacks.values() if name in (each.name, each.stack_id)]
+    for stack in found:
+        resources = stack.resource_map
+        kept = []
+        for logical_id, resource in reversed(list(resources._parsed_resources.items())):  # noqa: SLF001 - moto has no other order
+            if isinstance(resource, str) or resource is None:
+                continue
+            template = resources._resource_json_map[logical_id]  # noqa: SLF001 - likewise
+            if template.get("DeletionPolicy") == "Retain":
+                continue
+            try:
+                resources._delete_resource(resource, template)  # noqa: SLF001 - likewise
+                resources._parsed_resources.pop(logical_id)  # noqa: SLF001 - likewise
+            except Exception as error:  # noqa: BLE001 - whatever it is, CloudFormation reports it
+                kept.append(f"{logical_id}: {type(error).__name__}: {error}")
+        if kept:
+            stack.status = "DELETE_FAILED"
+            stack.status_reason = f"The following resource(s) failed to delete: {kept}"
+            continue
+        stack.status = "DELETE_COMPLETE"
+        del backend.stacks[stack.stack_id]
+        backend.deleted_stacks[stack.stack_id] = stack
+
+
+def _invoke(function: Any, body: str, _: Any, headers: Any) -> bytes:
+    """Have a function called; one that raises is answered as Lambda answers it."""
+    try:
+        answer = INVOKED[-1](function, json.loads(body or "{}"))
+    except Exception as error:  # noqa: BLE001 - whatever it raised
+        headers["x-amz-function-error"] = "Unhandled"
+        answer = {"errorType": type(error).__name__, "errorMessage": str(error)}
+    return json.dumps(answer).encode()
 
 
 def _noting_failures(create: Callable[..., Any]) -> Callable[..., Any]:

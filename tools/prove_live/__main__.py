@@ -1,0 +1,76 @@
+"""``python -m tools.prove_live [run | teardown]``; see docs/operations/prove-live.md."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Final
+
+from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.core.errors import KnowledgeRagError
+from tools.prove_live.plan import SHORT
+
+FOLDER: Final = Path(__file__).parents[2] / ".prove-live"
+
+
+def main(arguments: list[str]) -> int:
+    """Run; return the exit code."""
+    options = _parser().parse_args(arguments)
+    try:
+        return _local(options) if options.local else _live(options)
+    except KnowledgeRagError as error:
+        sys.stderr.write(f"{error}\n")
+        return ExitCode.BAD_INPUT
+
+
+def _live(options: argparse.Namespace) -> int:
+    from knowledge_rag.deployment.aws import Aws
+    from tools.prove_live.run import Run
+
+    aws = Aws(options.region, options.profile)
+    aws.required_region()
+    confirm = None if options.yes else _confirm
+    run = Run(aws, options.profile, FOLDER, options.store, confirm, options.identifiers)
+    return run.tear_down() if options.what == "teardown" else run.prove()
+
+
+def _local(options: argparse.Namespace) -> int:
+    from tools.prove_live.rehearsal import rehearse
+
+    return rehearse(options.store, FOLDER / "local")
+
+
+def _confirm(announced: str) -> bool:
+    if not sys.stdin.isatty():
+        sys.stderr.write(f"{announced}\nnobody is there to agree: pass --yes\n")
+        return False
+    sys.stdout.write(f"{announced}\n")
+    return input("Go on? [y/N] ").strip().lower() in {"y", "yes"}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m tools.prove_live",
+        description="Deploy under a throw-away name, try everything, remove it, and write a report.",
+    )
+    parser.add_argument("what", nargs="?", choices=("run", "teardown"), default="run")
+    parser.add_argument("--region", help="wins over AWS_REGION and the profile's")
+    parser.add_argument("--profile", help="of the credentials")
+    parser.add_argument("--yes", action="store_true", help="don't ask")
+    parser.add_argument(
+        "--store",
+        nargs="+",
+        choices=tuple(SHORT),
+        default=list(SHORT),
+        help="which ones; both unless given",
+    )
+    parser.add_argument(
+        "--identifiers", action="store_true", help="keep account id and ARNs in the report"
+    )
+    parser.add_argument("--local", action="store_true", help="in a cloud of this machine")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
