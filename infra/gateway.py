@@ -12,6 +12,7 @@ client would check a refused call's ``{"error": ...}`` against it.
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any, Final
 
 from aws_cdk import Stack
@@ -64,7 +65,7 @@ class Gateway(Construct):
             authorizer_type=_AUTHORIZER_TYPES[settings.entrypoint.gateway_authorizer],
             authorizer_configuration=_authorizer(settings.entrypoint),
         )
-        agentcore.CfnGatewayTarget(
+        target = agentcore.CfnGatewayTarget(
             self,
             "Target",
             gateway_identifier=gateway.attr_gateway_identifier,
@@ -77,6 +78,16 @@ class Gateway(Construct):
             ],
             target_configuration=_target(sources, retrieve),
         )
+        if per_minute := settings.entrypoint.gateway_requests_per_minute:
+            limit = agentcore.CfnGatewayRateLimit(
+                self,
+                "RateLimit",
+                gateway_identifier=gateway.attr_gateway_identifier,
+                description="Of all callers together.",
+                dimension_keys=["targetName"],
+                entries=[_limit(per_minute)],
+            )
+            limit.node.add_dependency(target)
         self.url = gateway.attr_gateway_url
         self.arn = gateway.attr_gateway_arn
 
@@ -123,11 +134,40 @@ def _authorizer(
 ) -> agentcore.CfnGateway.AuthorizerConfigurationProperty | None:
     if entrypoint.gateway_authorizer is GatewayAuthorizer.IAM:
         return None
+    wanted = json.loads(entrypoint.jwt_claims or "{}")
     return agentcore.CfnGateway.AuthorizerConfigurationProperty(
         custom_jwt_authorizer=agentcore.CfnGateway.CustomJWTAuthorizerConfigurationProperty(
             discovery_url=entrypoint.jwt_discovery_url,
-            allowed_audience=list(entrypoint.jwt_audiences),
+            allowed_audience=list(entrypoint.jwt_audiences) or None,
+            allowed_clients=list(entrypoint.jwt_clients) or None,
+            allowed_scopes=list(entrypoint.jwt_scopes) or None,
+            custom_claims=[_claim(*each) for each in wanted.items()] or None,
         )
+    )
+
+
+def _claim(
+    name: str, wanted: str | list[str]
+) -> agentcore.CfnGateway.CustomClaimValidationTypeProperty:
+    """Return the rule that a claim is a text, or that it lists one of several."""
+    one = isinstance(wanted, str)
+    value = agentcore.CfnGateway.ClaimMatchValueTypeProperty(
+        match_value_string=wanted if isinstance(wanted, str) else None,
+        match_value_string_list=None if isinstance(wanted, str) else wanted,
+    )
+    return agentcore.CfnGateway.CustomClaimValidationTypeProperty(
+        inbound_token_claim_name=name,
+        inbound_token_claim_value_type="STRING" if one else "STRING_ARRAY",
+        authorizing_claim_match_value=agentcore.CfnGateway.AuthorizingClaimMatchValueTypeProperty(
+            claim_match_operator="EQUALS" if one else "CONTAINS_ANY", claim_match_value=value
+        ),
+    )
+
+
+def _limit(per_minute: int) -> agentcore.CfnGatewayRateLimit.LimitEntryProperty:
+    rate = agentcore.CfnGatewayRateLimit.RateConfigProperty(rate=per_minute, period="minute")
+    return agentcore.CfnGatewayRateLimit.LimitEntryProperty(
+        dimensions={"targetName": TARGET}, requests=[rate]
     )
 
 

@@ -258,6 +258,34 @@ def locator(value: object) -> str:
     return value.strip()
 
 
+_CLAIM_NAME: Final = re.compile(r"[A-Za-z0-9_.:-]{1,255}")
+_CLAIM_VALUE: Final = re.compile(r"[A-Za-z0-9_.-]{1,255}")
+
+
+def claims(value: object) -> str:
+    """Claims of a token: an object from names to a text or a list of texts, or its JSON text, or nothing."""
+    expected = (
+        "an object from a claim's name to the text that it is, or to the texts of which it lists one"
+        " (letters, digits, . _ -), or nothing"
+    )
+    if isinstance(value, str):
+        if not value.strip():
+            return ""
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            raise ValueError(expected) from None
+    if not isinstance(value, dict) or not all(map(_CLAIM_NAME.fullmatch, value)):
+        raise ValueError(expected)
+    for wanted in value.values():
+        texts = wanted if isinstance(wanted, list) else [wanted]
+        if not texts or not all(
+            isinstance(each, str) and _CLAIM_VALUE.fullmatch(each) for each in texts
+        ):
+            raise ValueError(expected)
+    return json.dumps(value) if value else ""
+
+
 def metadata_filter(value: object) -> str:
     """A metadata filter: an object with one operator, or its JSON text, or nothing.
 

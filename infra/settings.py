@@ -17,6 +17,7 @@ from infra.setting_values import (
     Problems,
     bucket_name,
     choice,
+    claims,
     email,
     handbook_url,
     key_arn,
@@ -231,8 +232,12 @@ class EntrypointSettings:
         choice(GatewayAuthorizer), GatewayAuthorizer.IAM
     )
     gateway_logs: bool = _setting(switch, False)
+    gateway_requests_per_minute: int = _setting(whole(0, 1_000_000), 0)
     jwt_discovery_url: str = _setting(locator, "")
     jwt_audiences: tuple[str, ...] = _setting(names, ())
+    jwt_clients: tuple[str, ...] = _setting(names, ())
+    jwt_scopes: tuple[str, ...] = _setting(names, ())
+    jwt_claims: str = _setting(claims, "")
 
     @property
     def agent(self) -> bool:
@@ -488,13 +493,18 @@ def _check_store(values: Mapping[str, Any], problems: Problems) -> None:
         problems.add("min_search_ocu", least, "at most max_ocu")
 
 
+_JWT: Final = ("jwt_discovery_url", "jwt_audiences", "jwt_clients", "jwt_scopes", "jwt_claims")
+
+
 def _check_gateway(values: Mapping[str, Any], problems: Problems) -> None:
-    jwt = values["gateway_authorizer"] is GatewayAuthorizer.JWT
-    for key, allowed in (
-        ("jwt_discovery_url", "an https address that ends in /.well-known/openid-configuration"),
-        ("jwt_audiences", "one audience or more"),
-    ):
-        if jwt and not values[key]:
-            problems.add(key, MISSING, f"{allowed}, with gateway_authorizer=jwt")
-        if values[key] and not jwt:
-            problems.add(key, values[key], "unset unless gateway_authorizer=jwt")
+    if values["gateway_authorizer"] is not GatewayAuthorizer.JWT:
+        for key in _JWT:
+            if values[key]:
+                problems.add(key, values[key], "unset unless gateway_authorizer=jwt")
+        return
+    if not values["jwt_discovery_url"]:
+        allowed = "an https address that ends in /.well-known/openid-configuration"
+        problems.add("jwt_discovery_url", MISSING, f"{allowed}, with gateway_authorizer=jwt")
+    if not values["jwt_audiences"] and not values["jwt_clients"]:  # else any token of the issuer
+        allowed = "one audience or more, or jwt_clients, with gateway_authorizer=jwt"
+        problems.add("jwt_audiences", MISSING, allowed)

@@ -25,6 +25,7 @@ EVERYTHING = {
     "preset": "prod",
     "entrypoint": "both",
     "gateway_logs": True,
+    "gateway_requests_per_minute": 600,
     "slack_channel": "T0123ABCD/C0456EFGH",
     "pagerduty_url": "https://events.pagerduty.com/integration/0123456789abcdef/enqueue",
 }
@@ -49,6 +50,11 @@ DEPLOYMENTS = [
         "documents_bucket": "team-runbooks",
         "documents_prefix": "runbooks/",
         "documents_key": "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+        "gateway_authorizer": "jwt",
+        "jwt_discovery_url": "https://id.example.com/.well-known/openid-configuration",
+        "jwt_clients": ["on-call-bot"],
+        "jwt_scopes": ["knowledge/read"],
+        "jwt_claims": {"team": "sre", "groups": ["admins", "on-call"]},
     },
 ]
 """Each preset, every entry point, both stores and a bucket of somebody else; `make nightly` has all combinations."""

@@ -28,6 +28,7 @@ CONTEXT = (
     "knowledge-rag:preset=prod",
     "knowledge-rag:entrypoint=both",
     "knowledge-rag:gateway_logs=true",
+    "knowledge-rag:gateway_requests_per_minute=600",
     "knowledge-rag:slack_channel=T0123ABCD/C0456EFGH",
     "knowledge-rag:pagerduty_url=https://events.pagerduty.com/integration/0123456789abcdef/enqueue",
     "knowledge-rag:handbook_url=https://wiki.example.com/alarms",

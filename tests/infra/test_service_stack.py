@@ -286,6 +286,55 @@ def test_callers_may_bring_a_token_of_a_named_issuer_for_a_named_audience():
     }
 
 
+def test_a_token_without_an_audience_is_known_by_its_client_scopes_and_claims():
+    issuer = "https://login.example.com/.well-known/openid-configuration"
+    given = gateway(
+        gateway_authorizer="jwt",
+        jwt_discovery_url=issuer,
+        jwt_clients=["on-call-bot"],
+        jwt_scopes=["knowledge/read"],
+        jwt_claims={"team": "sre", "groups": ["admins", "on-call"]},
+    )
+    made = only(given, "AWS::BedrockAgentCore::Gateway")["AuthorizerConfiguration"]
+    assert made["CustomJWTAuthorizer"] == {
+        "DiscoveryUrl": issuer,
+        "AllowedClients": ["on-call-bot"],
+        "AllowedScopes": ["knowledge/read"],
+        "CustomClaims": [
+            {
+                "InboundTokenClaimName": "team",
+                "InboundTokenClaimValueType": "STRING",
+                "AuthorizingClaimMatchValue": {
+                    "ClaimMatchOperator": "EQUALS",
+                    "ClaimMatchValue": {"MatchValueString": "sre"},
+                },
+            },
+            {
+                "InboundTokenClaimName": "groups",
+                "InboundTokenClaimValueType": "STRING_ARRAY",
+                "AuthorizingClaimMatchValue": {
+                    "ClaimMatchOperator": "CONTAINS_ANY",
+                    "ClaimMatchValue": {"MatchValueStringList": ["admins", "on-call"]},
+                },
+            },
+        ],
+    }
+
+
+def test_a_gateway_lets_as_many_requests_through_as_are_set():
+    assert of_type(gateway(), "AWS::BedrockAgentCore::GatewayRateLimit") == {}
+    made = gateway(gateway_requests_per_minute=600)
+    limit = only(made, "AWS::BedrockAgentCore::GatewayRateLimit")
+    (target,) = of_type(made, "AWS::BedrockAgentCore::GatewayTarget").values()
+    assert limit["DimensionKeys"] == ["targetName"]
+    assert limit["Entries"] == [
+        {
+            "Dimensions": {"targetName": target["Name"]},
+            "Requests": [{"Rate": 600, "Period": "minute"}],
+        }
+    ]
+
+
 def test_the_gateways_one_tool_is_that_of_the_schema():
     made = gateway()
     mcp = only(made, "AWS::BedrockAgentCore::Gateway")["ProtocolConfiguration"]["Mcp"]

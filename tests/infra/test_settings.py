@@ -114,6 +114,13 @@ def test_texts_of_the_command_line_are_read_as_what_they_are():
         ("guardrail", "maybe", "true or false"),
         ("network", None, "public or private"),
         ("jwt_audiences", ["me"], "unset unless gateway_authorizer=jwt"),
+        ("jwt_clients", ["me"], "unset unless gateway_authorizer=jwt"),
+        ("jwt_claims", "{", "an object from a claim's name"),
+        ("jwt_claims", {"a b": "c"}, "an object from a claim's name"),
+        ("jwt_claims", {"team": ""}, "an object from a claim's name"),
+        ("jwt_claims", {"team": []}, "an object from a claim's name"),
+        ("jwt_claims", {"team": 7}, "an object from a claim's name"),
+        ("gateway_requests_per_minute", -1, "0 to 1000000"),
         ("jwt_discovery_url", "http://a/.well-known/openid-configuration", "https"),
         ("zero_result_warning_percent", 60, "at most zero_result_alarm_percent"),
         ("error_rate_percent", 101, "0 to 100"),
@@ -201,8 +208,16 @@ def test_a_store_without_keywords_has_no_hybrid_search():
     )
 
 
-def test_token_callers_need_an_issuer_and_an_audience():
+def test_token_callers_need_an_issuer_and_an_audience_or_a_client():
     assert len(problems(gateway_authorizer="jwt")) == 2
+    issuer = "https://id.example.com/.well-known/openid-configuration"
+    token = {"gateway_authorizer": "jwt", "jwt_discovery_url": issuer}
+    # any client of the issuer may have a scope or a claim
+    (line,) = problems(**token, jwt_scopes=["read"], jwt_claims={"team": "sre"})
+    assert "one audience or more, or jwt_clients" in line
+    assert settings(**token, jwt_clients="bot, graph").entrypoint.jwt_clients == ("bot", "graph")
+    given = settings(**token, jwt_clients="bot", jwt_claims='{"groups": ["a", "b"], "team": "sre"}')
+    assert json.loads(given.entrypoint.jwt_claims) == {"groups": ["a", "b"], "team": "sre"}
     assert settings(
         gateway_authorizer="jwt",
         jwt_discovery_url="https://id.example.com/.well-known/openid-configuration",

@@ -81,9 +81,15 @@ _ABOUT: Final = {
     "gateway_logs": "deliver the gateway's application logs to `/aws/vendedlogs/<name>-gateway`. **They may hold "
     "the questions' text**, which our own logs never do",
     "gateway_authorizer": "`iam`: callers sign with SigV4; `jwt`: they send a token of your issuer",
+    "gateway_requests_per_minute": "requests that the gateway lets through, of all callers together; 0: no limit "
+    "but the service's own",
     "jwt_discovery_url": "the issuer's OpenID configuration; with `jwt`",
-    "jwt_audiences": "audiences that a token may name; with `jwt`. With Amazon Cognito, use ID tokens: "
-    "its access tokens have none",
+    "jwt_audiences": "audiences that a token may name; with `jwt`",
+    "jwt_clients": "clients that a token may be of, by their ids; with `jwt`. For tokens without an audience, as of "
+    "client credentials or Amazon Cognito's access tokens",
+    "jwt_scopes": "scopes that are allowed in a token; with `jwt`",
+    "jwt_claims": 'claims that a token has to have, e.g. `{"team": "sre", "groups": ["on-call", "admins"]}`: '
+    "a text is the claim's value, a list has one of the values that the claim lists; with `jwt`",
     "alarm_topic_arn": "existing SNS topic for alarms instead of one of the deployment's own; its policy has "
     "to let `cloudwatch.amazonaws.com` publish, and so has its key",
     "slack_channel": "shows alarms in a Slack channel, `workspace/channel` by their ids. Authorise the "
