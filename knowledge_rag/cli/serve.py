@@ -58,6 +58,9 @@ _PLACEHOLDERS: Final = {
 REPORTS_FILE: Final = "wrong-citations.jsonl"
 """In the data folder: reports from the console."""
 
+ANSWERS_FOLDER: Final = "answers"
+"""In the data folder: the last answers, a file each."""
+
 MISSING: Final = how_to_install("console")
 
 _NEEDED: Final = ("markdown_it", "nh3", "sse_starlette")
@@ -88,6 +91,13 @@ ModelOption = Annotated[
     str | None,
     typer.Option(metavar="ID", help="Bedrock model that may write the console's answers."),
 ]
+KeepOption = Annotated[
+    bool,
+    typer.Option(
+        "--keep-answers/--forget-answers",
+        help="Keep the console's last answers in the data folder, so that their links open after a restart.",
+    ),
+]
 AgentOption = Annotated[
     str | None,
     typer.Option(metavar="ID/ALIAS", help="Bedrock agent that may write them, and its alias."),
@@ -103,6 +113,7 @@ def serve(
     repository_url: RepositoryOption = None,
     model_id: ModelOption = None,
     agent: AgentOption = None,
+    keep_answers: KeepOption = True,
     stack: StackOption = None,
     function: FunctionOption = None,
     knowledge_base: KnowledgeBaseOption = None,
@@ -127,7 +138,9 @@ def serve(
     """
     backend = BackendOptions(function, knowledge_base, None, region, stack, gateway, timeout)
     backend.check_alone(kb=kb, port=port, corpus=corpus)
-    options = ConsoleOptions(console_port, corpus, repository_url, model_id, agent, region)
+    options = ConsoleOptions(
+        console_port, corpus, repository_url, model_id, agent, region, keep_answers
+    )
     if not console:
         options.check_wanted()
     if backend.is_local:
@@ -260,6 +273,7 @@ class ConsoleOptions:
     model_id: str | None = None
     agent: str | None = None
     region: str | None = None
+    keep_answers: bool = True
 
     def check_wanted(self) -> None:
         """Refuse console options together with --no-console."""
@@ -276,8 +290,9 @@ class ConsoleOptions:
         from knowledge_rag.local.settings import LocalSettings
 
         repository = RepositoryLinks(self.repository_url) if self.repository_url else None
-        reports = LocalSettings.from_environment().data_dir / REPORTS_FILE
-        return ConsoleSettings(about, repository, reports)
+        data = LocalSettings.from_environment().data_dir
+        answers = data / ANSWERS_FOLDER if self.keep_answers else None
+        return ConsoleSettings(about, repository, data / REPORTS_FILE, answers)
 
     def advisors(self, deployed_agent: str = "") -> dict[str, Advisor]:
         """Return the advisors by name; the default first."""

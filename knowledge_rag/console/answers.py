@@ -1,12 +1,16 @@
-"""Recent answers in memory, and a file of reports about wrong citations."""
+"""Recent answers, kept across restarts, and a file of reports about wrong citations."""
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
 import json
+import logging
 import os
 import secrets
 import threading
 from collections import OrderedDict
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,10 +21,13 @@ from knowledge_rag.console.limits import (
     MAX_REPORTS,
     MAX_REPORTS_BYTES,
 )
+from knowledge_rag.console.rendering import AnswerRenderer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+_logger = logging.getLogger(__name__)
 
 _ID_BYTES: Final = 16
 
@@ -76,36 +83,111 @@ class Answer:
 
 
 class Answers:
-    """The last answers, by unguessable ids; safe to use from several threads."""
+    """The last answers, by unguessable ids; safe to use from several threads.
 
-    def __init__(self) -> None:
+    Args:
+        folder: keeps them across restarts, a file each, readable by its owner alone; ``None`` keeps them in memory.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
         self._lock = threading.Lock()
         self._kept: OrderedDict[str, tuple[Answer, int]] = OrderedDict()
         self._bytes = 0
+        self._folder = folder
 
     def keep(self, answer: Answer) -> str:
         """Keep an answer; return its id. The oldest ones go where there are too many."""
         key = secrets.token_urlsafe(_ID_BYTES)
-        size = len(json.dumps([answer.to_dict(), answer.parts]))
+        data = _written(answer)
         with self._lock:
-            self._kept[key] = answer, size
-            self._bytes += size
+            self._kept[key] = answer, len(data)
+            self._bytes += len(data)
             while len(self._kept) > MAX_ANSWERS or self._bytes > MAX_ANSWERS_BYTES:
                 _, (_, gone) = self._kept.popitem(last=False)
                 self._bytes -= gone
+            if self._folder is not None:
+                try:
+                    _store(self._folder, key, data)
+                except OSError as error:  # it is kept in memory, and the reader waits for it
+                    reason = error.strerror or type(error).__name__
+                    _logger.warning("an answer is kept in memory only: %s", reason)
         return key
 
     def sources(self, source_file: str) -> list[Mapping[str, Any]]:
-        """Return the cards of a document in kept answers, the last answer's first."""
+        """Return the cards of a document in answers of this run, the last answer's first."""
         with self._lock:
             kept = [answer for answer, _ in reversed(self._kept.values())]
         return [one for answer in kept for one in answer.sources if one["source"] == source_file]
 
     def get(self, key: str) -> Answer | None:
-        """Return an answer; ``None`` if there is none of that id, or it isn't kept any more."""
+        """Return an answer; ``None`` if there is none of that id, it isn't kept any more, or its file is damaged."""
         with self._lock:
             found = self._kept.get(key)
-        return found[0] if found else None
+        return found[0] if found else self._stored(key)
+
+    def _stored(self, key: str) -> Answer | None:
+        for path in _files(self._folder):
+            if path.stem == key:  # a name that is there: no path is made of a request
+                try:
+                    return _read(path.read_bytes())
+                except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                    _logger.warning("%s is damaged, and left out", path)
+        return None
+
+
+def _written(answer: Answer) -> bytes:
+    """Return the answer's file: its fields, and their digest. Blocks are rendered again from the parts."""
+    fields = {one.name: getattr(answer, one.name) for one in dataclasses.fields(answer)}
+    kept = json.dumps({name: value for name, value in fields.items() if name != "blocks"})
+    return json.dumps({"sha256": _digest(kept), "answer": kept}).encode()
+
+
+def _read(data: bytes) -> Answer:
+    """Return the answer of a file.
+
+    Raises:
+        ValueError: the file is not as it was written.
+    """
+    file = json.loads(data)
+    if _digest(file["answer"]) != file["sha256"]:
+        raise ValueError("digest")
+    kept = json.loads(file["answer"])
+    lists = {name: tuple(kept[name]) for name in ("sources", "removed", "parts")}
+    renderer = AnswerRenderer()
+    renderer.feed(kept["parts"])
+    blocks = tuple(block.html for block in renderer.render() if block.html)
+    return Answer(**{**kept, **lists, "blocks": blocks})
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _files(folder: Path | None) -> list[Path]:
+    """Return the files of answers, the newest first."""
+    if folder is None or not folder.is_dir():
+        return []
+    found = []
+    for path in folder.glob("*.json"):
+        with suppress(OSError):  # another console has just removed it
+            found.append((path.stat().st_mtime_ns, path))
+    return [path for _, path in sorted(found, reverse=True)]
+
+
+def _store(folder: Path, key: str, data: bytes) -> None:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / f"{key}.json"
+    part = path.with_suffix(".part")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as opened:
+        opened.write(data)
+    part.replace(path)
+    total = 0
+    for number, old in enumerate(_files(folder)):
+        with suppress(OSError):
+            total += old.stat().st_size
+            if number >= MAX_ANSWERS or total > MAX_ANSWERS_BYTES:
+                old.unlink()
 
 
 _INSUFFICIENT_STORAGE = 507

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from knowledge_rag.console.chat_exports import to_note, to_slack
 from knowledge_rag.console.document_view import read_ranges, view, without_known
-from knowledge_rag.console.events import utc_now
+from knowledge_rag.console.events import as_of_now, utc_now
 from knowledge_rag.console.exports import to_json, to_markdown
 from knowledge_rag.console.json_http import Json, Refused, only, read_object, text_in, whole_in
 from knowledge_rag.console.limits import (
@@ -91,9 +91,11 @@ class Api:
     async def answer(self, request: Request) -> Response:
         """Return a recent answer: as the page reads it, or as a file if the id ends in .json or one of _TEXTS."""
         key, _, suffix = request.path_params["name"].partition(".")
-        answer = self._answer(key)
+        answer = await asyncio.to_thread(self._answer, key)
         if suffix == "":
-            return Json(answer.to_dict())
+            corpus = self.asker.documents.current()
+            sources = await asyncio.to_thread(as_of_now, answer.sources, corpus)
+            return Json({**answer.to_dict(), "sources": sources, "staleAsOf": utc_now()})
         if suffix == "json":
             return Json(to_json(answer), headers=_saved_as(answer, suffix))
         if suffix not in _TEXTS:
@@ -107,7 +109,8 @@ class Api:
         """Keep a report of a wrong citation, and return its file's path."""
         body = await read_object(request, MAX_SHORT_BODY_BYTES)
         only(body, "answerId", "number", "comment")
-        answer = self._answer(text_in(body, "answerId", _MAX_KEY, required=True))
+        key = text_in(body, "answerId", _MAX_KEY, required=True)
+        answer = await asyncio.to_thread(self._answer, key)
         number = whole_in(body, "number", _MAX_NUMBER)
         source = next((one for one in answer.sources if one["number"] == number), None)
         if source is None:
@@ -126,7 +129,7 @@ class Api:
     def _answer(self, key: str) -> Answer:
         answer = self.asker.answers.get(key)
         if answer is None:
-            raise Refused(404, "there is no such answer, or it is too long ago: ask again")
+            raise Refused(404, "there is no such answer, or it isn't kept any more: ask again")
         return answer
 
 

@@ -51,6 +51,7 @@ class ConsoleSettings:
         about: the knowledge base, in a few words.
         repository: where documents can be changed; ``None`` if that isn't known.
         reports: file of reports of wrong citations; ``None`` keeps none.
+        answers: folder that keeps answers across restarts; ``None`` keeps them in memory.
         hosts: names that it answers to, without the port.
         budget: of each query.
         corrected: corrects spelling mistakes in a question.
@@ -59,6 +60,7 @@ class ConsoleSettings:
     about: str = ""
     repository: RepositoryLinks | None = None
     reports: Path | None = None
+    answers: Path | None = None
     hosts: Sequence[str] = field(default=LOOPBACK_HOSTS)
     budget: Budget = field(default_factory=Budget)
     corrected: Callable[[str], str] = str
@@ -83,7 +85,7 @@ def create_console(
     """
     settings = settings or ConsoleSettings()
     metrics = ConsoleMetrics(utc_now())
-    answers = Answers()
+    answers = Answers(settings.answers)
     kept = documents or KeptDocuments(AnswerPassages(answers))
     asked = MeasuredRetrieval(retrieval, metrics)
     seconds = max(ASK_SECONDS, 2 * settings.budget.seconds)

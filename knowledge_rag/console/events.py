@@ -74,6 +74,20 @@ def _card(
     return card | ({"stale": stale} if stale else {})
 
 
+def as_of_now(shown: Sequence[Mapping[str, Any]], corpus: Corpus | None) -> list[dict[str, Any]]:
+    """Return an earlier answer's cards, each with what became of its lines since."""
+    cited = [
+        CitedLines(Citation(**one["citation"]), one["content"], one.get("documentSha256"))
+        for one in shown
+    ]
+    known = stale_at_a_glance(cited, corpus)
+    return [
+        {name: value for name, value in one.items() if name != "stale"}
+        | ({"stale": stale} if stale else {})
+        for one, stale in zip(shown, known, strict=True)
+    ]
+
+
 def utc_now() -> str:
     """Return the present moment, ISO 8601, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")

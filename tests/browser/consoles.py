@@ -163,6 +163,7 @@ def console(
                 about=f"{shelf.kb.name} ({kb.chunks} chunks)",
                 repository=RepositoryLinks(REPOSITORY),
                 reports=shelf.kb.with_name("reports.jsonl"),
+                answers=shelf.kb.with_name("answers"),
             ),
         )
         yield stack.enter_context(running(app, 0)).removesuffix("/")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 
 import jsonschema
@@ -15,6 +16,7 @@ from knowledge_rag.console.events import cards
 from knowledge_rag.console.exports import to_json, to_markdown
 from knowledge_rag.console.json_http import Refused
 from knowledge_rag.console.metrics import ConsoleMetrics
+from knowledge_rag.console.rendering import AnswerRenderer
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.resources import shipped
 from tests.support.retrievals import DOWN, NOTHING, found, result
@@ -195,3 +197,70 @@ def test_shares_of_nothing_are_not_zero():
     assert told["retrieval"]["p95Ms"] is None
     assert told["answers"]["citationRate"] is None
     assert told["asks"]["total"] == 0
+
+
+PARTS = (
+    {"text": "Because **so** "},
+    {"text": "[Source 1]", "citations": [{"number": 1, "citation": card()["citation"]}]},
+    {"text": ".\n"},
+)
+
+
+def test_answers_are_there_after_a_restart_and_look_the_same(tmp_path):
+    renderer = AnswerRenderer()
+    renderer.feed(PARTS)
+    blocks = tuple(block.html for block in renderer.render())
+    given = answer(sources=(card(),), parts=PARTS, blocks=blocks, incident={"name": "Why?"})
+    key = Answers(tmp_path / "answers").keep(given)
+    assert Answers(tmp_path / "answers").get(key) == given
+    assert 'class="cite"' in blocks[0]
+    assert Answers().get(key) is None
+    (path,) = (tmp_path / "answers").iterdir()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda data: data[:-40],
+        lambda data: data.replace(b"Because", b"Despite"),
+        lambda _: b"[]",
+        lambda _: b'{"answer": 1, "sha256": ""}',
+        lambda _: b"\xff\x00",
+    ],
+)
+def test_a_damaged_answer_is_none_and_the_others_stay(tmp_path, caplog, damage):
+    kept = Answers(tmp_path)
+    damaged, whole = kept.keep(answer()), kept.keep(answer("Whole?"))
+    path = tmp_path / f"{damaged}.json"
+    path.write_bytes(damage(path.read_bytes()))
+    again = Answers(tmp_path)
+    assert again.get(damaged) is None
+    assert "is damaged, and left out" in caplog.text
+    assert again.get(whole).question == "Whole?"
+    assert again.get(again.keep(answer("New?"))).question == "New?"
+
+
+def test_stored_answers_are_bounded_and_the_oldest_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(answers_module, "MAX_ANSWERS", 2)
+    keys = []
+    for at, name in enumerate("abc"):
+        keys.append(Answers(tmp_path).keep(answer(name)))
+        os.utime(tmp_path / f"{keys[-1]}.json", (at, at))
+    assert [Answers(tmp_path).get(key) is None for key in keys] == [True, False, False]
+
+
+def test_no_file_but_an_answer_is_read(tmp_path):
+    (tmp_path / "secret.json").write_text("{}")
+    kept = Answers(tmp_path / "answers")
+    kept.keep(answer())
+    assert kept.get("../secret") is None
+    assert kept.get("secret") is None
+
+
+def test_where_nothing_can_be_written_answers_stay_in_memory(tmp_path, caplog):
+    (tmp_path / "file").write_text("")
+    kept = Answers(tmp_path / "file")
+    assert kept.get(kept.keep(answer())) == answer()
+    assert "kept in memory only" in caplog.text

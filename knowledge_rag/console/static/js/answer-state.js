@@ -43,6 +43,7 @@
  * @property {Removed[]} removed
  * @property {Recommendation | null} recommendation
  * @property {string | null} answerId
+ * @property {string} askedAt of an earlier answer, ISO 8601; "" for one that was just asked for
  * @property {{trouble: string, message: string} | null} failure
  */
 import { looksPasted } from "./alert-card.js";
@@ -56,21 +57,21 @@ export function newAnswer(question, filters) {
   return {
     question, incident: null, filters, phase: "searching", queries: [], found: null, sources: [],
     blocks: [], byModel: false, cited: 0, uncited: 0, restarted: false, warning: "", warnings: [], removed: [], recommendation: null,
-    answerId: null, failure: null,
+    answerId: null, askedAt: "", failure: null,
   };
 }
 
 /**
  * An earlier answer that the server kept.
  * @param {string} id
- * @param {Pick<AnswerState, "question" | "filters" | "sources" | "blocks" | "byModel" | "recommendation" | "removed"> & Partial<Pick<AnswerState, "incident">>} kept
+ * @param {Pick<AnswerState, "question" | "filters" | "sources" | "blocks" | "byModel" | "recommendation" | "removed"> & Partial<Pick<AnswerState, "incident" | "askedAt">>} kept
  * @returns {AnswerState}
  */
 export function earlierAnswer(id, kept) {
   return {
     ...newAnswer(kept.question, kept.filters),
     phase: "done", found: kept.sources.length, sources: kept.sources, blocks: kept.blocks, byModel: kept.byModel,
-    incident: kept.incident ?? null, removed: kept.removed, recommendation: kept.recommendation, answerId: id,
+    incident: kept.incident ?? null, askedAt: kept.askedAt ?? "", removed: kept.removed, recommendation: kept.recommendation, answerId: id,
   };
 }
 

@@ -1,11 +1,11 @@
 /** One answer on the page: its outcome, text and sources. */
-import { alertCard } from "./alert-card.js";
+import { alertCard, moment } from "./alert-card.js";
 import { AnswerBlocks } from "./answer-blocks.js";
 import { answerActions, closestSections, similarIncidents } from "./answer-summary.js";
 import { isOver, nameOf } from "./answer-state.js";
 import { Checklist } from "./checklist.js";
 import { CitationPreview } from "./citation-preview.js";
-import { h } from "./dom.js";
+import { counted, h } from "./dom.js";
 import { flash, scrollTo } from "./motion.js";
 import { OutcomeBanner } from "./outcome-banner.js";
 import { openReport } from "./report-dialog.js";
@@ -103,8 +103,13 @@ export class AnswerView {
   }
 
   /** @param {AnswerState} state */
-  #showAlert({ incident, recommendation }) {
-    this.alert.replaceChildren(...(incident ? [alertCard(incident, recommendation?.recommendation.alerts ?? [])] : []));
+  #showAlert({ incident, recommendation, askedAt, sources }) {
+    const changed = new Set(sources.filter((source) => source.stale).map((source) => source.source)).size;
+    this.alert.replaceChildren(...[
+      askedAt && h("p", { class: "asked-at" }, "Answered ", moment(askedAt), ". ",
+        changed ? h("b", {}, `${counted(changed, "document")} of it changed since: see its sources.`) : null),
+      incident && alertCard(incident, recommendation?.recommendation.alerts ?? []),
+    ].filter((part) => part instanceof Node));
   }
 
   /** Shows all of a long question, or its first lines. @param {boolean} whole */

@@ -1,5 +1,6 @@
 /** The view where questions are asked. */
-import { earlierAnswer, fail, isOver, newAnswer, restoredAnswer, stop, take } from "./answer-state.js";
+import { looksPasted } from "./alert-card.js";
+import { earlierAnswer, fail, isOver, nameOf, newAnswer, restoredAnswer, stop, take } from "./answer-state.js";
 import { AnswerView } from "./answer-view.js";
 import { announce } from "./announcer.js";
 import { read } from "./api.js";
@@ -15,6 +16,8 @@ import { keep, kept } from "./storage.js";
 /** @typedef {import("./answer-state.js").AnswerState} AnswerState */
 
 const KEPT = "last-answer";
+/** Characters of a question in an address. */
+const LONGEST = 1000;
 /** Of a request, as the server reads it. */
 const MOST_BYTES = 256 * 1024;
 const coarse = window.matchMedia("(pointer: coarse)");
@@ -62,8 +65,13 @@ export class AskView {
   async show(url) {
     this.element.hidden = false;
     const id = url.searchParams.get("answer");
+    const question = url.searchParams.get("q")?.slice(0, LONGEST).trim() ?? "";
     this.#fetching = null;
-    if (id && id !== this.#state?.answerId) await this.#fetch(id);
+    if (id && id !== this.#state?.answerId) await this.#fetch(id, question);
+    else if (!id && question) {
+      history.replaceState({}, "", "/"); // who goes back here does not ask again
+      this.#ask(question, chosenFilters());
+    }
     else if (!id) this.#readdress(); // it may have got its name while another view was open
   }
 
@@ -76,9 +84,12 @@ export class AskView {
     return this.#state ? this.answer.title : this.question;
   }
 
-  /** The answer's address. */
+  /** The answer's address. With its question, unless that was pasted or is long, it can be asked again. */
   get address() {
-    return this.#state?.answerId ? `/?answer=${encodeURIComponent(this.#state.answerId)}` : "/";
+    const { answerId, incident, question } = this.#state ?? {};
+    if (!answerId) return "/";
+    const asked = incident || !question || question.length > LONGEST ? "" : `&q=${encodeURIComponent(question)}`;
+    return `/?answer=${encodeURIComponent(answerId)}${asked}`;
   }
 
   /** Whether there is an answer to come back to. */
@@ -114,7 +125,6 @@ export class AskView {
     const running = new AbortController();
     this.#running = running;
     this.#state = state;
-    remember(question);
     if (location.pathname + location.search !== "/") history.pushState({}, "", "/");
     this.#layOut();
     this.answer.show(state);
@@ -125,6 +135,7 @@ export class AskView {
     this.#draw();
     this.#layOut();
     announce(spoken(state));
+    if (!looksPasted(question) || state.answerId) remember(nameOf(state), state.answerId ?? "");
     this.#keep(state);
   }
 
@@ -139,12 +150,12 @@ export class AskView {
     if (location.pathname + location.search === "/") history.replaceState(history.state, "", this.address);
   }
 
-  /** Fetches an answer that was given before, e.g. one that a colleague sent. @param {string} id */
-  async #fetch(id) {
+  /** Fetches an answer that was given before, e.g. one that a colleague sent. @param {string} id @param {string} question that it answers, as far as its address has it */
+  async #fetch(id, question) {
     this.#running?.abort();
     this.#running = null;
     this.#fetching = id;
-    const state = await fetched(id);
+    const state = await fetched(id, question);
     if (this.#fetching !== id) return;
     this.#fetching = null;
     this.#state = state;
@@ -208,23 +219,30 @@ export class AskView {
     this.answer.show(this.#state);
   }
 
+  /** @param {string} question @param {string} answer its id */
+  #reopen(question, answer) {
+    if (!answer) return this.#ask(question, chosenFilters());
+    history.pushState({}, "", `/?answer=${encodeURIComponent(answer)}&q=${encodeURIComponent(question)}`);
+    this.show(new URL(location.href));
+  }
+
   #showRecent() {
     const questions = recentQuestions();
     byId("recent").hidden = questions.length === 0 || this.#state !== null;
-    byId("recent-list").replaceChildren(...questions.map((question) => h("li", {},
-      h("button", { type: "button", class: "recent-question", onclick: () => this.#ask(question, chosenFilters()) }, question),
+    byId("recent-list").replaceChildren(...questions.map(({ question, answer }) => h("li", {},
+      h("button", { type: "button", class: "recent-question", onclick: () => this.#reopen(question, answer) }, question),
       h("button", { type: "button", class: "icon-button", "aria-label": `Forget: ${question}`, onclick: () => { forget(question); this.#showRecent(); this.question.focus(); } }, icon("cross")))));
   }
 }
 
-/** @param {string} id @returns {Promise<AnswerState>} */
-async function fetched(id) {
+/** @param {string} id @param {string} question @returns {Promise<AnswerState>} */
+async function fetched(id, question) {
   try {
     return earlierAnswer(id, await read(`/api/answers/${encodeURIComponent(id)}`));
   } catch (error) {
-    const state = newAnswer("An earlier answer", {});
+    const state = newAnswer(question || "An earlier answer", {});
     const { status, message } = /** @type {import("./api.js").RequestFailed} */ (error);
-    fail(state, "gone", status === 404 ? "" : message);
+    fail(state, status === 404 && question ? "expired" : "gone", status === 404 ? "" : message);
     return state;
   }
 }

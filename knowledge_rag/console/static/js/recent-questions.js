@@ -1,28 +1,38 @@
-/** Questions asked on this machine, newest first; they stay in this browser. */
-import { kept, keep } from "./storage.js";
+/** Questions asked in this browser, newest first, each with its answer; what was pasted is kept by its name alone. */
+import { keep, kept } from "./storage.js";
+
+/** @typedef {{question: string, answer: string}} Recent the answer's id, "" for none */
 
 const KEY = "recent-questions";
 const MOST = 8;
-/** Characters; pasted payloads are not kept. */
+/** Characters. */
 const LONGEST = 1000;
 
-/** @returns {string[]} */
+/** @returns {Recent[]} */
 export function recentQuestions() {
   const questions = kept("localStorage", KEY);
-  return Array.isArray(questions) ? questions.filter((it) => typeof it === "string").slice(0, MOST) : [];
+  if (!Array.isArray(questions)) return [];
+  // an older page kept the questions alone
+  return questions.map((it) => (typeof it === "string" ? { question: it, answer: "" } : it))
+    .filter((it) => typeof it?.question === "string" && typeof it.answer === "string").slice(0, MOST);
 }
 
-/** @param {string} question */
-export function remember(question) {
+/** @param {string} question @param {string} answer */
+export function remember(question, answer) {
   if (question.length > LONGEST) return;
-  keep("localStorage", KEY, [question, ...recentQuestions().filter((it) => it !== question)].slice(0, MOST));
+  keep("localStorage", KEY, [{ question, answer }, ...others(question)].slice(0, MOST));
 }
 
 /** @param {string} question */
 export function forget(question) {
-  keep("localStorage", KEY, recentQuestions().filter((it) => it !== question));
+  keep("localStorage", KEY, others(question));
 }
 
 export function forgetAll() {
   keep("localStorage", KEY, []);
+}
+
+/** @param {string} question */
+function others(question) {
+  return recentQuestions().filter((it) => it.question !== question);
 }

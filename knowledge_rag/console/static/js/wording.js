@@ -67,8 +67,9 @@ export const FAILURES = {
   },
   gone: {
     title: "This answer is not kept any more",
-    text: "The console keeps the latest answers while it runs. Ask the question again.",
+    text: "The console keeps the latest answers. Ask the question again.",
   },
+  expired: { title: "This answer is not kept any more", text: "The console keeps the latest answers. Its question is known: try again." },
   refused: { title: "The question was not accepted", text: "" },
   server: { title: "The question could not be answered", text: "" },
 };
