@@ -41,6 +41,7 @@ class Gateway(Construct):
     Attributes:
         url: that clients of the protocol connect to.
         arn: that callers need ``bedrock-agentcore:InvokeGateway`` on, where they sign with IAM.
+        tool: the name by which clients see it.
     """
 
     def __init__(
@@ -88,6 +89,8 @@ class Gateway(Construct):
                 entries=[_limit(per_minute)],
             )
             limit.node.add_dependency(target)
+        (tool,) = _tools(sources)
+        self.tool = f"{TARGET}___{tool.name}"
         self.url = gateway.attr_gateway_url
         self.arn = gateway.attr_gateway_arn
 
@@ -174,16 +177,21 @@ def _limit(per_minute: int) -> agentcore.CfnGatewayRateLimit.LimitEntryProperty:
 def _target(
     sources: Sources, retrieve: lambda_.IAlias
 ) -> agentcore.CfnGatewayTarget.TargetConfigurationProperty:
-    paths = sources.document["paths"].values()
-    tools = [_tool(operation) for path in paths for operation in path.values()]
     return agentcore.CfnGatewayTarget.TargetConfigurationProperty(
         mcp=agentcore.CfnGatewayTarget.McpTargetConfigurationProperty(
             lambda_=agentcore.CfnGatewayTarget.McpLambdaTargetConfigurationProperty(
                 lambda_arn=retrieve.function_arn,
-                tool_schema=agentcore.CfnGatewayTarget.ToolSchemaProperty(inline_payload=tools),
+                tool_schema=agentcore.CfnGatewayTarget.ToolSchemaProperty(
+                    inline_payload=_tools(sources)
+                ),
             )
         )
     )
+
+
+def _tools(sources: Sources) -> list[agentcore.CfnGatewayTarget.ToolDefinitionProperty]:
+    paths = sources.document["paths"].values()
+    return [_tool(operation) for path in paths for operation in path.values()]
 
 
 def _tool(operation: Mapping[str, Any]) -> agentcore.CfnGatewayTarget.ToolDefinitionProperty:

@@ -13,6 +13,7 @@ from infra.agent import Agent
 from infra.alarms import Emitters
 from infra.canary import Canary, canary_question
 from infra.dashboard_charts import Doors
+from infra.devops_agent import DevOpsAgent
 from infra.encryption import stack_key
 from infra.gateway import Gateway
 from infra.guardrail import Guardrail
@@ -138,6 +139,8 @@ class ServiceStack(Stack):
                 resource_arn=gateway.arn,
                 encryption_key=self._key,
             )
+        if self._settings.entrypoint.devops_agent_space:
+            DevOpsAgent(self, "DevOpsAgent", settings=self._settings, gateway=gateway)
         self._output("GatewayUrl", gateway.url, "of the Model Context Protocol")
         self._output("GatewayArn", gateway.arn, "callers need InvokeGateway on it")
 

@@ -15,6 +15,7 @@ from infra.models import check_embedding, destination_regions
 from infra.setting_values import (
     MISSING,
     Problems,
+    agent_space,
     bucket_name,
     choice,
     claims,
@@ -232,6 +233,7 @@ class EntrypointSettings:
         choice(GatewayAuthorizer), GatewayAuthorizer.IAM
     )
     gateway_logs: bool = _setting(switch, False)
+    devops_agent_space: str = _setting(agent_space, "")
     gateway_requests_per_minute: int = _setting(whole(0, 1_000_000), 0)
     jwt_discovery_url: str = _setting(locator, "")
     jwt_audiences: tuple[str, ...] = _setting(names, ())
@@ -497,7 +499,12 @@ _JWT: Final = ("jwt_discovery_url", "jwt_audiences", "jwt_clients", "jwt_scopes"
 
 
 def _check_gateway(values: Mapping[str, Any], problems: Problems) -> None:
-    if values["gateway_authorizer"] is not GatewayAuthorizer.JWT:
+    jwt = values["gateway_authorizer"] is GatewayAuthorizer.JWT
+    gateway = values["entrypoint"] in {Entrypoint.GATEWAY, Entrypoint.BOTH}
+    if (space := values["devops_agent_space"]) and (jwt or not gateway):
+        allowed = "unset unless there is a gateway with gateway_authorizer=iam"
+        problems.add("devops_agent_space", space, allowed)
+    if not jwt:
         for key in _JWT:
             if values[key]:
                 problems.add(key, values[key], "unset unless gateway_authorizer=jwt")

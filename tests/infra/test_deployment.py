@@ -29,6 +29,7 @@ CONTEXT = (
     "knowledge-rag:entrypoint=both",
     "knowledge-rag:gateway_logs=true",
     "knowledge-rag:gateway_requests_per_minute=600",
+    "knowledge-rag:devops_agent_space=0a1b2c3d-agent-space",
     "knowledge-rag:slack_channel=T0123ABCD/C0456EFGH",
     "knowledge-rag:pagerduty_url=https://events.pagerduty.com/integration/0123456789abcdef/enqueue",
     "knowledge-rag:handbook_url=https://wiki.example.com/alarms",
@@ -144,6 +145,18 @@ def test_only_the_agent_and_the_gateway_may_call_it(deployed):
     (target,) = made("AWS::BedrockAgentCore::GatewayTarget")
     alias = deployed["service"].outputs["RetrieveFunctionArn"]
     assert target.parameters["targetConfiguration"]["mcp"]["lambda"]["lambdaArn"] == alias
+
+
+def test_aws_devops_agent_may_use_the_gateway_s_tool(deployed):
+    (server,) = made("AWS::DevOpsAgent::Service")
+    details = server.parameters["serviceDetails"]["mcpserversigv4"]
+    assert details["endpoint"] == deployed["service"].outputs["GatewayUrl"]
+    assert details["authorizationConfig"]["service"] == "bedrock-agentcore"
+    (space,) = made("AWS::DevOpsAgent::Association")
+    assert space.parameters["serviceId"] == server.reference
+    assert space.parameters["configuration"]["mcpserversigv4"]["tools"] == ["knowledge___retrieveKnowledge"]
+    order = [each.kind for each in kinds.MADE]
+    assert order.index("AWS::BedrockAgentCore::GatewayTarget") < order.index(server.kind)
 
 
 def test_the_canary_s_schedule_invokes_the_alias(deployed):

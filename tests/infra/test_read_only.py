@@ -27,6 +27,7 @@ WRITES = {
     "AgentRole": DECRYPTS | {"kms:GenerateDataKey"},
     "GatewayRole": INVOKES,
     "CanaryRole": INVOKES,
+    "DevOpsAgentRole": {"bedrock-agentcore:InvokeGateway"},
     "MonitoringNotificationsChatRole": set(),
     # on the way of a document: the vectors and the intermediate bucket
     "KnowledgeBaseRole": INVOKES

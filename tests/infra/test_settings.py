@@ -120,6 +120,7 @@ def test_texts_of_the_command_line_are_read_as_what_they_are():
         ("jwt_claims", {"team": ""}, "an object from a claim's name"),
         ("jwt_claims", {"team": []}, "an object from a claim's name"),
         ("jwt_claims", {"team": 7}, "an object from a claim's name"),
+        ("devops_agent_space", "a b", "the id of an agent space"),
         ("gateway_requests_per_minute", -1, "0 to 1000000"),
         ("jwt_discovery_url", "http://a/.well-known/openid-configuration", "https"),
         ("zero_result_warning_percent", 60, "at most zero_result_alarm_percent"),
@@ -206,6 +207,22 @@ def test_a_store_without_keywords_has_no_hybrid_search():
         VectorStore.S3_VECTORS,
         SearchType.SEMANTIC,
     )
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"entrypoint": "none"},
+        {
+            "gateway_authorizer": "jwt",
+            "jwt_clients": "a",
+            "jwt_discovery_url": "https://a/.well-known/openid-configuration",
+        },
+    ],
+)
+def test_aws_devops_agent_needs_a_gateway_that_takes_signatures(others):
+    (line,) = problems(devops_agent_space="abc", **others)
+    assert "unset unless there is a gateway with gateway_authorizer=iam" in line
 
 
 def test_token_callers_need_an_issuer_and_an_audience_or_a_client():

@@ -230,6 +230,19 @@ def _gateway_rate_limit(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, 
     return f"{asked['gatewayIdentifier']}|{identifier('RL').lower()}", {}
 
 
+def _renamed_type(properties: dict[str, Any]) -> dict[str, Any]:
+    return properties | {"Service": properties.pop("ServiceType")}
+
+
+def _devops_service(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = f"service-{identifier('DS')}"
+    return made, {"ServiceId": made, "Arn": arn("aidevops", f"service/{made}")}
+
+
+def _association(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    return f"{asked['agentSpaceId']}|{identifier('AS')}", {}
+
+
 def _function_alias(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
     return answer["AliasArn"], {"AliasArn": answer["AliasArn"]}
 
@@ -418,6 +431,14 @@ KINDS: dict[str, Kind] = {
         "cloudwatch",
         "PutCompositeAlarm",
         _named("AlarmName", Arn=arn("cloudwatch", "alarm:{AlarmName}")),
+    ),
+    "AWS::DevOpsAgent::Association": Kind(
+        "devops-agent",
+        "AssociateService",
+        _association,
+    ),
+    "AWS::DevOpsAgent::Service": Kind(
+        "devops-agent", "RegisterService", _devops_service, prepare=_renamed_type
     ),
     # moto knows keys, but not the tags that CloudFormation gives them
     "AWS::KMS::Key": Kind(

@@ -14,6 +14,7 @@ import os
 import threading
 import time
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 MINUTE = 60
 CANARY_SECONDS = 300
+PATIENCE_SECONDS = 30.0
 IDLE_SECONDS = 2.0
 """Of real time, after which Lambda ends an environment here: a new one reads its parameters."""
 
@@ -200,14 +202,17 @@ class Life:
         """Call the retrieval function in an environment that Lambda keeps as long as it is busy."""
         with self._lock, _environment(variables):
             from lambdas.retrieve_knowledge import handler, service
+            from lambdas.retrieve_knowledge.settings import load_settings
 
             idle = time.monotonic() - self._last_call > IDLE_SECONDS
             self._runtime.role = role.rpartition("/")[2]
             self._runtime.euclidean = variables["SEARCH_TYPE"] == "HYBRID"
             if idle or variables != self._variables:
                 service.reset()
+                # a busy machine is no outage
+                service.start(replace(load_settings(os.environ), deadline_seconds=PATIENCE_SECONDS))
                 self._variables = variables
-                handler.warm_up()
+                handler.warm_up(PATIENCE_SECONDS)
             with collected_output() as output:
                 answer = handler.lambda_handler(event, context)
             self._last_call = time.monotonic()

@@ -73,7 +73,12 @@ class _ByMemberName:
         metadata = dict(self._shape.metadata)
         if "pattern" in metadata:
             pattern = re.sub(r"\\p\{(L|N|IsAlphabetic|IsDigit)\}", r"\\w", metadata["pattern"])
-            metadata["pattern"] = re.sub(r"\\p\{(Z|IsWhite_Space)\}", r"\\s", pattern)
+            pattern = re.sub(r"\\p\{(Z|IsWhite_Space)\}", r"\\s", pattern)
+            # punctuation and symbols, those of ASCII: no property here has others
+            pattern = re.sub(
+                r"\\p\{[PS]\}", r"\\x21-\\x2f\\x3a-\\x40\\x5b-\\x60\\x7b-\\x7e", pattern
+            )
+            metadata["pattern"] = pattern
         return metadata
 
     @property

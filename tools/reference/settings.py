@@ -81,6 +81,8 @@ _ABOUT: Final = {
     "gateway_logs": "deliver the gateway's application logs to `/aws/vendedlogs/<name>-gateway`. **They may hold "
     "the questions' text**, which our own logs never do",
     "gateway_authorizer": "`iam`: callers sign with SigV4; `jwt`: they send a token of your issuer",
+    "devops_agent_space": "id of an agent space of AWS DevOps Agent in the same region: the gateway is registered as an "
+    "MCP server, and the space may use its tool; with `gateway_authorizer=iam`",
     "gateway_requests_per_minute": "requests that the gateway lets through, of all callers together; 0: no limit "
     "but the service's own",
     "jwt_discovery_url": "the issuer's OpenID configuration; with `jwt`",
