@@ -31,10 +31,12 @@ from knowledge_rag.core.headings import (
 from knowledge_rag.orchestrator.governing import (
     Governs,
     excluded_by,
+    forbidden_by,
     forbids,
     holds_for_all,
     out_of_scope,
     says_nothing,
+    stopped_by,
 )
 from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
@@ -54,6 +56,7 @@ from knowledge_rag.orchestrator.words import spaced_words, word_list, words_of
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
 
+    from knowledge_rag.orchestrator.governing import Governing
     from knowledge_rag.orchestrator.outline import Block, Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
 
@@ -361,17 +364,61 @@ def names_alert(line: str, name: str) -> bool:
     return any(same_name(found[0], name) for found in _NAME.finditer(line))
 
 
-def is_excluded(place: Place, wanted: Wanted) -> bool:
-    """Whether a page says before its steps that they aren't for what is asked about."""
-    around = (place.section, *place.section.above())
-    said = [it.text for above in around for it in introduction_of(place.outline, above)]
+def not_for(place: Place, wanted: Wanted) -> Governing | None:
+    """Return what a page says before its steps of what they aren't for, or of its scope, if that is what is asked."""
+    outline = place.outline
+    said = _said_before(place)
     asked = words_of([wanted.text, wanted.labels])
-    if any(words_of([it]) & asked for text in said for it in excluded_by(text)):
-        return True
-    rules = (it for it in place.outline.sections() if is_called_rules(it.heading))
-    said += [place.outline.text(it.start, it.end) for it in rules]
-    outside = (words_of([it]) for text in said for it in out_of_scope(text))
-    return any(2 * len(words & asked) > len(words) for words in outside)
+    for it in said:
+        if any(words_of([what]) & asked for what in excluded_by(it.text)):
+            return it
+    rules = [rules_of(outline, it) for it in outline.sections() if is_called_rules(it.heading)]
+    for it in (*said, *rules):
+        outside = (words_of([what]) for what in out_of_scope(it.text))
+        if any(2 * len(words & asked) > len(words) for words in outside):
+            return it
+    return None
+
+
+def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> Governing | None:
+    """Return what a page says instead of its steps for what is asked.
+
+    It says to stop in that case, or forbids in every case what a question asks for: its verb, and most of its words.
+    """
+    governing = [it for one in procedures for item in one.items for it in item.governing]
+    asked = words_of([wanted.text, wanted.labels])
+    for it in (*_said_before(place), *governing):
+        if it.withheld:
+            continue
+        forbidden = [] if wanted.is_alert else forbidden_by(it.text)
+        if any(_is_asked(words_of([what]), asked) for what in forbidden if _has_verb(what, asked)):
+            return it
+        case = stopped_by(it.text)
+        words = words_of([case])
+        if words and 2 * len(words & asked) >= len(words) and _names_all(case, wanted):
+            return it
+    return None
+
+
+def _said_before(place: Place) -> list[Governing]:
+    around = (place.section, *place.section.above())
+    return [it for above in around for it in introduction_of(place.outline, above)]
+
+
+def _is_asked(words: set[str], asked: set[str]) -> bool:
+    return len(words) > 1 and 2 * len(words & asked) > len(words)
+
+
+def _has_verb(forbidden: str, asked: Container[str]) -> bool:
+    """Whether words ask for what is forbidden, which begins with its verb."""
+    return next(word_list([forbidden]), "") in asked
+
+
+def _names_all(case: str, wanted: Wanted) -> bool:
+    """Whether an incident has every name of a case that is written as one: pedidos-db-ro-2."""
+    names = (it[0] for it in _NAME.finditer(case) if not it[0].isalpha())
+    text = f"{wanted.text} {wanted.labels}".casefold()
+    return all(it.casefold() in text for it in names)
 
 
 def is_filed(outline: Outline, name: str) -> bool:
@@ -916,7 +963,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
         heading = spaced_words(section.heading)
         # the first words are looked up: a long page has many headings
         is_named = tuple(heading.split()[:MIN_HEADING_WORDS]) in runs and heading in spelled
-        is_named |= heading.startswith("the ") and f" {heading} " in f" {spelled} "
+        is_named |= heading.startswith(" the ") and heading in spelled
         name = section.heading.partition(":")[0]
         is_named |= not names.isdisjoint((fold(section.heading), fold(name), fold(section.anchor)))
         is_named |= number_of(section.heading) in numbers

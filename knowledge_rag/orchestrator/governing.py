@@ -249,6 +249,26 @@ def out_of_scope(text: str) -> list[str]:
     return [it["what"] for it in _OUT_OF_SCOPE.finditer(text)]
 
 
+_FORBIDDEN: Final = re.compile(
+    r"(?:never|do not|don[’']?t)\s+(?P<what>[a-z][^.,:;!?()\n]{3,80})", re.IGNORECASE
+)
+_STOPPED: Final = re.compile(
+    r"^\W*(?P<case>[^.:;\n]{3,60}):\s*(?:stop\b|hands off\b|do nothing\b)", re.IGNORECASE
+)
+
+
+def forbidden_by(text: str) -> list[str]:
+    """Return what words forbid in every case, the verb first: "Never restart the gateway"."""
+    found = (it["what"] for it in _FORBIDDEN.finditer(text.replace("*", "")))
+    return [it for it in found if not _UNLESS.search(it)]
+
+
+def stopped_by(text: str) -> str:
+    """Return in which case words say to stop: "Ransomware suspected: stop here."; ``""`` if they don't."""
+    found = _STOPPED.match(text)
+    return found["case"] if found else ""
+
+
 def excluded_by(text: str) -> list[str]:
     """Return for what words say that they don't hold: "Only for the sandbox. Never on production or training."."""
     return [it["what"] for it in _NOT_FOR.finditer(text)]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.headings import tells_only_kind
 from knowledge_rag.core.languages import ENGLISH, LANGUAGES_OF_OTHER_SCRIPTS, language_of
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, SOURCE_FILE, TITLE
@@ -24,13 +25,14 @@ from knowledge_rag.orchestrator.choosing import (
     Evidence,
     Wanted,
     asks_for_part,
+    held_off,
     is_camel_case,
-    is_excluded,
     is_of_another,
     is_torn_between,
     links_out,
     matter_at,
     names_alert,
+    not_for,
     place_for,
     procedures_at,
     same_name,
@@ -40,14 +42,13 @@ from knowledge_rag.orchestrator.choosing import (
 from knowledge_rag.orchestrator.governing import forbids
 from knowledge_rag.orchestrator.links import anchored, fold, linked_documents, stem
 from knowledge_rag.orchestrator.outline import outline_of
-from knowledge_rag.orchestrator.procedures import NotShown, Why, procedure_of
+from knowledge_rag.orchestrator.procedures import NotShown, Why, held_off_by, procedure_of
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.words import asked_words, meant_by, share_of, spaced_words, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.choosing import Elsewhere, Place
     from knowledge_rag.orchestrator.incident import Incident
@@ -102,6 +103,7 @@ class Block:
         elsewhere: sections of other documents that the procedures say to go to.
         doubt: what speaks against the procedures: another service, names that the page never mentions.
         is_unread: whether the closest page is about it, and no steps could be read from it.
+        is_not_for: whether that page says that its steps aren't for what is asked: these lines are the reading.
         score: of the document's best passage, where the search's scale is known; else ``None``.
     """
 
@@ -116,6 +118,7 @@ class Block:
     score: float | None = None
     doubt: str = ""
     is_unread: bool = False
+    is_not_for: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,6 +341,11 @@ def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None)
         is_found = place.why == "found"
         held = _words_held(place, procedures) if is_found else set()
         is_about = not is_found or _is_about(place, held, search, floors)
+        if is_found and is_about and (said := not_for(place, wanted)):
+            lines = Citation(place.outline.source_file, said.start, said.end)
+            return Block(alert, reading=(lines,), is_not_for=True)
+        if procedures and is_found and is_about and (said := held_off(place, procedures, wanted)):
+            procedures = [held_off_by(procedures[0], said)]
         unread = is_about and not procedures
         may_be_unclear = is_found and is_about and not unread
         unclear = may_be_unclear and not _is_clear(place, held, search, outlines, floors)
@@ -452,8 +460,7 @@ def _with_elsewhere(
 def _is_about(place: Place, held: set[str], search: _Search, floors: Floors | None) -> bool:
     """Whether what was found by search alone, and holds these words, is about the incident.
 
-    Its page must not say that it isn't for that, nor name another thing of the same kind instead; a question must
-    not name what nothing found holds, unless the page names the service that it is about, nor an alert's section be
+    Its page must not name another thing of the same kind instead; a question must not name what nothing found holds, unless the page names the service that it is about, nor an alert's section be
     filed under another alert.
     Then a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
     or as close as ``Floors.alert``; so must that of an alert called by a sentence, if its page names the alert's
@@ -471,7 +478,7 @@ def _is_about(place: Place, held: set[str], search: _Search, floors: Floors | No
             or _other_task(wanted.text, place)
         )
     )
-    if is_other or is_excluded(place, wanted) or _siblings_of(wanted.text, place):
+    if is_other or _siblings_of(wanted.text, place):
         return False
     score = search.score(place.outline.source_file)
     is_sentence = wanted.is_alert and " " in wanted.names[0]
@@ -593,7 +600,7 @@ def _doubt(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> str
     if its and service and not (fold(its) in fold(service) or fold(service) in fold(its)):
         return f"the page is about {its}, and the alert says {service}"
     if place.why != "found":  # of what was only found, that is known to fit
-        return "the page says that it isn't for what is asked" if is_excluded(place, wanted) else ""
+        return "the page says that it isn't for what is asked" if not_for(place, wanted) else ""
     lines = place.outline.lines
     text = " ".join([*lines.values(), place.outline.source_file]).casefold()
     # only where the page names a thing of the same kind does another one's name say something

@@ -101,6 +101,8 @@ class Why(StrEnum):
     """A section for another one of several than the incident's labels name."""
     ROW = "row"
     """Rows of a table for other cases than the one that the incident's words tell."""
+    HELD_OFF = "held_off"
+    """The page says that they aren't for what is asked."""
     NOT_GIVEN = "not_given"
     """A model that draws on the procedure left them out."""
 
@@ -122,7 +124,7 @@ class NotShown:
     @property
     def is_missed(self) -> bool:
         """Whether its author means it to be done, so that the procedure isn't complete without it."""
-        return self.why not in (Why.PROHIBITED, Why.OBSOLETE, Why.OTHER, Why.ROW)
+        return self.why not in (Why.PROHIBITED, Why.OBSOLETE, Why.OTHER, Why.ROW, Why.HELD_OFF)
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,6 +355,15 @@ def _is_out(part: Section, root: Section) -> bool:
     return any(
         it.kind in NEVER_SECTIONS or it.kind is Kind.BACKGROUND for it in within if it is not root
     )
+
+
+def held_off_by(procedure: Procedure, said: Governing) -> Procedure:
+    """Return a procedure of nothing but the lines that say that its steps aren't for what is asked."""
+    first, last = procedure.items[0], procedure.items[-1]
+    heading = procedure.path[-1] if procedure.path else ""
+    left = NotShown(procedure.source_file, first.start, last.end, Why.HELD_OFF, heading)
+    item = Item("", (Part(said.text),), said.start, said.end, procedure.path, Kind.OTHER)
+    return replace(procedure, items=(item,), not_shown=(left,))
 
 
 def governed(item: Item, *more: Governing) -> Item:

@@ -85,7 +85,9 @@ def reasoned(
     return f"{source}: {'; '.join([*reasons, *more])}." if reasons or more else f"{source}."
 
 
-def near_miss(closest: str, unknown: tuple[str, ...], *, unread: bool = False) -> str:
+def near_miss(
+    closest: str, unknown: tuple[str, ...], *, unread: bool = False, not_for: bool = False
+) -> str:
     """Return why nothing is advised though something was found.
 
     >>> near_miss("runbooks/postgres.md", ("MongoDB",))
@@ -95,6 +97,8 @@ def near_miss(closest: str, unknown: tuple[str, ...], *, unread: bool = False) -
     """
     if not closest:
         return "Nothing that was found says what to do."
+    if not_for:
+        return f"{closest} says that its steps aren't for this: read its lines below."
     if unread:
         return f"The closest page, {closest}, is about it, and no steps could be read from it."
     missing = (

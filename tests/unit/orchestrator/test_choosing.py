@@ -704,3 +704,59 @@ class TestNamed:
             "runbooks/disk.md": "# Disks\n\n## The restart\n\n1. Start slowly.\n\n## Other\n\n1. Look.\n",
         }
         assert actions(advised(question("mail down"), texts))[1:] == ["Start slowly."]
+
+
+class TestHeldOff:
+    """What a page says instead of its steps, for the case that is asked about."""
+
+    SESSIONS = page(
+        (
+            "Blocking sessions",
+            "1. Ask the user to commit.\n2. Kill the session: `./db kill <sid>`\n\n"
+            "Never kill a session with program `BATCHRUN`. Call the batch desk.",
+        )
+    )
+    RESTORE = page(
+        (
+            "Restore of a machine",
+            "*Ransomware suspected: stop here. Call security.*\n\n1. Power it off.\n2. Restore it.",
+        )
+    )
+    LAG = page(
+        (
+            "Replica lag",
+            "For `db-ro-2`: do nothing at night.\n\n1. Cancel the long query on the replica.",
+        )
+    )
+
+    @pytest.mark.parametrize(
+        ("text", "asked", "first", "steps"),
+        [
+            (
+                SESSIONS,
+                "a BATCHRUN session blocks all, can I kill it with its program?",
+                "Never kill",
+                1,
+            ),
+            (SESSIONS, "sessions are blocking all of mail", "Ask the user", 2),
+            (RESTORE, "the machine has ransomware, restore it?", "*Ransomware suspected", 1),
+            (RESTORE, "restore of a machine", "Power it off", 2),
+            (LAG, "replica lag on db-ro-2", "For `db-ro-2`", 1),
+            (LAG, "replica lag on db-ro-1", "Cancel", 1),
+        ],
+    )
+    def test_is_the_only_step_then(self, text, asked, first, steps):
+        given = advised(question(asked), {MAIL: text})
+        assert len(given.guidance) == steps
+        assert given.guidance[0].action.startswith(first)
+        left = [it.why for section in given.procedures for it in section.not_shown]
+        assert left == ([Why.HELD_OFF] if first[:3] in ("Nev", "*Ra", "For") else [])
+
+    def test_what_it_isnt_for_is_said_with_its_lines(self):
+        text = "# Gateway\n\nNever on the market VPN.\n\n## Restart\n\n1. Restart it.\n"
+        given = advised(question("restart the gateway of the market VPN"), {MAIL: text})
+        assert (given.status, given.guidance) == (Status.NO_MATCH, ())
+        assert (
+            given.reasoning == f"{MAIL} says that its steps aren't for this: read its lines below."
+        )
+        assert [(it.citation.start_line, it.citation.end_line) for it in given.reading] == [(3, 3)]
