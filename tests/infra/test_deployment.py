@@ -154,7 +154,9 @@ def test_aws_devops_agent_may_use_the_gateway_s_tool(deployed):
     assert details["authorizationConfig"]["service"] == "bedrock-agentcore"
     (space,) = made("AWS::DevOpsAgent::Association")
     assert space.parameters["serviceId"] == server.reference
-    assert space.parameters["configuration"]["mcpserversigv4"]["tools"] == ["knowledge___retrieveKnowledge"]
+    assert space.parameters["configuration"]["mcpserversigv4"]["tools"] == [
+        "knowledge___retrieveKnowledge"
+    ]
     order = [each.kind for each in kinds.MADE]
     assert order.index("AWS::BedrockAgentCore::GatewayTarget") < order.index(server.kind)
 

@@ -712,8 +712,10 @@ class TestHeldOff:
     SESSIONS = page(
         (
             "Blocking sessions",
-            "1. Ask the user to commit.\n2. Kill the session: `./db kill <sid>`\n\n"
-            "Never kill a session with program `BATCHRUN`. Call the batch desk.",
+            (
+                "1. Ask the user to commit.\n2. Kill the session: `./db kill <sid>`\n\n"
+                "Never kill a session with program `BATCHRUN`. Call the batch desk."
+            ),
         )
     )
     RESTORE = page(
