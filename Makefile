@@ -39,7 +39,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 # jsii tells at each start that Node 20 is past its end of life; it works until then
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test covered test-fast check lint types behaviour goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth deploy deploy-local prove-live prove-live-teardown prove-local bundle lock clean
+.PHONY: help setup demo test covered test-fast check lint types behaviour goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth diff deploy deploy-local prove-live prove-live-teardown prove-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
@@ -114,6 +114,9 @@ format: $(DEV_READY) ## format the code and apply safe lint fixes
 
 synth: $(DEV_READY) ## synthesize and check both stacks; SETTINGS="knowledge-rag:preset=prod" overrides
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(CDK) synth --quiet $(CONTEXT)
+
+diff: $(DEV_READY) ## show what a deployment would change; SETTINGS as for synth
+	@VIRTUAL_ENV=$(abspath $(VENV)) $(CDK) diff --method=template $(CONTEXT)
 
 deploy: $(DEV_READY) ## deploy both stacks to the account whose credentials are set; SETTINGS as for synth
 	@VIRTUAL_ENV=$(abspath $(VENV)) $(CDK) deploy --all $(CONTEXT)

@@ -19,6 +19,7 @@ except ModuleNotFoundError as error:
         " .venv, or install requirements/dev.txt into the environment that is active"
     )
 
+from infra.account import add_tags, stack_options
 from infra.bundle_target import BundlingError
 from infra.data_stack import DataStack
 from infra.service_stack import ServiceStack
@@ -55,6 +56,7 @@ def add_stacks(app: cdk.App, settings: Settings) -> None:
             f"{settings.name}-data",
             settings=settings,
             description="Knowledge RAG: corpus, vector store, knowledge base and its ingestion.",
+            **stack_options(settings.account),
         )
     )
     service = ServiceStack(
@@ -63,10 +65,11 @@ def add_stacks(app: cdk.App, settings: Settings) -> None:
         settings=settings,
         data=data,
         description="Knowledge RAG: retrieval function, its entry points and its alarms.",
+        **stack_options(settings.account),
     )
     if data is not None:
         service.add_stack_dependency(data)
-    cdk.Tags.of(app).add("knowledge-rag:deployment", settings.name)
+    add_tags(app, settings)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ A key's policy leaves the decision to IAM; what a role may do under it holds thr
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
@@ -15,22 +15,28 @@ from aws_cdk import aws_logs as logs
 
 from infra.cloudformation import resource_of
 from infra.settings import Removal
+from knowledge_rag.core.key_policy import LOG_GROUPS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from constructs import Construct
 
     from infra.settings import Settings
+    from knowledge_rag.core.key_policy import KeyUser
 
 
-def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str) -> kms.Key | None:
-    """Make a stack's own key, or return ``None`` where the settings ask for the services' keys.
+def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str) -> kms.IKey | None:
+    """Make a stack's own key, or return that of the settings, or ``None`` for the services' keys.
 
-    Each stack has one: a key policy can't name resources of another stack without the two depending on
+    Each stack makes one: a key policy can't name resources of another stack without the two depending on
     each other, and people who may read the logs of one need not be able to read the corpus of the
-    other.
+    other. The policy of a key that is given is its owner's (``docs/adopt.md``).
     """
     if not settings.customer_managed_key:
         return None
+    if settings.account.key:
+        return kms.Key.from_key_arn(scope, "Key", settings.account.key)
     key = kms.Key(
         scope,
         "Key",
@@ -39,8 +45,32 @@ def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str)
         enable_key_rotation=True,
         removal_policy=cdk.RemovalPolicy[settings.removal.name],
     )
-    allow_log_groups(key, *(f"{at}/{settings.name}-*" for at in ("/aws/lambda", "/aws/vendedlogs")))
+    _allow_log_groups(
+        key, *(f"{at}/{settings.name}-*" for at in ("/aws/lambda", "/aws/vendedlogs"))
+    )
     return key
+
+
+def key_identity(settings: Settings) -> str | bool:
+    """Return what changes with the key: a vector store's key can't be changed, only the store."""
+    return settings.account.key or settings.customer_managed_key
+
+
+def allow_service(key: kms.IKey, user: KeyUser, conditions: Mapping[str, Any]) -> None:
+    """Let a service use a key of the stack; that of the settings has to allow it already."""
+    if not isinstance(key, kms.Key):
+        return
+    key.add_to_resource_policy(
+        iam.PolicyStatement(
+            sid=user.sid,
+            principals=[
+                iam.ServicePrincipal(user.principal.format(region=cdk.Stack.of(key).region))
+            ],
+            actions=list(user.actions),
+            resources=["*"],  # in a key's policy, that key
+            conditions=conditions,
+        )
+    )
 
 
 def use_key(
@@ -79,7 +109,7 @@ def log_group(
     settings: Settings,
     encryption_key: kms.IKey | None = None,
 ) -> logs.LogGroup:
-    """Make a log group; its key, if any, must allow it, see :func:`allow_log_groups`."""
+    """Make a log group; its key, if any, must allow it, see :func:`stack_key`."""
     group = logs.LogGroup(
         scope,
         construct_id,
@@ -92,11 +122,10 @@ def log_group(
     return group
 
 
-def allow_log_groups(key: kms.Key, *names: str) -> None:
+def _allow_log_groups(key: kms.Key, *names: str) -> None:
     """Let CloudWatch Logs use a key, for log groups of these names only; ``*`` is a wildcard.
 
-    The service encrypts as itself, so without this a log group under the key can't be made. The
-    condition is the one of "Encrypt log data in CloudWatch Logs using KMS".
+    The condition is the one of "Encrypt log data in CloudWatch Logs using KMS".
     """
     stack = cdk.Stack.of(key)
     groups = [
@@ -108,20 +137,4 @@ def allow_log_groups(key: kms.Key, *names: str) -> None:
         )
         for name in names
     ]
-    key.add_to_resource_policy(
-        iam.PolicyStatement(
-            sid="AllowLogGroups",
-            principals=[iam.ServicePrincipal(f"logs.{stack.region}.amazonaws.com")],
-            actions=[
-                "kms:Encrypt",
-                "kms:Decrypt",
-                "kms:ReEncryptFrom",
-                "kms:ReEncryptTo",
-                "kms:GenerateDataKey",
-                "kms:GenerateDataKeyWithoutPlaintext",
-                "kms:DescribeKey",
-            ],
-            resources=["*"],  # in a key's policy, that key
-            conditions={"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}},
-        )
-    )
+    allow_service(key, LOG_GROUPS, {"ArnLike": {"kms:EncryptionContext:aws:logs:arn": groups}})

@@ -11,7 +11,6 @@ from constructs import Construct
 
 from infra.buckets import BATCHES
 from infra.cloudformation import explain_objects, model_arn, on_behalf_of
-from infra.encryption import use_key
 from infra.models import CHOOSES_DIMENSION
 from infra.vector_store import short_hash
 
@@ -64,7 +63,8 @@ class KnowledgeBase(Construct):
         base.node.add_dependency(ready)
         self.knowledge_base_id = base.attr_knowledge_base_id
         self.knowledge_base_arn = base.attr_knowledge_base_arn
-        self.data_source_id = self._source(settings, buckets, chunker).attr_data_source_id
+        source = self._source(settings, buckets, chunker, encryption_key)
+        self.data_source_id = source.attr_data_source_id
 
     def _role(self, buckets: Buckets, chunker: lambda_.IAlias, key: kms.IKey | None) -> iam.Role:
         own = {"StringEquals": {"aws:ResourceAccount": cdk.Aws.ACCOUNT_ID}}
@@ -82,7 +82,7 @@ class KnowledgeBase(Construct):
             iam.PolicyStatement(
                 sid="Chunk", actions=["lambda:InvokeFunction"], resources=[chunker.function_arn]
             ),
-            *use_key(self, key, via="s3", write=True),
+            *_use_while_ingesting(key),
         ]
         role = iam.Role(
             self,
@@ -109,7 +109,7 @@ class KnowledgeBase(Construct):
         return role
 
     def _source(
-        self, settings: Settings, buckets: Buckets, chunker: lambda_.IAlias
+        self, settings: Settings, buckets: Buckets, chunker: lambda_.IAlias, key: kms.IKey | None
     ) -> bedrock.CfnDataSource:
         source = bedrock.CfnDataSource
         transformation = source.TransformationProperty(
@@ -128,6 +128,11 @@ class KnowledgeBase(Construct):
             knowledge_base_id=self.knowledge_base_id,
             # the vectors go with their index; to delete them one by one needs rights that are gone
             data_deletion_policy="RETAIN",
+            server_side_encryption_configuration=source.ServerSideEncryptionConfigurationProperty(
+                kms_key_arn=key.key_arn
+            )
+            if key
+            else None,
             data_source_configuration=source.DataSourceConfigurationProperty(
                 type="S3",
                 s3_configuration=source.S3DataSourceConfigurationProperty(
@@ -152,6 +157,18 @@ class KnowledgeBase(Construct):
                 ),
             ),
         )
+
+
+def _use_while_ingesting(key: kms.IKey | None) -> list[iam.PolicyStatement]:
+    """Return the permission to use the key for the buckets, and for the copy that a job makes of documents.
+
+    Without a condition, as "Encryption of transient data storage during data ingestion" has it: through
+    which service Bedrock encrypts that copy isn't documented.
+    """
+    if key is None:
+        return []
+    actions = ["kms:Decrypt", "kms:GenerateDataKey"]
+    return [iam.PolicyStatement(sid="UseKey", actions=actions, resources=[key.key_arn])]
 
 
 def _configuration(

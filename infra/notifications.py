@@ -12,7 +12,9 @@ from aws_cdk import aws_sns_subscriptions as subscriptions
 from constructs import Construct
 
 from infra.cloudformation import on_behalf_of
+from infra.encryption import allow_service
 from knowledge_rag.core.alarms import Severity
+from knowledge_rag.core.key_policy import ALARMS
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
@@ -67,30 +69,23 @@ def alarm_topic(
         master_key=encryption_key,
         enforce_ssl=True,
     )
-    topic.add_to_resource_policy(_for_own_alarms(settings, ["sns:Publish"], topic.topic_arn))
+    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name}-*"
+    publish = iam.PolicyStatement(
+        sid=ALARMS.sid,
+        principals=[iam.ServicePrincipal(ALARMS.principal)],
+        actions=["sns:Publish"],
+        resources=[topic.topic_arn],
+        conditions=on_behalf_of(alarms),
+    )
+    topic.add_to_resource_policy(publish)
     if encryption_key is not None:
-        uses = ["kms:Decrypt", "kms:GenerateDataKey"]
-        encryption_key.add_to_resource_policy(
-            _for_own_alarms(settings, uses, "*"),  # in a key's policy, that key
-            allow_no_op=False,
-        )
+        allow_service(encryption_key, ALARMS, on_behalf_of(alarms))
     if settings.monitoring.alarm_email:
         mail = subscriptions.EmailSubscription(settings.monitoring.alarm_email)
         topic.add_subscription(mail)
     if settings.monitoring.pagerduty_url:
         _page(topic, settings.monitoring.pagerduty_url)
     return topic
-
-
-def _for_own_alarms(settings: Settings, allowed: list[str], resource: str) -> iam.PolicyStatement:
-    alarms = f"arn:{Aws.PARTITION}:cloudwatch:{Aws.REGION}:{Aws.ACCOUNT_ID}:alarm:{settings.name}-*"
-    return iam.PolicyStatement(
-        sid="AllowOwnAlarms",
-        principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
-        actions=allowed,
-        resources=[resource],
-        conditions=on_behalf_of(alarms),
-    )
 
 
 def _page(topic: sns.Topic, url: str) -> None:

@@ -16,8 +16,9 @@ from aws_cdk import aws_s3vectors as s3vectors
 from constructs import Construct
 
 from infra.cloudformation import on_behalf_of
-from infra.encryption import use_key
+from infra.encryption import allow_service, key_identity, use_key
 from infra.vector_store import INDEX_PREFIX, METADATA_FIELD, TEXT_FIELD, short_hash
+from knowledge_rag.core.key_policy import VECTORS
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
@@ -56,7 +57,7 @@ class S3VectorsStore(Construct):
         self.collection_name = ""
         dimension = settings.store.embedding_dimension
         self.index_name = f"{INDEX_PREFIX}-{short_hash([dimension, _DISTANCE, UNFILTERABLE])}"
-        self.identity = f"s3-vectors/{self.index_name}/{settings.customer_managed_key}"
+        self.identity = f"s3-vectors/{self.index_name}/{key_identity(settings)}"
         bucket = s3vectors.CfnVectorBucket(
             self, "Vectors", encryption_configuration=_encryption(encryption_key)
         )
@@ -107,15 +108,7 @@ def _allow_indexing(scope: Construct, key: kms.IKey) -> None:
     buckets = cdk.Stack.of(scope).format_arn(
         service="s3vectors", resource="bucket", resource_name="*"
     )
-    key.add_to_resource_policy(
-        iam.PolicyStatement(
-            sid="AllowVectorIndexing",
-            principals=[iam.ServicePrincipal("indexing.s3vectors.amazonaws.com")],
-            actions=["kms:Decrypt"],
-            resources=["*"],  # in a key's policy, that key
-            conditions=on_behalf_of(buckets),
-        )
-    )
+    allow_service(key, VECTORS, on_behalf_of(buckets))
 
 
 def _encryption(

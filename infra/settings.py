@@ -11,6 +11,14 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from infra.account_values import (
+    assets_bucket,
+    boundary_arn,
+    kms_key_arn,
+    qualifier,
+    role_arn,
+    tags,
+)
 from infra.models import check_embedding, destination_regions
 from infra.setting_values import (
     MISSING,
@@ -266,6 +274,20 @@ class MonitoringSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AccountSettings:
+    """What an organisation prescribes for its accounts; ``""`` for what CDK does by itself."""
+
+    key: str = _setting(kms_key_arn, "", key="kms_key_arn")
+    permissions_boundary: str = _setting(boundary_arn, "")
+    tags: dict[str, str] = _setting(tags, {})
+    qualifier: str = _setting(qualifier, "", key="bootstrap_qualifier")
+    deploy_role: str = _setting(role_arn, "", key="deploy_role_arn")
+    execution_role: str = _setting(role_arn, "", key="execution_role_arn")
+    assets_role: str = _setting(role_arn, "", key="assets_role_arn")
+    assets_bucket: str = _setting(assets_bucket, "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of one deployment; ``docs/reference/settings.md`` says what each one does."""
 
@@ -277,6 +299,7 @@ class Settings:
     customer_managed_key: bool = _setting(switch, False, True)
     log_retention_days: int = _setting(whole(1, 1827, allowed=_LOG_RETENTION_DAYS), 14, 90)
     preset: Preset
+    account: AccountSettings
     documents: DocumentSettings
     store: StoreSettings
     existing: ExistingSettings
@@ -299,6 +322,7 @@ _THRESHOLDS: Final[dict[str, Callable[[Any], Any]]] = {
 def _declared() -> Iterator[tuple[str, Setting]]:
     for kind in (
         Settings,
+        AccountSettings,
         DocumentSettings,
         StoreSettings,
         ExistingSettings,
@@ -336,12 +360,13 @@ def load_settings(context: Mapping[str, Any], region: str | None = None) -> Sett
         default = prod if preset is Preset.PROD else dev
         values[key] = problems.read(key, given[key], parse, default) if key in given else default
     _check_together(values, given, region, problems)
-    _check_existing(values, given, region, problems)
+    _check_existing(values, given, problems)
     if problems.found:
         raise SettingsError("\n".join(["settings are wrong:", *problems.found]))
     return Settings(
         **_fields(Settings, values),
         preset=preset,
+        account=AccountSettings(**_fields(AccountSettings, values)),
         documents=DocumentSettings(**_fields(DocumentSettings, values)),
         store=StoreSettings(**_fields(StoreSettings, values)),
         existing=ExistingSettings(**_fields(ExistingSettings, values)),
@@ -388,7 +413,7 @@ def _check_together(
 ) -> None:
     """Check combinations of settings."""
     check_embedding(values["embedding_model"], values["embedding_dimension"], problems)
-    _check_documents(values, given, region, problems)
+    _check_documents(values, given, problems)
     _check_store(values, problems)
     if values["zero_result_warning_percent"] > values["zero_result_alarm_percent"]:
         problems.add(
@@ -409,6 +434,16 @@ def _check_together(
         problems.add("source_policy", policy, "off unless search_type=HYBRID")
     _check_gateway(values, problems)
     _check_topic(values, region, problems)
+    if values["kms_key_arn"] and not values["customer_managed_key"]:
+        problems.add("kms_key_arn", values["kms_key_arn"], "unset unless customer_managed_key=true")
+    _check_keys(values, region, problems)
+
+
+def _check_keys(values: Mapping[str, Any], region: str | None, problems: Problems) -> None:
+    for key in ("kms_key_arn", "documents_key", "source_key"):
+        arn = values[key]
+        if arn and region and arn.split(":")[3] != region:
+            problems.add(key, arn, f"a key of {region}, where this is deployed")
 
 
 def _check_topic(values: Mapping[str, Any], region: str | None, problems: Problems) -> None:
@@ -435,7 +470,7 @@ _OF_DATA: Final = (
 
 
 def _check_existing(
-    values: Mapping[str, Any], given: Mapping[str, Any], region: str | None, problems: Problems
+    values: Mapping[str, Any], given: Mapping[str, Any], problems: Problems
 ) -> None:
     managed = values["knowledge_base_type"] is KnowledgeBaseType.MANAGED
     only = {"source_bucket": "knowledge_base_id"}
@@ -453,13 +488,10 @@ def _check_existing(
             problems.add("source_bucket", MISSING, "a bucket, with knowledge_base_type=MANAGED")
     if values["source_bucket"] and values["source_policy"] is not SourcePolicy.OFF:
         problems.add("source_policy", values["source_policy"], "off with source_bucket")
-    key = values["source_key"]
-    if key and region and key.split(":")[3] != region:
-        problems.add("source_key", key, f"a key of {region}, where this is deployed")
 
 
 def _check_documents(
-    values: Mapping[str, Any], given: Mapping[str, Any], region: str | None, problems: Problems
+    values: Mapping[str, Any], given: Mapping[str, Any], problems: Problems
 ) -> None:
     if values["documents"] is Documents.FOLDER:
         for key in ("documents_bucket", "documents_prefix", "documents_key"):
@@ -467,11 +499,10 @@ def _check_documents(
                 problems.add(key, values[key], "unset unless documents=bucket")
     elif "corpus" in given:
         problems.add("corpus", given["corpus"], "unset with documents=bucket")
-    key = values["documents_key"]
-    if key and not values["documents_bucket"]:
-        problems.add("documents_key", key, "unset unless documents_bucket is set")
-    elif key and region and key.split(":")[3] != region:
-        problems.add("documents_key", key, f"a key of {region}, where this is deployed")
+    if values["documents_key"] and not values["documents_bucket"]:
+        problems.add(
+            "documents_key", values["documents_key"], "unset unless documents_bucket is set"
+        )
 
 
 def _check_store(values: Mapping[str, Any], problems: Problems) -> None:

@@ -16,6 +16,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_opensearchserverless as aoss
 from constructs import Construct, DependencyGroup
 
+from infra.account import execution_role_arn
+from infra.encryption import key_identity
 from infra.settings import Generation, Network
 from knowledge_rag.core import metadata
 
@@ -114,6 +116,7 @@ class OpenSearchStore(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         self._settings = settings.store
+        self._account = settings.account
         self._properties = index_fields(settings.store)
         self.collection_name = f"{settings.name}-{_collection_hash(settings)}"
         self.index_name = f"{INDEX_PREFIX}-{short_hash(self._properties)}"
@@ -261,7 +264,7 @@ class OpenSearchStore(Construct):
                 "a deployment makes and replaces the index",
                 [f"{indexes}/{INDEX_PREFIX}-*"],
                 ["aoss:CreateIndex", "aoss:DeleteIndex", "aoss:DescribeIndex", "aoss:UpdateIndex"],
-                deploy_role_arn(self),
+                execution_role_arn(self, self._account),
             ),
             _grant(
                 "a deployment completes the mapping of the index",
@@ -270,21 +273,6 @@ class OpenSearchStore(Construct):
                 steps.role_arn,
             ),
         ]
-
-
-def deploy_role_arn(scope: Construct) -> str:
-    """Return the role that CloudFormation acts as, which makes the index.
-
-    Raises:
-        ValueError: the stack's synthesizer has none, so that nobody could be let in.
-    """
-    synthesizer = cdk.Stack.of(scope).synthesizer
-    if not isinstance(synthesizer, cdk.DefaultStackSynthesizer):
-        raise ValueError(  # noqa: TRY004 - what is wrong is how the stack is deployed, not a type
-            "the stack has to be deployed by CDK's default synthesizer: the OpenSearch index is made"
-            " by its CloudFormation execution role, which has to be let in by name"
-        )
-    return cdk.Fn.sub(synthesizer.cloud_formation_execution_role_arn)
 
 
 def _standby(store: StoreSettings) -> str:
@@ -310,4 +298,4 @@ def _grant(what: str, resources: list[str], permissions: list[str], who: str) ->
 def _collection_hash(settings: Settings) -> str:
     """Hash what can't be changed about a collection and its group."""
     store = settings.store
-    return short_hash([store.generation, _standby(store), settings.customer_managed_key], length=6)
+    return short_hash([store.generation, _standby(store), key_identity(settings)], length=6)

@@ -33,6 +33,15 @@ def doctor(
     documents_key: Annotated[
         str, typer.Option(metavar="ARN", help="The setting `documents_key`, if you have one.")
     ] = "",
+    kms_key_arn: Annotated[
+        str, typer.Option(metavar="ARN", help="The setting `kms_key_arn`, if you have one.")
+    ] = "",
+    permissions_boundary: Annotated[
+        str, typer.Option(metavar="ARN", help="The setting `permissions_boundary`, likewise.")
+    ] = "",
+    bootstrap_qualifier: Annotated[
+        str, typer.Option(metavar="TEXT", help="The setting `bootstrap_qualifier`, likewise.")
+    ] = "",
     json: JsonOption = False,
 ) -> None:
     """Check whether a deployment to AWS can work before you make it.
@@ -56,6 +65,9 @@ def doctor(
         agent_wanted=agent_model is not None,
         documents_bucket=documents_bucket,
         documents_key=documents_key,
+        kms_key_arn=kms_key_arn,
+        permissions_boundary=permissions_boundary,
+        bootstrap_qualifier=bootstrap_qualifier,
     )
     with progress_bar() as progress:
         diagnosis = examine(planned, progress)

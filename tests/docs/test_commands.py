@@ -22,7 +22,7 @@ ROOT = get_command(command_line())
 for _option in ROOT.params:
     _option.callback = None  # or reading --install-completion would install it
 BENCHMARKS = get_command(benchmarks)
-WORKFLOWS = sorted((PROJECT / "examples").rglob("*.yml"))
+WORKFLOWS = sorted((PROJECT / "examples/github-actions").glob("*.yml"))
 MAKEFILE = (PROJECT / "Makefile").read_text(encoding="utf-8")
 OPTIONS = {
     option

@@ -40,10 +40,26 @@ EXISTING = {
     "source_key": "arn:aws:kms:us-east-1:111122223333:key/team-docs",
 }
 """In front of a knowledge base that others made: there is no data stack."""
+ADOPTED = {
+    "preset": "prod",
+    "vector_store": "s3-vectors",
+    "search_type": "SEMANTIC",
+    "entrypoint": "both",
+    "kms_key_arn": "arn:aws:kms:us-east-1:123456789012:key/5678abcd-0000-4000-8000-00000000cafe",
+    "permissions_boundary": "arn:aws:iam::123456789012:policy/team/boundary",
+    "tags": {"cost-centre": "4711", "team": "SRE: on call"},
+    "bootstrap_qualifier": "platform",
+    "deploy_role_arn": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/team-deploy",
+    "execution_role_arn": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/team-${Qualifier}-execution",
+    "assets_role_arn": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/team-assets",
+    "assets_bucket": "team-assets-${AWS::AccountId}-${AWS::Region}",
+}
+"""In an account with prescriptions of its own."""
 DEPLOYMENTS = [
     EVERYTHING,
     DISPOSABLE,
     EXISTING,
+    ADOPTED,
     {"preset": "dev", "vector_store": "s3-vectors", "search_type": "SEMANTIC"},
     {
         "preset": "prod",
@@ -58,7 +74,7 @@ DEPLOYMENTS = [
         "jwt_claims": {"team": "sre", "groups": ["admins", "on-call"]},
     },
 ]
-"""Each preset, every entry point, both stores and a bucket of somebody else; `make nightly` has all combinations."""
+"""Each preset, every entry point, both stores, a bucket of somebody else and an account of an organisation; `make nightly` has all combinations."""
 
 
 @dataclass(frozen=True, slots=True)

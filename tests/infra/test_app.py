@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -18,7 +19,7 @@ PROJECT = Path(__file__).parents[2]
 CONFIGURATION = json.loads((PROJECT / "cdk.json").read_text())
 
 
-def run(folder, command=None, **values):
+def run(folder, command=None, environment=None, **values):
     """Run the app as the command line does: by a shell, settings in the environment."""
     context = CONFIGURATION["context"] | {f"knowledge-rag:{k}": v for k, v in values.items()}
     return subprocess.run(
@@ -34,7 +35,8 @@ def run(folder, command=None, **values):
             "CDK_CONTEXT_JSON": json.dumps(context),
             "CDK_OUTDIR": str(folder),
             "CDK_DEFAULT_REGION": "us-east-1",
-        },
+        }
+        | (environment or {}),
     )
 
 
@@ -74,6 +76,17 @@ def test_nothing_set_is_two_stacks(synthesized):
         "knowledge-rag-dev-data.template.json",
         "knowledge-rag-dev-service.template.json",
     }
+
+
+def test_the_templates_are_those_of_every_account_and_region(synthesized, tmp_path):
+    elsewhere = {"CDK_DEFAULT_REGION": "eu-central-1", "CDK_DEFAULT_ACCOUNT": "999999999999"}
+    ran = run(tmp_path, environment=elsewhere)
+    assert ran.returncode == 0, ran.stderr
+    for template in synthesized[1].glob("*.template.json"):
+        assert (tmp_path / template.name).read_bytes() == template.read_bytes()
+        assert not re.search(r"(?<![0-9a-f])\d{12}(?![0-9a-f])", template.read_text())
+    here = {each["environment"] for each in manifest(tmp_path).values() if "environment" in each}
+    assert here == {"aws://unknown-account/unknown-region"}
 
 
 def manifest(folder):

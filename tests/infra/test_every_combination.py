@@ -10,6 +10,8 @@ from tests.infra.test_templates import test_cfn_lint_finds_no_error as lint
 
 pytestmark = pytest.mark.nightly
 
+KEY = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
+BOUNDARY = "arn:${AWS::Partition}:iam::${AWS::AccountId}:policy/team-boundary"
 TURNED = [
     {"network": "private"},
     {"generation": "classic", "min_search_ocu": 0},
@@ -49,6 +51,9 @@ TURNED = [
     },
     {"vector_store": "s3-vectors", "search_type": "SEMANTIC", "customer_managed_key": True},
     {"network": "private", "customer_managed_key": True},
+    {"customer_managed_key": True, "kms_key_arn": KEY, "permissions_boundary": BOUNDARY},
+    {"tags": {"team": "sre"}, "bootstrap_qualifier": "platform"},
+    {"execution_role_arn": "arn:aws:iam::123456789012:role/team-execution"},
     {"generation": "classic", "name": "a23456789012345678-0"},
     {
         "generation": "classic",

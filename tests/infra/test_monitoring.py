@@ -18,6 +18,7 @@ from knowledge_rag.core.alarms import (
     retrieval_alarms,
 )
 from tests.infra.iam import render
+from tests.infra.parts import of_type, template_of
 from tests.infra.synthesis import DISPOSABLE, EVERYTHING, synthesized
 from tests.support.cloudwatch import alarms_of
 from tests.support.monitoring import monitored, resources
@@ -68,12 +69,13 @@ def test_health_is_red_while_a_loud_alarm_is_and_tells_nobody():
     assert "AlarmActions" not in health
 
 
-def test_a_key_whose_policy_is_not_ours_is_refused_since_alarms_would_be_lost():
+def test_a_key_of_the_settings_is_left_as_it_is():
+    arn = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
     stack = Stack(App(), "Bare")
-    arn = "arn:aws:kms:us-east-1:123456789012:key/1"
     key = kms.Key.from_key_arn(stack, "Key", arn)
-    with pytest.raises(RuntimeError, match="policy"):
-        alarm_topic(stack, "Topic", settings=load_settings({}), encryption_key=key)
+    alarm_topic(stack, "Topic", settings=load_settings({}), encryption_key=key)
+    (topic,) = of_type(template_of(stack), "AWS::SNS::Topic").values()
+    assert topic["KmsMasterKeyId"] == arn
 
 
 def test_mail_is_sent_where_there_is_an_address():

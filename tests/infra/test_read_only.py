@@ -13,7 +13,14 @@ from pathlib import Path
 import pytest
 
 from tests.infra import iam
-from tests.infra.synthesis import DEPLOYMENTS, DISPOSABLE, EVERYTHING, EXISTING, synthesized
+from tests.infra.synthesis import (
+    ADOPTED,
+    DEPLOYMENTS,
+    DISPOSABLE,
+    EVERYTHING,
+    EXISTING,
+    synthesized,
+)
 
 GRANTS = Path(__file__).parent / "grants.txt"
 
@@ -205,6 +212,11 @@ def inject(**changes):
         ),
         ({"Action": "s3:ListBucket"}, "not listed: RetrievalRetrieveRole: Allow s3:ListBucket"),
         ({"Action": "s3:GetObject"}, "not listed: RetrievalRetrieveRole: Allow s3:GetObject"),
+        (
+            {"Action": "kms:Decrypt", "Resource": ADOPTED["kms_key_arn"]},
+            "not listed: RetrievalRetrieveRole: Allow kms:Decrypt on arn:aws:kms",
+        ),
+        ({"Action": "kms:GenerateDataKey"}, "writes: kms:GenerateDataKey"),
         ({"Action": "bedrock:Retrive"}, "bedrock:Retrive is no known action"),
         ({"Action": None, "NotAction": "iam:*"}, "NotAction grants what nobody listed"),
         ({"Resource": None, "NotResource": "arn:x"}, "NotResource grants what nobody listed"),

@@ -23,7 +23,7 @@ from urllib.request import Request, urlopen
 import boto3
 from moto.server import ThreadedMotoServer
 
-from infra.settings import SettingsError, load_settings
+from infra.settings import CONTEXT_KEY, SettingsError, load_settings
 from infra.sources import SourcesError, load_sources
 from tools.local_cloud.changes import Clock
 from tools.local_cloud.ingesting import IngestingCorpus
@@ -110,7 +110,7 @@ def _environment(endpoint: str) -> dict[str, str]:
 
 
 def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
-    """Bootstrap and deploy every stack.
+    """Bootstrap, synthesize and deploy every stack, as a pipeline does.
 
     Args:
         context: settings, each as ``key=value``.
@@ -120,24 +120,26 @@ def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
         RuntimeError: the command line failed; the message is all that it said.
     """
     shutil.rmtree(output, ignore_errors=True)
-    bootstrap()
+    bootstrap(_pairs(context).get(f"{CONTEXT_KEY}:bootstrap_qualifier", ""))
     options = [word for pair in context for word in ("-c", pair)]
+    _cdk("synth", "--quiet", "--output", str(output), *options)
     _cdk(
         "deploy",
+        "--app",
+        str(output),
         "--all",
         "--method=direct",
         "--require-approval=never",
-        "--output",
-        str(output),
-        *options,
+        "--progress=events",
     )
     return [_deployed(path) for path in sorted(output.glob("*.template.json"))]
 
 
-def bootstrap() -> None:
+def bootstrap(qualifier: str = "") -> None:
     """Make what every deployment by CDK needs of an account."""
+    named = ["--qualifier", qualifier] if qualifier else []
     with tempfile.TemporaryDirectory() as elsewhere:  # where no app is synthesized for it
-        _cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", folder=elsewhere)
+        _cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", *named, folder=elsewhere)
 
 
 def _cdk(*words: str, folder: str | Path = PROJECT) -> None:
@@ -149,7 +151,6 @@ def _cdk(*words: str, folder: str | Path = PROJECT) -> None:
             *words,
             "--no-version-reporting",
             "--no-notices",
-            "--progress=events",
         ],
         cwd=folder,
         env=dict(os.environ),
@@ -212,5 +213,8 @@ def _deploy_quietly(context: Sequence[str]) -> list[Deployed]:
 
 def _check(context: Sequence[str]) -> None:
     given = json.loads((PROJECT / "cdk.json").read_text(encoding="utf-8"))["context"]
-    pairs = {key: value for key, _, value in (pair.partition("=") for pair in context)}
-    load_sources(load_settings(given | pairs, REGION))
+    load_sources(load_settings(given | _pairs(context), REGION))
+
+
+def _pairs(context: Sequence[str]) -> dict[str, str]:
+    return {key: value for key, _, value in (pair.partition("=") for pair in context)}

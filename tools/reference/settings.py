@@ -43,6 +43,15 @@ _ABOUT: Final = {
     "documents_key": "the KMS key that `documents_bucket` is encrypted with, if it is one of yours",
     "removal_policy": "whether buckets, keys and logs stay when a stack is deleted",
     "customer_managed_key": "encrypt data under keys of your own ([cost](../costs.md))",
+    "kms_key_arn": "[an existing KMS key](../adopt.md#an-existing-key) for both stacks instead of one that each "
+    "makes; with `customer_managed_key`",
+    "permissions_boundary": "[bounds every role](../adopt.md#a-permissions-boundary) of both stacks",
+    "tags": "[tags of your own](../adopt.md#tags) for everything whose tags can be changed",
+    "bootstrap_qualifier": "of your [bootstrap stack](../adopt.md#a-bootstrap-of-your-own), if it isn't CDK's own",
+    "deploy_role_arn": "role that the CDK command line deploys with, likewise",
+    "execution_role_arn": "role that CloudFormation makes resources with, likewise",
+    "assets_role_arn": "role that uploads templates and archives, likewise",
+    "assets_bucket": "bucket that they are uploaded to, likewise",
     "log_retention_days": "days to keep logs",
     "alarm_email": "address for alarms; confirm it once by the mail that arrives",
     "vector_store": "`s3-vectors` costs nothing when idle, but has semantic search only and at most "
@@ -147,7 +156,7 @@ def _deployment() -> str:
 
 def value(given: object) -> str:
     """Return a setting's value as it would be written; nothing where it is unset."""
-    if given is None or given in ("", ()):
+    if given is None or given in ("", (), {}):
         return ""
     return code(given if isinstance(given, str) else json.dumps(given))
 

@@ -83,6 +83,9 @@ class PlannedDeployment:
     agent_wanted: bool = False
     documents_bucket: str = ""
     documents_key: str = ""
+    kms_key_arn: str = ""
+    permissions_boundary: str = ""
+    bootstrap_qualifier: str = ""
 
 
 _REPAIRS: Final = {
@@ -359,7 +362,8 @@ def check_capacity(planned: PlannedDeployment) -> Finding:
 PINNED_CLI: Final = "aws-cdk@2.1148.1"
 """The command line that reads what this project's CDK library writes."""
 
-_PARAMETER: Final = "/cdk-bootstrap/hnb659fds/version"
+_QUALIFIER: Final = "hnb659fds"
+"""Of a bootstrap stack that was made without one."""
 _OLDEST_BOOTSTRAP: Final = 6
 """``requiresBootstrapStackVersion`` of what CDK synthesizes here."""
 _OLDEST_NODE: Final = 20
@@ -369,10 +373,15 @@ _VERSION_SECONDS: Final = 8
 def check_bootstrap(planned: PlannedDeployment) -> Finding:
     """Check the version of CDK's bootstrap stack."""
     region = planned.aws.region
-    command = f"`npx {PINNED_CLI} bootstrap aws://ACCOUNT/{region}`"
-    answer = planned.aws.find("ssm", "get_parameter", ("ParameterNotFound",), Name=_PARAMETER)
+    qualifier = planned.bootstrap_qualifier
+    option = f" --qualifier {qualifier}" if qualifier else ""
+    command = f"`npx {PINNED_CLI} bootstrap aws://ACCOUNT/{region}{option}`"
+    parameter = f"/cdk-bootstrap/{qualifier or _QUALIFIER}/version"
+    answer = planned.aws.find("ssm", "get_parameter", ("ParameterNotFound",), Name=parameter)
     if answer is None:
-        return problem(f"{region} is not bootstrapped", f"Run {command} once.")
+        return problem(
+            f"{region} is not bootstrapped{option.replace(' --', ' for ')}", f"Run {command} once."
+        )
     version = answer["Parameter"]["Value"]
     if version.isdigit() and int(version) >= _OLDEST_BOOTSTRAP:
         return ok(f"version {version} in {region}")
