@@ -99,7 +99,7 @@ class Agent(Construct):
         """
         # an agent's id is known only when the agent exists, and that takes the role
         agents = Stack.of(self).format_arn(service="bedrock", resource="agent", resource_name="*")
-        statements = _model_statements(self, settings.entrypoint)
+        statements = model_statements(self, settings.entrypoint)
         if guardrail is not None:
             statements.append(guardrail.apply_statement)
         if key is not None:
@@ -153,9 +153,7 @@ GLOBAL: Final = "global"
 """Geography of a profile that may use any region; it has one ARN for the model in all of them."""
 
 
-def _model_statements(
-    scope: Construct, entrypoint: EntrypointSettings
-) -> list[iam.PolicyStatement]:
+def model_statements(scope: Construct, entrypoint: EntrypointSettings) -> list[iam.PolicyStatement]:
     """Return the permissions that invoking a model takes.
 
     A plain model is one ARN. An inference profile is its own ARN and that of the model wherever the

@@ -17,6 +17,7 @@ from infra.devops_agent import DevOpsAgent
 from infra.encryption import stack_key
 from infra.gateway import Gateway
 from infra.guardrail import Guardrail
+from infra.harness import Harness
 from infra.log_delivery import LogDelivery
 from infra.monitoring import Monitoring
 from infra.retrieval import Retrieval
@@ -141,6 +142,15 @@ class ServiceStack(Stack):
             )
         if self._settings.entrypoint.devops_agent_space:
             DevOpsAgent(self, "DevOpsAgent", settings=self._settings, gateway=gateway)
+        if self._settings.entrypoint.harness:
+            harness = Harness(
+                self,
+                "Harness",
+                settings=self._settings,
+                sources=self._sources,
+                gateway=gateway,
+            )
+            self._output("HarnessArn", harness.arn, "of InvokeHarness")
         self._output("GatewayUrl", gateway.url, "of the Model Context Protocol")
         self._output("GatewayArn", gateway.arn, "callers need InvokeGateway on it")
 

@@ -99,7 +99,11 @@ class Entrypoint(StrEnum):
     AGENT = "agent"
     GATEWAY = "gateway"
     BOTH = "both"
+    HARNESS = "harness"
     NONE = "none"
+
+
+_WITH_GATEWAY: Final = frozenset({Entrypoint.GATEWAY, Entrypoint.BOTH, Entrypoint.HARNESS})
 
 
 class SearchType(StrEnum):
@@ -257,7 +261,12 @@ class EntrypointSettings:
     @property
     def gateway(self) -> bool:
         """Whether there is a gateway."""
-        return self.kind in {Entrypoint.GATEWAY, Entrypoint.BOTH}
+        return self.kind in _WITH_GATEWAY
+
+    @property
+    def harness(self) -> bool:
+        """Whether there is a harness."""
+        return self.kind is Entrypoint.HARNESS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -421,7 +430,7 @@ def _check_together(
             values["zero_result_warning_percent"],
             "at most zero_result_alarm_percent",
         )
-    if values["entrypoint"] in {Entrypoint.AGENT, Entrypoint.BOTH}:
+    if values["entrypoint"] in {Entrypoint.AGENT, Entrypoint.BOTH, Entrypoint.HARNESS}:
         values["agent_model_regions"] = destination_regions(
             values["agent_model"], values["agent_model_regions"], region, problems
         )
@@ -531,7 +540,9 @@ _JWT: Final = ("jwt_discovery_url", "jwt_audiences", "jwt_clients", "jwt_scopes"
 
 def _check_gateway(values: Mapping[str, Any], problems: Problems) -> None:
     jwt = values["gateway_authorizer"] is GatewayAuthorizer.JWT
-    gateway = values["entrypoint"] in {Entrypoint.GATEWAY, Entrypoint.BOTH}
+    gateway = values["entrypoint"] in _WITH_GATEWAY
+    if jwt and values["entrypoint"] is Entrypoint.HARNESS:
+        problems.add("gateway_authorizer", "jwt", "iam with entrypoint=harness, which signs")
     if (space := values["devops_agent_space"]) and (jwt or not gateway):
         allowed = "unset unless there is a gateway with gateway_authorizer=iam"
         problems.add("devops_agent_space", space, allowed)

@@ -24,6 +24,8 @@ ROLES = {
     "`retrieve_knowledge`": "RetrievalRetrieveRole",
     "agent": "AgentRole",
     "gateway": "GatewayRole",
+    "harness": "HarnessRole",
+    "AWS DevOps Agent": "DevOpsAgentRole",
     "canary's schedule": "CanaryRole",
     "alarms in chat": "MonitoringNotificationsChatRole",
     "knowledge base": "KnowledgeBaseRole",

@@ -60,7 +60,12 @@ DEPLOYMENTS = [
     DISPOSABLE,
     EXISTING,
     ADOPTED,
-    {"preset": "dev", "vector_store": "s3-vectors", "search_type": "SEMANTIC"},
+    {
+        "preset": "dev",
+        "vector_store": "s3-vectors",
+        "search_type": "SEMANTIC",
+        "entrypoint": "harness",
+    },
     {
         "preset": "prod",
         "documents": "bucket",

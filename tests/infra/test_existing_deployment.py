@@ -18,7 +18,21 @@ CONTEXT = (
     "knowledge-rag:knowledge_base_type=MANAGED",
     "knowledge-rag:source_bucket=team-docs",
     "knowledge-rag:source_prefix=handbook/",
+    "knowledge-rag:entrypoint=harness",
 )
+
+
+def check_harness(stack):
+    """The gateway's tool is all that it has: no shell, no files, no memory."""
+    (harness,) = (each for each in kinds.MADE if each.kind == "AWS::BedrockAgentCore::Harness")
+    (tool,) = harness.parameters["tools"]
+    gateway = tool["config"]["agentCoreGateway"]
+    assert gateway == {"gatewayArn": stack.outputs["GatewayArn"], "outboundAuth": {"awsIam": {}}}
+    assert harness.parameters["allowedTools"] == [f"@{tool['name']}"]
+    assert harness.parameters["memory"] == {"disabled": {}}
+    (prompt,) = harness.parameters["systemPrompt"]
+    assert "your only tool, knowledge___retrieveKnowledge, reads" in prompt["text"]
+    assert stack.outputs["HarnessArn"] == harness.attributes["Arn"]
 
 
 def test_only_the_service_is_deployed_and_its_function_reads_the_documents_of_the_bucket(tmp_path):
@@ -26,6 +40,7 @@ def test_only_the_service_is_deployed_and_its_function_reads_the_documents_of_th
         (stack,) = deploy(CONTEXT, tmp_path)
         assert (stack.name, stack.status) == ("knowledge-rag-dev-service", "CREATE_COMPLETE")
         assert set(stack.resources) == set(stack.template["Resources"])
+        check_harness(stack)
         assert {each.kind for each in kinds.MADE} & {
             "AWS::Bedrock::KnowledgeBase",
             "AWS::Bedrock::DataSource",

@@ -33,6 +33,15 @@ WRITES = {
     "RetrievalRetrieveRole": TELLS | TRACES | DECRYPTS,
     "AgentRole": DECRYPTS | {"kms:GenerateDataKey"},
     "GatewayRole": INVOKES,
+    "HarnessRole": TELLS
+    | TRACES
+    | {
+        "bedrock-agentcore:GetWorkloadAccessToken",
+        "bedrock-agentcore:GetWorkloadAccessTokenForJWT",
+        "bedrock-agentcore:InvokeGateway",
+        "cloudwatch:PutMetricData",
+        "logs:CreateLogGroup",
+    },
     "CanaryRole": INVOKES,
     "DevOpsAgentRole": {"bedrock-agentcore:InvokeGateway"},
     "MonitoringNotificationsChatRole": set(),
@@ -117,7 +126,8 @@ def test_no_permission_of_a_deployment_is_wrong(settings):
 def test_every_role_is_known():
     roles = {
         iam.logical(name)
-        for template in synthesized(**EVERYTHING).templates
+        for settings in DEPLOYMENTS
+        for template in synthesized(**settings).templates
         for name, resource in template["Resources"].items()
         if resource["Type"] == "AWS::IAM::Role"
     }

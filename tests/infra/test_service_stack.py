@@ -39,10 +39,12 @@ DATA = SimpleNamespace(
 )
 AGENT = {"AWS::Bedrock::Agent", "AWS::Bedrock::AgentAlias", "AWS::Lambda::Permission"}
 GATEWAY = {"AWS::BedrockAgentCore::Gateway", "AWS::BedrockAgentCore::GatewayTarget"}
+HARNESS = {"AWS::BedrockAgentCore::Harness"}
 EXPECTED = {
     Entrypoint.AGENT: (AGENT, {"AgentId", "AgentAliasId"}),
     Entrypoint.GATEWAY: (GATEWAY, {"GatewayUrl", "GatewayArn"}),
     Entrypoint.BOTH: (AGENT | GATEWAY, {"AgentId", "AgentAliasId", "GatewayUrl", "GatewayArn"}),
+    Entrypoint.HARNESS: (GATEWAY | HARNESS, {"GatewayUrl", "GatewayArn", "HarnessArn"}),
     Entrypoint.NONE: (set(), set()),
 }
 
@@ -69,8 +71,9 @@ def test_each_entry_point_has_what_it_needs_and_no_other(synthesized, preset, en
     template = synthesized.get_stack_by_name(stack_name(preset, entrypoint)).template
     kinds, outputs = EXPECTED[entrypoint]
     made = {resource["Type"] for resource in template["Resources"].values()}
-    assert made & (AGENT | GATEWAY) == kinds
-    told = {name for name in template["Outputs"] if name.startswith(("Agent", "Gateway"))}
+    assert made & (AGENT | GATEWAY | HARNESS) == kinds
+    doors = ("Agent", "Gateway", "Harness")
+    told = {name for name in template["Outputs"] if name.startswith(doors)}
     assert told == outputs
     assert "Fn::ImportValue" not in json.dumps(template)
     # the knowledge base's id is read on deployment

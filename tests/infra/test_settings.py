@@ -225,6 +225,16 @@ def test_aws_devops_agent_needs_a_gateway_that_takes_signatures(others):
     assert "unset unless there is a gateway with gateway_authorizer=iam" in line
 
 
+def test_a_harness_needs_a_gateway_that_takes_signatures_and_a_model_s_regions():
+    issuer = "https://a/.well-known/openid-configuration"
+    token = {"gateway_authorizer": "jwt", "jwt_clients": "a", "jwt_discovery_url": issuer}
+    (line,) = problems(entrypoint="harness", **token)
+    assert "iam with entrypoint=harness" in line
+    read = settings(entrypoint="harness", agent_model="eu.amazon.nova-pro-v1:0").entrypoint
+    assert (read.gateway, read.agent, read.harness) == (True, False, True)
+    assert "eu-central-1" in read.agent_model_regions
+
+
 def test_token_callers_need_an_issuer_and_an_audience_or_a_client():
     assert len(problems(gateway_authorizer="jwt")) == 2
     issuer = "https://id.example.com/.well-known/openid-configuration"

@@ -230,6 +230,11 @@ def _gateway_rate_limit(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, 
     return f"{asked['gatewayIdentifier']}|{identifier('RL').lower()}", {}
 
 
+def _harness(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
+    made = f"{asked['harnessName']}-{identifier('HN')}"
+    return made, {"HarnessId": made, "Arn": arn("bedrock-agentcore", f"harness/{made}")}
+
+
 def _renamed_type(properties: dict[str, Any]) -> dict[str, Any]:
     return properties | {"Service": properties.pop("ServiceType")}
 
@@ -406,6 +411,7 @@ KINDS: dict[str, Kind] = {
     "AWS::BedrockAgentCore::GatewayTarget": Kind(
         "bedrock-agentcore-control", "CreateGatewayTarget", _gateway_target
     ),
+    "AWS::BedrockAgentCore::Harness": Kind("bedrock-agentcore-control", "CreateHarness", _harness),
     "AWS::Chatbot::MicrosoftTeamsChannelConfiguration": Kind(
         "chatbot",
         "CreateMicrosoftTeamsChannelConfiguration",

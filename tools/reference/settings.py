@@ -84,8 +84,8 @@ _ABOUT: Final = {
     "reserved_concurrency": "concurrent calls reserved for the retrieval function, and its maximum; 0 "
     "leaves it to the account. A new account can't reserve any",
     "entrypoint": "`agent` (Bedrock Agents Classic, closed to new customers since July 2026), `gateway` "
-    "(AgentCore), both, or none",
-    "agent_model": "id of a foundation model or of a system-defined inference profile",
+    "(AgentCore), both, `harness` (an AgentCore harness with a gateway as its only tool), or none",
+    "agent_model": "of the agent or the harness: id of a foundation model or of a system-defined inference profile",
     "agent_model_regions": "regions that the profile sends requests to, if they differ from the known ones",
     "gateway_logs": "deliver the gateway's application logs to `/aws/vendedlogs/<name>-gateway`. **They may hold "
     "the questions' text**, which our own logs never do",
