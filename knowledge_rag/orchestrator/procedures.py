@@ -310,7 +310,10 @@ def rules_of(outline: Outline, section: Section) -> Governing:
         start += 1
     is_never = section.kind is Kind.PROHIBITED
     kind = Governs.PROHIBITED if is_never else Governs.PRECONDITION
-    return Governing(outline.text(start, end), kind, start, end, withheld=is_never)
+    text = outline.text(start, end)
+    if all(block.form is Form.QUOTE for it in section.walk() for block in it.blocks):
+        text = _unquoted(text)
+    return Governing(text, kind, start, end, withheld=is_never)
 
 
 def asks_for_something(outline: Outline, section: Section) -> bool:
@@ -803,8 +806,12 @@ def _plain(outline: Outline, block: Block) -> str:
     """Return a block's text; a quote's without its marks."""
     text = outline.text(block.start, block.end)
     if block.form is Form.QUOTE:
-        return shown_as(_QUOTE_MARKS.sub("", text).strip("\n"))
+        return _unquoted(text)
     return _dedented(text)
+
+
+def _unquoted(text: str) -> str:
+    return shown_as(_QUOTE_MARKS.sub("", text).strip("\n"))
 
 
 def _dedented(text: str) -> str:
