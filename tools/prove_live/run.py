@@ -96,10 +96,11 @@ class Run:
                 return ExitCode.BAD_INPUT
             record.write(self.folder)
             report = Report(record, diagnosis, skipped)
+            redactor = self._redactor(account)  # at the end there may be no credentials
             try:
                 self._carry_out(report, lock)
             finally:
-                path = reports.write(report, self.folder, self._redactor(account))
+                path = reports.write(report, self.folder, redactor)
                 _say(f"{report.ended}\nreport: {path}")
             return _exit_code(report)
 

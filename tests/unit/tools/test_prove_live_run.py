@@ -150,10 +150,21 @@ def test_a_signal_ends_it_at_once_and_a_teardown_removes_the_rest(make, account,
 
 
 def test_expired_credentials_end_it_and_the_next_run_removes_the_rest_first(
-    make, account, tmp_path, capsys
+    make, account, tmp_path, capsys, monkeypatch
 ):
     expired = CallFailed(Trouble.EXPIRED, "lambda:InvokeFunction", "ExpiredToken", "")
-    assert make(smoke=ends(expired)).prove() == 4
+    run = make()
+
+    def refused():
+        raise expired
+
+    def expires(_site):
+        monkeypatch.setattr(run.aws, "credentials", refused)
+        raise expired
+        yield
+
+    make(smoke=expires)
+    assert run.prove() == 4
     left = stacks(account)
     assert "get new credentials" in report(tmp_path)["ended"]
     assert make().prove() == 0
