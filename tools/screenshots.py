@@ -1,4 +1,4 @@
-"""Makes the pictures of the README: ``python -m tools.screenshots``.
+"""Makes the pictures of the README and the page about the console: ``python -m tools.screenshots``.
 
 The real console, the sample corpus, the real model; nothing in a picture is painted. Colours are
 reduced to a palette, so that the files stay small.
@@ -6,6 +6,7 @@ reduced to a palette, so that the files stay small.
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import tempfile
@@ -43,6 +44,17 @@ WARNED = """\
 The team has gone this way for years, whenever the writer was impaired and both readers were behind.
 It will definitely help in 45% of all cases. [Source: runbooks/never-written.md, lines 3-9]
 """
+ALERT = {
+    "status": "firing",
+    "labels": {"alertname": "RDSReplicaLagHigh", "severity": "critical", "service": "rds"},
+    "annotations": {
+        "summary": "Replication lag above 90 s on both readers, the writer is impaired",
+        "runbook_url": "https://example.com/team/runbooks/blob/main/runbooks/rds-failover.md",
+    },
+    "startsAt": "2026-03-02T03:04:00Z",
+}
+MINUTES = 4
+"""Between the ticks of two steps in the pictures of an incident."""
 OTHERS = (
     "SQS queue is backing up",
     "Lambda functions are throttled, what now?",
@@ -84,12 +96,38 @@ def _pictures(browser: Browser, origin: str, script: Script) -> None:
     document = _page(browser, origin, "/doc/runbooks/rds-failover.md#L89-L94")
     document.locator(".line.marked").first.wait_for()
     _save(document, "console-document")
+    _incident(browser, origin)
     script.says = WARNED
     warned = _answered(browser, origin)
     warned.locator(".outcome summary").first.click()
     _save(warned, "console-warnings")
     script.says = None
     _dashboard(browser, origin, script)
+
+
+def _incident(browser: Browser, origin: str) -> None:
+    """From the pasted alert to the ticked steps, whose timeline is printed for the page about the console."""
+    page = _page(browser, origin, permissions=["clipboard-read", "clipboard-write"])
+    page.clock.install(time="2026-03-02T03:09:00Z")
+    page.locator("#question").fill(json.dumps({"receiver": "oncall", "alerts": [ALERT]}))
+    page.locator("#question").press("Enter")
+    page.locator('#answer[aria-busy="false"]').wait_for()
+    page.clock.run_for(1_000)
+    _save(page, "console-incident-alert")
+    page.locator(".fill summary").click()
+    for name, value in (("cluster-id", "orders-db"), ("reader-instance-id", "orders-db-reader-2")):
+        page.get_by_label(f"<{name}>", exact=True).fill(value)
+    for step, note in enumerate(("lag 94 s and 112 s", "no failover event yet", "", "")):
+        page.clock.run_for(MINUTES * 60_000)
+        page.get_by_role("checkbox").nth(step).check()
+        page.get_by_label("Note", exact=True).nth(step).fill(note)
+        page.keyboard.press("Tab")
+    page.locator("li.step").first.scroll_into_view_if_needed()
+    page.mouse.wheel(0, 480)
+    page.clock.run_for(1_000)
+    _save(page, "console-incident-steps")
+    page.get_by_role("button", name="Copy timeline").click()
+    print(page.evaluate("() => navigator.clipboard.readText()"))
 
 
 def _dashboard(browser: Browser, origin: str, script: Script) -> None:

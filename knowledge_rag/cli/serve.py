@@ -33,7 +33,7 @@ from knowledge_rag.cli.terminal import (
 )
 from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.local.errors import NotInstalled
+from knowledge_rag.local.errors import NotInstalled, ServerFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +66,9 @@ MISSING: Final = how_to_install("console")
 _NEEDED: Final = ("markdown_it", "nh3", "sse_starlette")
 """What the console needs beyond the command line itself."""
 
-PortOption = Annotated[int | None, port_option("Bedrock's API on 127.0.0.1", str(_DEFAULT_PORT))]
+PortOption = Annotated[
+    int | None, port_option("Bedrock's API on 127.0.0.1", f"{_DEFAULT_PORT}, or a free one")
+]
 ConsoleOption = Annotated[
     bool, typer.Option("--console/--no-console", help="Serve the web console, too.")
 ]
@@ -171,9 +173,9 @@ def _serve_local(
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.local.bedrock.server import serve as serve_wire_api
 
-    port = _DEFAULT_PORT if port is None else port
-    if options is not None and options.port == port != 0:
-        raise InvalidRequest(f"--port and --console-port are both {port}: they need two ports")
+    wanted = _DEFAULT_PORT if port is None else port
+    if options is not None and options.port == wanted != 0:
+        raise InvalidRequest(f"--port and --console-port are both {wanted}: they need two ports")
     if options is not None and not is_installed():
         print_note("no console:", MISSING)
         options = None
@@ -184,7 +186,12 @@ def _serve_local(
             url = stack.enter_context(console(endpoint_url)) if console else None
             _print_addresses(found, endpoint_url, url, json=json)
 
-        serve_wire_api(found, port=port, on_ready=ready)
+        try:
+            serve_wire_api(found, port=wanted, on_ready=ready)
+        except ServerFailed:
+            if port is not None:
+                raise
+            serve_wire_api(found, port=0, on_ready=ready)  # as the console does
 
 
 def _local_console(

@@ -16,6 +16,8 @@ from knowledge_rag.console.exports import to_json, to_markdown
 from knowledge_rag.console.json_http import Json, Refused, only, read_object, text_in, whole_in
 from knowledge_rag.console.limits import (
     MAX_COMMENT_CHARACTERS,
+    MAX_EXAMPLES,
+    MAX_LISTED,
     MAX_SHORT_BODY_BYTES,
     PING_SECONDS,
 )
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 _MAX_KEY: Final = 64
 _MAX_NUMBER: Final = 10_000
+_LOOKED_AT: Final = 100
+"""Documents among which examples are looked for."""
 _TEXTS: Final = {
     "md": ("text/markdown", to_markdown),
     "slack": ("text/plain", to_slack),
@@ -51,10 +55,14 @@ class Api:
     repository: RepositoryLinks | None
 
     async def console(self, request: Request) -> Response:
-        """Return the version, the advisors and what is asked."""
+        """Return the version, the advisors, what is asked, and examples of questions."""
         del request
+        listed = await asyncio.to_thread(self.asker.documents.listed, _LOOKED_AT)
+        runbooks = [one["title"] for one in listed or () if one.get("document_type") == "runbook"]
         return Json(
             {
+                "examples": runbooks[:MAX_EXAMPLES],
+                "listsDocuments": listed is not None,
                 "version": VERSION,
                 "about": self.about,
                 "advisors": list(self.asker.advisors),
@@ -67,6 +75,14 @@ class Api:
         question = read_question(await read_object(request), self.asker.advisors)
         events = self.asker.begin(question)
         return EventSourceResponse(events, ping=PING_SECONDS, sep="\n")
+
+    async def documents(self, request: Request) -> Response:
+        """Return all documents with their metadata."""
+        del request
+        listed = await asyncio.to_thread(self.asker.documents.listed, MAX_LISTED)
+        if listed is None:
+            raise Refused(404, "the documents of this knowledge base can't be listed")
+        return Json({"documents": listed})
 
     async def document(self, request: Request) -> Response:
         """Return a document, by the exact name that it was ingested under."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -99,22 +100,37 @@ def create_console(
             asker.prepare(prepare())
         yield
 
+    pages = Pages(read_assets())
+
+    async def document_page(request: Request) -> Response:
+        found = await asyncio.to_thread(kept.read, request.path_params["path"])
+        return pages.shown(request, 200 if found else 404)
+
+    async def no_route(request: Request, error: Exception) -> Response:
+        """Answer a wrong path or method: people get the page, programs JSON."""
+        assert isinstance(error, HTTPException)  # noqa: S101 - registered for it alone
+        if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
+            return pages.shown(request, 404)
+        return Json({"error": error.detail}, error.status_code, error.headers)
+
     return Starlette(
-        routes=list(_routes(api, Pages(read_assets()))),
+        routes=list(_routes(api, pages, document_page)),
         middleware=[Middleware(Guard, hosts=settings.hosts)],
-        exception_handlers={HTTPException: _no_route},
+        exception_handlers={HTTPException: no_route},
         lifespan=lifespan,
     )
 
 
-def _routes(api: Api, pages: Pages) -> Iterator[Route]:
+def _routes(api: Api, pages: Pages, document_page: Handler) -> Iterator[Route]:
     reading: dict[str, Handler] = {
         "/": pages.page,
         "/dashboard": pages.page,
-        "/doc/{path:path}": pages.page,
+        "/documents": pages.page,
+        "/doc/{path:path}": document_page,
         "/static/{name:path}": pages.asset,
         "/api/console": api.console,
         "/api/document": api.document,
+        "/api/documents": api.documents,
         "/api/metrics": api.metrics,
         "/api/answers/{name}": api.answer,
     }
@@ -145,10 +161,3 @@ def _answered(handler: Handler) -> Handler:
             return Json({"error": "the console failed; its log says why"}, 500)
 
     return answered
-
-
-async def _no_route(request: Request, error: Exception) -> Response:
-    """Answer a wrong path or method."""
-    del request
-    assert isinstance(error, HTTPException)  # noqa: S101 - registered for it alone
-    return Json({"error": error.detail}, error.status_code, error.headers)

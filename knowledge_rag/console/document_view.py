@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.console.addresses import document_url, is_web_address
 from knowledge_rag.console.documents import (
+    SHOWN_METADATA,
     CachedCorpus,
     retrieved_lines,
     stale_anywhere,
@@ -36,11 +37,6 @@ if TYPE_CHECKING:
 
 _RANGE: Final = re.compile(r"L?([1-9][0-9]{0,9})(?:-L?([1-9][0-9]{0,9}))?")
 _HIDDEN: Final = re.compile(f"[{STEERING}]")
-_METADATA: Final = (
-    "document_type", "service", "severity", "incident_id", "owner", "last_reviewed", "status",
-    "tags", "alerts",
-)  # fmt: skip
-
 _OF_THE_LINES: Final = frozenset({"lines", "pages", "sections", "hidden"})
 
 Range = tuple[int, int]
@@ -79,7 +75,9 @@ def view(
         "source": document.source_file,
         "title": document.metadata.get(TITLE, document.source_file),
         "url": document_url(document.source_file),
-        "metadata": {key: document.metadata[key] for key in _METADATA if key in document.metadata},
+        "metadata": {
+            key: document.metadata[key] for key in SHOWN_METADATA if key in document.metadata
+        },
         "sha256": document.sha256,
         "lines": list(document.lines),
         "pages": [{"line": line, "page": page} for line, page in document.pages],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from knowledge_rag.console.limits import MAX_SEARCHED_FILES
 from knowledge_rag.core.citations import Citation
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from knowledge_rag.console.answers import Answers
     from knowledge_rag.core.outcome import MetadataValue
     from knowledge_rag.guardrails.staleness import Corpus, FileNow, Staleness
-    from knowledge_rag.local.knowledge_base import Passages
+    from knowledge_rag.local.knowledge_base import Document, Passages
 
 _BOM = "\ufeff"
 
@@ -69,6 +69,24 @@ class Documents(Protocol):
         """Return the documents as they are now; ``None`` where they are unknown."""
         ...
 
+    def listed(self, limit: int) -> list[dict[str, Any]] | None:
+        """Return path, title and metadata of the first documents by path; ``None`` where they can't be listed."""
+        ...
+
+
+SHOWN_METADATA: Final = (
+    "document_type", "service", "severity", "incident_id", "owner", "last_reviewed", "status",
+    "tags", "alerts",
+)  # fmt: skip
+"""Metadata of a document that the page shows."""
+
+
+@runtime_checkable
+class _Listing(Protocol):
+    """Passages whose documents can be listed."""
+
+    def listed(self, limit: int) -> Sequence[tuple[Document, Mapping[str, Any]]]: ...
+
 
 class KeptDocuments:
     """Documents made of the passages of a knowledge base, which lacks front matter and blank lines.
@@ -88,6 +106,16 @@ class KeptDocuments:
     def current(self) -> Corpus | None:
         """See ``Documents``."""
         return self._corpus
+
+    def listed(self, limit: int) -> list[dict[str, Any]] | None:
+        """See ``Documents``."""
+        if not isinstance(self._passages, _Listing):
+            return None
+        return [
+            {"source": one.source_file, "title": one.title}
+            | {key: metadata[key] for key in SHOWN_METADATA if metadata.get(key)}
+            for one, metadata in self._passages.listed(limit)
+        ]
 
     def read(self, source_file: str) -> IngestedDocument | None:
         """See ``Documents``."""

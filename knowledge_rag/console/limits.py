@@ -30,6 +30,12 @@ MAX_ANSWERS: Final = 200
 MAX_ANSWERS_BYTES: Final = 64 * 1024 * 1024
 """That all of them may take together."""
 
+MAX_LISTED: Final = 20_000
+"""Documents of the list."""
+
+MAX_EXAMPLES: Final = 4
+"""Questions that the start page offers, of the first documents' titles."""
+
 MAX_DOCUMENT_CHARACTERS: Final = 5_000_000
 """Of a document that is shown: no browser likes more."""
 

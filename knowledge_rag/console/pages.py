@@ -26,7 +26,13 @@ class Pages:
 
     async def page(self, request: Request) -> Response:
         """Serve the page."""
-        return self._file("index.html", request)
+        return self.shown(request, 200)
+
+    def shown(self, request: Request, status: int) -> Response:
+        """Serve the page with a status: it says itself what is missing."""
+        response = self._file("index.html", request)
+        response.status_code = status if response.status_code == 200 else response.status_code
+        return response
 
     async def asset(self, request: Request) -> Response:
         """Serve a file of the page, by its exact name."""

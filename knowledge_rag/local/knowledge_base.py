@@ -266,6 +266,11 @@ _WITH: Final = """
 SELECT source_file FROM documents WHERE instr(lower(source_file), lower(?)) > 0
 ORDER BY source_file LIMIT ?
 """
+_LISTED: Final = """
+SELECT source_file, title, metadata FROM documents
+JOIN chunks ON chunks.id = (SELECT min(id) FROM chunks WHERE document = documents.id)
+ORDER BY source_file LIMIT ?
+"""
 _PASSAGES: Final = """
 SELECT text, metadata FROM chunks JOIN documents ON document = documents.id
 WHERE source_file = ? ORDER BY start_line, end_line
@@ -323,6 +328,12 @@ class KnowledgeBaseDocuments:
         """Find documents; see ``Documents``."""
         with self._opened() as connection:
             return [name for (name,) in connection.execute(_WITH, (part, limit))]
+
+    def listed(self, limit: int) -> list[tuple[Document, dict[str, object]]]:
+        """Return the first documents by path, each with the metadata that all of its passages share."""
+        with self._opened() as connection:
+            rows = connection.execute(_LISTED, (limit,)).fetchall()
+        return [(Document(name, title), json.loads(metadata)) for name, title, metadata in rows]
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
         """Return a document's lines; see ``Documents``."""

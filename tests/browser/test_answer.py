@@ -173,7 +173,7 @@ def test_a_wrong_citation_is_reported_into_a_file(answered, shelf):
 @pytest.mark.parametrize(("name", "suffix"), [("Markdown", "md"), ("JSON", "json")])
 def test_an_answer_is_taken_away_with_its_citations(answered, name, suffix):
     with answered.page.expect_download() as download:
-        answered.page.locator(".answer-actions").get_by_text(name).click()
+        answered.page.locator(".answer-actions").get_by_role("link", name=name).click()
     assert download.value.suggested_filename.endswith(f".{suffix}")
     text = download.value.path().read_text()
     path, first, last = lines_cited_by(answered.cites.first)

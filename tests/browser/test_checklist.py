@@ -114,7 +114,7 @@ def test_the_timeline_names_what_was_done_when_and_by_which_lines(answered):
     page.keyboard.press("Tab")
     told = timeline(answered).split("\n")
     assert told[0] == "# Timeline: QueueStuck"
-    assert told[2].endswith(page.url)
+    assert page.url.startswith(told[2].removeprefix("Steps and lines: "))
     moment = r"- \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, resolution "
     assert re.fullmatch(
         moment + r"5: Delete the .*\(runbooks/mail-queue\.md, lines 17–21\)", told[4]
@@ -216,6 +216,22 @@ def test_a_warning_and_a_branch_look_like_what_they_are(answered):
         "all => all.map((it) => getComputedStyle(it).backgroundColor)"
     )
     assert len(set(colours)) >= 2
+
+
+def test_a_further_question_is_about_the_procedure_that_is_shown(answered):
+    page = answered.page
+    topic = "QueueStuck: the mail queue is stuck"
+    page.get_by_role("button", name="How do I check that it worked?").click()
+    expect(page.locator("#asked")).to_have_text(f"{topic}: How do I check that it worked?")
+    page.locator('#answer[aria-busy="false"]').wait_for()
+    expect(page.locator(".blocks")).to_contain_text("The mail queue is empty.")
+    page.locator("#question").fill("and how do I start the senders?")
+    page.locator("#question").press("Enter")
+    expect(page.locator("#asked")).to_have_text(f"{topic}: and how do I start the senders?")
+    page.locator('#answer[aria-busy="false"]').wait_for()
+    page.locator("#question").fill("disk full")
+    page.locator("#question").press("Enter")
+    expect(page.locator("#asked")).to_have_text("disk full")
 
 
 def test_what_a_model_wrote_is_no_checklist(page, script):

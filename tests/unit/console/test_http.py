@@ -79,8 +79,26 @@ def test_every_response_binds_the_browser(console, method, path):
     assert response.headers["referrer-policy"] == "no-referrer"
     assert response.headers["cross-origin-resource-policy"] == "same-origin"
     assert response.headers["cache-control"] in ("no-store", "no-cache")
-    if response.status_code >= 400:
+    if response.status_code >= 400 and not path.startswith("/doc/"):
         assert list(response.json()) == ["error"]
+
+
+def test_a_page_that_is_not_there_is_a_page_for_people_and_json_for_programs(console):
+    people = {"Accept": "text/html,*/*"}
+    for path in ("/nothing", "/doc/x/y.md"):
+        response = console("GET", path, headers=people)
+        assert response.status_code == 404
+        assert response.headers["content-type"].startswith("text/html")
+    assert console("GET", "/nothing").json() == {"error": "Not Found"}
+    assert console("GET", "/static/nothing.js", headers=people).json()["error"]
+    assert console("GET", f"/doc/{NAME}").status_code == 200
+
+
+def test_documents_are_listed_where_they_can_be(console):
+    response = console("GET", "/api/documents")
+    assert response.status_code == 404
+    assert "can't be listed" in response.json()["error"]
+    assert console("GET", "/api/console").json()["listsDocuments"] is False
 
 
 def test_nothing_but_our_own_files_runs_or_styles():
@@ -149,7 +167,7 @@ def test_a_link_from_elsewhere_leads_to_a_document_and_an_embedding_does_not(con
         "Sec-Fetch-Mode": "navigate",
         "Sec-Fetch-Dest": "document",
     }
-    assert console("GET", "/doc/runbooks/a.md", headers=link).status_code == 200
+    assert console("GET", f"/doc/{NAME}", headers=link).status_code == 200
     for changed in (
         {"Sec-Fetch-Dest": "iframe"},
         {"Sec-Fetch-Mode": "no-cors", "Sec-Fetch-Dest": "script"},

@@ -9,7 +9,7 @@
  * @typedef {{reference: string, reason: string, message?: string}} Removed
  * @typedef {{action: string, citation: Citation, support: string, number?: string, kind?: string}} Step
  * @typedef {{source_file: string, start_line: number, end_line: number}} NotShown
- * @typedef {{not_shown: NotShown[]}} Procedure
+ * @typedef {{not_shown: NotShown[], section?: string[], source_file?: string}} Procedure
  * @typedef {{incident_id: string | null, citation: Citation, support: string}} SimilarIncident
  * @typedef {{summary: string, guidance: Step[], similar_incidents: SimilarIncident[], procedures?: Procedure[],
  *   reading?: Citation[], meant?: string[], alerts?: {alert: string, status: string}[], unknown_words?: string[]}} Advice
@@ -149,4 +149,10 @@ export function isOver(state) {
 /** What an answer is called. @param {AnswerState} state */
 export function nameOf({ incident, question }) {
   return incident?.name ?? (looksPasted(question) ? "Pasted alert" : question);
+}
+
+/** What a further question is about: the procedure that is shown, by its page's heading; "" without one. @param {AnswerState} state */
+export function topicOf({ recommendation, sources }) {
+  const [first] = recommendation?.recommendation.procedures ?? [];
+  return first ? (first.section?.[0] ?? sources.find(({ source }) => source === first.source_file)?.title ?? "") : "";
 }

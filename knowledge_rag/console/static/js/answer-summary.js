@@ -35,6 +35,16 @@ function headingWords(heading) {
   return heading.replace(/[`*_#]+/g, "").trim();
 }
 
+const FOLLOW_UPS = ["How do I undo it?", "How do I check that it worked?", "Whom do I call about it?"];
+
+/** Further questions about the procedure that is shown. @param {Recommendation | null} recommendation @param {(question: string) => void} ask */
+export function followUps(recommendation, ask) {
+  if (!recommendation?.recommendation.procedures?.length) return null;
+  return h("section", { class: "follow-ups", "aria-labelledby": "follow-ups-title" },
+    h("h2", { id: "follow-ups-title" }, "Ask further"),
+    h("p", {}, FOLLOW_UPS.map((question) => h("button", { type: "button", onclick: () => ask(question) }, question))));
+}
+
 /** @param {Recommendation | null} recommendation */
 export function similarIncidents(recommendation) {
   const incidents = recommendation?.recommendation?.similar_incidents ?? [];

@@ -1,7 +1,7 @@
 /** One answer on the page: its outcome, text and sources. */
 import { alertCard, moment } from "./alert-card.js";
 import { AnswerBlocks } from "./answer-blocks.js";
-import { answerActions, closestSections, similarIncidents } from "./answer-summary.js";
+import { answerActions, closestSections, followUps, similarIncidents } from "./answer-summary.js";
 import { isOver, nameOf } from "./answer-state.js";
 import { Checklist } from "./checklist.js";
 import { CitationPreview } from "./citation-preview.js";
@@ -27,12 +27,12 @@ export class AnswerView {
   #left = null;
   #actions;
 
-  /** @param {HTMLElement} element @param {{retry(): void, ask(question: string): void, edit(): void, renew(): void}} actions */
+  /** @param {HTMLElement} element @param {{retry(): void, widen(): void, ask(question: string): void, follow(question: string): void, edit(): void, renew(): void}} actions */
   constructor(element, actions) {
     this.element = element;
     this.#actions = actions;
     this.blocks = new AnswerBlocks();
-    this.banner = new OutcomeBanner({ retry: actions.retry, toStep: (step) => showStep(this.blocks.element, this.#guidance, step) });
+    this.banner = new OutcomeBanner({ retry: actions.retry, widen: actions.widen, toStep: (step) => showStep(this.blocks.element, this.#guidance, step) });
     this.sources = new SourceList({
       report: (source, lines) => openReport({ answerId: this.#state?.answerId ?? null, number: source.number, path: source.citation.source_file, lines }),
       back: (number) => this.#back(number),
@@ -136,6 +136,7 @@ export class AnswerView {
     this.after.replaceChildren(...[
       closestSections(recommendation, this.#actions.ask),
       similarIncidents(recommendation),
+      followUps(recommendation, this.#actions.follow),
       hasText && state.phase === "done" ? answerActions(state) : null,
     ].filter((part) => part !== null));
     this.columns.hidden = !hasText && !state.sources.length;

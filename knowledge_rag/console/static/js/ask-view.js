@@ -1,12 +1,14 @@
 /** The view where questions are asked. */
 import { looksPasted } from "./alert-card.js";
-import { earlierAnswer, fail, isOver, nameOf, newAnswer, restoredAnswer, stop, take } from "./answer-state.js";
+import { earlierAnswer, fail, isOver, nameOf, newAnswer, restoredAnswer, stop, take, topicOf } from "./answer-state.js";
 import { AnswerView } from "./answer-view.js";
 import { announce } from "./announcer.js";
 import { read } from "./api.js";
+import { allDocuments, valuesOf } from "./documents-view.js";
 import { byId, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { outcomeOf, sentence } from "./outcome.js";
+import { visible } from "./visible-text.js";
 import { advisorText } from "./wording.js";
 import { AskFailed, answerEvents } from "./question-stream.js";
 import { forget, forgetAll, recentQuestions, remember } from "./recent-questions.js";
@@ -18,6 +20,11 @@ import { keep, kept } from "./storage.js";
 const KEPT = "last-answer";
 /** Characters of a question in an address. */
 const LONGEST = 1000;
+/** Characters of a question in a tab's title. */
+const LONGEST_TITLE = 80;
+/** "And how do I undo it?" */
+const FOLLOWS = /^(?:and|then|but|so|also|what about|how about)\b|\b(?:it|this)\b(?!['’-])/i;
+const LONGEST_FOLLOW_UP = 100;
 /** Of a request, as the server reads it. */
 const MOST_BYTES = 256 * 1024;
 const coarse = window.matchMedia("(pointer: coarse)");
@@ -36,8 +43,10 @@ export class AskView {
     this.element = byId("ask-view");
     this.question = /** @type {HTMLTextAreaElement} */ (byId("question"));
     this.answer = new AnswerView(byId("answer"), {
+      widen: () => this.#state && this.#ask(this.#state.question, advisorOf(this.#state.filters)),
       retry: () => this.#state && this.#ask(this.#state.question, this.#state.filters),
       ask: (question) => this.#ask(question, chosenFilters()),
+      follow: (question) => this.#ask(this.#inContext(question), chosenFilters()),
       edit: () => this.#edit(),
       renew: () => this.#renew(),
     });
@@ -45,6 +54,7 @@ export class AskView {
     byId("stop").addEventListener("click", () => this.#running?.abort());
     byId("forget").addEventListener("click", () => { forgetAll(); this.#showRecent(); this.question.focus(); });
     byId("filters").addEventListener("change", showFilters);
+    byId("filters").addEventListener("toggle", () => this.#listServices(), { once: true });
     this.question.addEventListener("keydown", (event) => this.#key(event));
     listenForKeys(this.answer);
     this.#restore();
@@ -54,16 +64,34 @@ export class AskView {
 
   /** Names the knowledge base, and offers a choice of advisors if there are several. */
   async #describe() {
-    /** @type {{about: string, advisors: string[]}} */
-    const { about, advisors } = await read("/api/console").catch(() => ({ about: "", advisors: [] }));
+    /** @type {{about: string, advisors: string[], examples: string[]}} */
+    const { about, advisors, examples } = await read("/api/console").catch(() => ({ about: "", advisors: [], examples: [] }));
+    byId("examples").replaceChildren(
+      h("button", { type: "button", onclick: () => this.#pasteAlert() }, "Paste an alert"),
+      ...examples.map((title) => h("button", { type: "button", onclick: () => this.#ask(title, chosenFilters()) }, ...visible(title))));
+    this.#layOut();
     byId("about").textContent = about ? `Asks ${about}` : "";
     byId("advisor-choice").hidden = advisors.length < 2;
     byId("advisor").replaceChildren(...advisors.map((name) => h("option", { value: name }, advisorText(name))));
   }
 
+  /** The clipboard, if the browser lets a page read it; else the box is ready for it. */
+  async #pasteAlert() {
+    this.question.focus();
+    this.question.value = await navigator.clipboard.readText().then((text) => (looksPasted(text) ? text : ""), () => "");
+    this.question.placeholder = "Paste the alert’s JSON here, then press Enter";
+  }
+
+  /** Offers the services that documents have. */
+  async #listServices() {
+    const documents = await allDocuments().catch(() => []);
+    byId("services").replaceChildren(...valuesOf(documents, "service").map((value) => h("option", { value })));
+  }
+
   /** @param {URL} url */
   async show(url) {
     this.element.hidden = false;
+    this.#tell(url.pathname === "/" ? "" : `There is no page ${url.pathname} here. Ask, or look into the documents.`);
     const id = url.searchParams.get("answer");
     const question = url.searchParams.get("q")?.slice(0, LONGEST).trim() ?? "";
     this.#fetching = null;
@@ -97,6 +125,12 @@ export class AskView {
     return this.#state !== null;
   }
 
+  /** Says below the box what is wrong. @param {string} message "" for nothing */
+  #tell(message) {
+    byId("refusal").hidden = !message;
+    byId("refusal").textContent = message;
+  }
+
   /** @param {KeyboardEvent} event */
   #key(event) {
     // an Enter that ends an input method's word does not count
@@ -109,12 +143,17 @@ export class AskView {
     const question = this.question.value.trim();
     if (!question) return this.question.focus();
     const size = new Blob([question]).size;
-    byId("refusal").hidden = size <= MOST_BYTES;
-    byId("refusal").textContent = size <= MOST_BYTES ? "" : `That is ${Math.ceil(size / 1024)} KiB, and ${MOST_BYTES / 1024} KiB can be read: paste the alert alone.`;
+    this.#tell(size <= MOST_BYTES ? "" : `That is ${Math.ceil(size / 1024)} KiB, and ${MOST_BYTES / 1024} KiB can be read: paste the alert alone.`);
     if (size > MOST_BYTES) return;
     this.question.value = "";
     if (coarse.matches) this.question.blur(); // the keyboard of a phone would cover the answer
-    this.#ask(question, chosenFilters());
+    this.#ask(this.#inContext(question), chosenFilters());
+  }
+
+  /** A question that refers to the one before is asked about its procedure; the heading says so. @param {string} question */
+  #inContext(question) {
+    const topic = this.#state && topicOf(this.#state);
+    return topic && FOLLOWS.test(question) && question.length < LONGEST_FOLLOW_UP ? `${topic}: ${question}` : question;
   }
 
   /** @param {string} question @param {Record<string, string>} filters */
@@ -192,7 +231,10 @@ export class AskView {
     byId("answer").hidden = this.#state === null;
     this.question.rows = this.#state ? 1 : 2;
     this.question.placeholder = this.#state ? "Ask something else" : "How do we fail over the RDS cluster?";
+    byId("examples").hidden = this.#state !== null || !byId("examples").childElementCount;
     byId("stop").hidden = !isRunning;
+    this.title = this.#state ? `${nameOf(this.#state).slice(0, LONGEST_TITLE)} – Knowledge RAG` : "Knowledge RAG";
+    if (!this.element.hidden) document.title = this.title;
     byId("send").hidden = isRunning;
     this.#showRecent();
   }
@@ -253,6 +295,11 @@ function chosenFilters() {
   const service = /** @type {HTMLInputElement} */ (byId("service"));
   const filters = { document_type: type.value, service: service.value.trim(), advisor: chosenAdvisor() };
   return Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
+}
+
+/** @param {Record<string, string>} filters @returns {Record<string, string>} who writes, without what narrows the search */
+function advisorOf({ advisor }) {
+  return advisor ? { advisor } : {};
 }
 
 /** The default advisor is not sent. */

@@ -2,6 +2,7 @@
 import { AskView } from "./ask-view.js";
 import { DashboardView } from "./dashboard-view.js";
 import { DocumentView } from "./document-view.js";
+import { DocumentsView } from "./documents-view.js";
 import { byId, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { Router } from "./router.js";
@@ -11,10 +12,12 @@ startTheme(/** @type {HTMLButtonElement} */ (byId("theme")));
 
 const ask = new AskView();
 const dashboard = new DashboardView();
+const documents = new DocumentsView();
 const file = new DocumentView({ back: backToAnswer });
 
 new Router((url) => {
   if (url.pathname.startsWith("/doc/")) return file;
+  if (url.pathname === "/documents") return documents;
   return url.pathname === "/dashboard" ? dashboard : ask;
 });
 

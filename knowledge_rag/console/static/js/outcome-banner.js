@@ -12,7 +12,7 @@ import { kindText } from "./wording.js";
 export class OutcomeBanner {
   #shown = "";
 
-  /** @param {{retry(): void, toStep(step: number): void}} actions */
+  /** @param {{retry(): void, widen(): void, toStep(step: number): void}} actions */
   constructor(actions) {
     this.actions = actions;
     this.element = h("div", { class: "outcome" });
@@ -30,6 +30,7 @@ export class OutcomeBanner {
       h("div", { class: "outcome-words" },
         h("p", {}, h("strong", {}, outcome.title), outcome.text ? " " : null, outcome.text),
         h("div", { class: "outcome-more" }, this.#details(state), state.phase === "done" ? evidence(state.recommendation) : null)),
+      outcome.kind === "nothing" && isNarrowed(state) ? h("button", { type: "button", class: "retry", onclick: this.actions.widen }, icon("search"), "Search without filters") :
       outcome.canRetry ? h("button", { type: "button", class: "retry", onclick: this.actions.retry }, icon("retry"), "Try again") : h("span"),
     );
   }
@@ -54,6 +55,11 @@ export class OutcomeBanner {
       h("li", {}, h("b", {}, kindText(kind)), " ", message,
         step ? h("button", { type: "button", class: "link", onclick: () => this.actions.toStep(step) }, `See step ${step}`) : null)))];
   }
+}
+
+/** @param {AnswerState} state */
+function isNarrowed({ filters }) {
+  return Object.keys(filters).some((name) => name !== "advisor");
 }
 
 /** @param {import("./answer-state.js").Removed[]} removed */

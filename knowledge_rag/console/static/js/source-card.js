@@ -4,7 +4,6 @@ import { copyButton } from "./copying.js";
 import { counted, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { excerpt, isWithin } from "./lines.js";
-import { typeText } from "./wording.js";
 
 /**
  * @typedef {import("./answer-state.js").Source} Source
@@ -24,6 +23,7 @@ export class SourceCard {
     this.source = source;
     this.actions = actions;
     this.body = h("div", { class: "card-body", hidden: true });
+    this.opener = h("button", { type: "button", class: "quiet opener", "aria-label": `Show the lines of source ${source.number}`, onclick: () => this.unfold() }, "Show lines");
     this.element = h("article", { class: "card", id: `source-${source.number}`, tabindex: "-1", "aria-labelledby": `source-title-${source.number}` },
       ...this.#head(), this.body);
   }
@@ -44,6 +44,7 @@ export class SourceCard {
   unfold() {
     if (!this.body.hidden) return;
     this.body.hidden = false;
+    this.opener.remove();
     this.#fill();
   }
 
@@ -57,17 +58,17 @@ export class SourceCard {
   }
 
   #head() {
-    const { number, citation, score, documentType, page, stale, caution } = this.source;
+    const { number, citation, score, page, stale, caution } = this.source;
+    const [whole, section] = titlesOf(this.source);
     return [
       h("header", { class: "card-head" },
         h("span", { class: "number", "aria-hidden": "true" }, number),
-        h("h3", { id: `source-title-${number}` }, h("span", { class: "visually-hidden" }, `Source ${number}: `), titleOf(this.source)),
-        h("p", { class: "where" }, h("span", { class: "path" }, citation.source_file), " ",
-          h("span", { class: "at", "aria-label": linesSpoken(...this.range) }, placeText(citation.source_file, ...this.range))),
-        h("p", { class: "tags" },
-          h("span", { class: "tag" }, typeText(documentType)),
+        h("h3", { id: `source-title-${number}` }, h("span", { class: "visually-hidden" }, `Source ${number}: ${section ? `${whole}: ` : ""}`), section || whole),
+        h("p", { class: "where" }, h("span", { class: "path visually-hidden" }, citation.source_file), " ",
+          h("span", { class: "at", "aria-label": linesSpoken(...this.range) }, placeText(citation.source_file, ...this.range)),
           page ? h("span", {}, `page ${page}`) : null,
-          score === undefined ? null : h("span", { class: "score", title: "How near search found it to the question" }, `score ${score.toFixed(2)}`))),
+          score === undefined ? null : h("span", { class: "score", title: "How near search found it to the question" }, `score ${score.toFixed(2)}`),
+          this.opener)),
       caution && h("p", { class: "stale" }, icon("warning"), caution),
       stale && h("p", { class: "stale" }, icon("warning"), stale.message),
     ];
@@ -129,8 +130,8 @@ function firstLines(ranges, most) {
   return kept;
 }
 
-/** @param {Source} source */
-function titleOf({ title, section, citation }) {
+/** The document's title and the section's, "" where they are the same. @param {Source} source */
+function titlesOf({ title, section, citation }) {
   const whole = title || citation.source_file;
-  return section && section !== whole ? `${whole} › ${section}` : whole;
+  return [whole, section && section !== whole ? section : ""];
 }

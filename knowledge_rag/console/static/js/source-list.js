@@ -1,12 +1,17 @@
 /** All sources of an answer: cited ones first, others folded. */
+import { documentUrl } from "./citations.js";
 import { counted, h } from "./dom.js";
 import { flash, scrollTo } from "./motion.js";
 import { SourceCard } from "./source-card.js";
+import { typeText } from "./wording.js";
 
 /**
  * @typedef {import("./answer-state.js").Source} Source
  * @typedef {import("./lines.js").Range} Range
  */
+
+/** Cards whose lines are shown from the start. */
+const OPEN = 3;
 
 export class SourceList {
   /** @type {Map<number, SourceCard>} */
@@ -33,12 +38,9 @@ export class SourceList {
    */
   show(sources, cited, over) {
     if (sources !== this.#sources) this.#renew(sources);
-    for (const [number, card] of this.#cards) {
-      card.cited = cited.get(number) ?? [];
-      if (over) (cited.has(number) || !cited.size ? this.cited : this.others).append(card.element);
-      if (over) card.unfold();
-    }
-    const also = this.others.children.length;
+    for (const [number, card] of this.#cards) card.cited = cited.get(number) ?? [];
+    if (over) this.#arrange([...cited.keys()]);
+    const also = this.others.querySelectorAll(".card").length;
     this.folded.hidden = also === 0;
     this.othersTitle.textContent = `Also found: ${counted(also, "source")} that the answer does not cite`;
     this.count.textContent = over && cited.size ? `${cited.size} cited` : `${sources.length} found`;
@@ -46,6 +48,20 @@ export class SourceList {
     // it scrolls, and nothing in closed cards takes the focus
     if (over) this.element.removeAttribute("tabindex");
     else this.element.setAttribute("tabindex", "0");
+  }
+
+  /** Groups the cards by document, in the order in which the answer cites them; the first ones are open. @param {number[]} cited */
+  #arrange(cited) {
+    const first = cited.filter((number) => this.#cards.has(number));
+    const rest = [...this.#cards.keys()].filter((number) => !first.includes(number));
+    fill(this.cited, this.#of(first.length ? first : rest));
+    fill(this.others, this.#of(first.length ? rest : []));
+    for (const card of this.#of([...first, ...rest]).slice(0, OPEN)) card.unfold();
+  }
+
+  /** @param {number[]} numbers */
+  #of(numbers) {
+    return numbers.map((number) => /** @type {SourceCard} */ (this.#cards.get(number)));
   }
 
   /**
@@ -80,4 +96,26 @@ export class SourceList {
     this.cited.replaceChildren(...[...this.#cards.values()].map((card) => card.element));
     this.others.replaceChildren();
   }
+}
+
+/** @param {HTMLElement} element @param {SourceCard[]} cards */
+function fill(element, cards) {
+  /** @type {Map<string, HTMLElement>} */
+  const groups = new Map();
+  for (const { source, element: card } of cards) {
+    const path = source.citation.source_file;
+    const group = groups.get(path) ?? h("div", { class: "source-group" }, groupHead(source));
+    groups.set(path, group);
+    group.append(card);
+  }
+  element.replaceChildren(...groups.values());
+}
+
+/** @param {Source} source */
+function groupHead({ citation, title, documentType }) {
+  const path = citation.source_file;
+  return h("p", { class: "group-head" },
+    title && title !== path ? h("b", {}, title) : null, " ",
+    h("a", { class: "path", href: documentUrl(path) }, path), " ",
+    h("span", { class: "tag" }, typeText(documentType)));
 }
