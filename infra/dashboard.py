@@ -51,6 +51,13 @@ INCIDENTS: Final = (
     "sort queries desc",
     f"limit {ROWS}",
 )
+VERSIONS: Final = (
+    'filter type = "platform.start"',
+    "stats count(*) as calls by bin(1h) as hour, record.version as version",
+    "sort hour desc",
+    f"limit {ROWS}",
+)
+"""Where the version changes, a deployment or a rollback moved the alias; Lambda itself logs it."""
 INGESTION_PROBLEMS: Final = (
     "fields @timestamp, message, document, coalesce(reason, difference) as why, job",
     'filter level in ["ERROR", "WARNING"]',
@@ -114,6 +121,7 @@ class Dashboard(Construct):
                     _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD),
                 ]
             )
+        rows.append([_table("Versions that answered, hour by hour", VERSIONS, log, 3 * THIRD)])
         rows += charts.door_rows(doors)
         rows.append([metric_chart(emitters, charts.FUNCTION)])
         if collection_name:

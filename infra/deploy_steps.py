@@ -31,6 +31,9 @@ class DeploySteps(Construct):
     The custom resource is the function itself and not CDK's provider framework, whose own functions
     come with wildcards.
 
+    Args:
+        name: of the function, ``<settings.name>-deploy-steps`` unless given.
+
     Attributes:
         role: that the steps are done with.
     """
@@ -41,10 +44,11 @@ class DeploySteps(Construct):
         construct_id: str,
         *,
         settings: Settings,
+        name: str = "",
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.name = f"{settings.name}-deploy-steps"
+        self.name = name or f"{settings.name}-deploy-steps"
         self._function = PythonFunction(
             self,
             "Do",

@@ -44,6 +44,8 @@ class PythonFunction(Construct):
         reserved_concurrency: invocations at a time that are kept for it and that it may not
             exceed; 0 leaves it to the account.
         snap_start: whether versions start from a snapshot of the initialised function.
+        keep_versions: whether a version stays when another replaces it; not that of a deployment that
+            fails.
 
     Attributes:
         alias: ``live``, on the version that the code and the configuration of now make; callers
@@ -66,6 +68,7 @@ class PythonFunction(Construct):
         encryption_key: kms.IKey | None = None,
         reserved_concurrency: int = 0,
         snap_start: bool = False,
+        keep_versions: bool = False,
     ) -> None:
         super().__init__(scope, construct_id)
         self.log_group = log_group(
@@ -103,6 +106,11 @@ class PythonFunction(Construct):
             snap_start=lambda_.SnapStartConf.ON_PUBLISHED_VERSIONS if snap_start else None,
             log_group=self.log_group,
             logging_format=lambda_.LoggingFormat.JSON,
+            current_version_options=lambda_.VersionOptions(
+                removal_policy=cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+            )
+            if keep_versions
+            else None,
         )
         # CDK's own property would put its X-Ray statement among what is granted later
         active = lambda_.CfnFunction.TracingConfigProperty(mode="Active")

@@ -95,6 +95,7 @@ class Retrieval(Construct):
             encryption_key=encryption_key,
             reserved_concurrency=settings.retrieval.reserved_concurrency,
             snap_start=True,
+            keep_versions=True,
         )
         knowledge_base = Stack.of(self).format_arn(
             service="bedrock", resource="knowledge-base", resource_name=knowledge_base_id

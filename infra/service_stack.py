@@ -18,6 +18,7 @@ from infra.encryption import stack_key
 from infra.gateway import Gateway
 from infra.guardrail import Guardrail
 from infra.harness import Harness
+from infra.kept_versions import KeptVersions
 from infra.log_delivery import LogDelivery
 from infra.monitoring import Monitoring
 from infra.retrieval import Retrieval
@@ -93,6 +94,15 @@ class ServiceStack(Stack):
         )
         function = self._retrieval.alias.function_arn
         self._output("RetrieveFunctionArn", function, "invoke this alias")
+        kept = KeptVersions(
+            self,
+            "KeptVersions",
+            settings=settings,
+            function_name=self._retrieval.name,
+            alias=self._retrieval.alias,
+            encryption_key=self._key,
+        )
+        self._output("RollBack", kept.rollback, "goes back to the version before the newest")
         self._output("TryIt", _command(function, self.region), "asks the function a question")
         if parameter := self._retrieval.floor_parameter:
             self._output("EvidenceFloorParameter", parameter, "written by `smoke --apply`")

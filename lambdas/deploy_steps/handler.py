@@ -1,12 +1,14 @@
 """``deploy_steps``: the steps of a deployment that CloudFormation can't do by itself.
 
-Each is a custom resource of the data stack, told apart by its type:
+Each is a custom resource, told apart by its type:
 
 - ``Custom::KnowledgeIndex`` waits until the OpenSearch index can be searched.
 - ``Custom::KnowledgeDocuments`` makes the documents' bucket hold the files of a folder. Their ingestion is
   no part of the deployment: S3 tells of each object that is written.
 - ``Custom::KnowledgeTearDown`` stops a running ingestion job and, where the data is to go with the stack,
   empties its buckets. It never holds up a deletion.
+- ``Custom::KnowledgeVersions`` removes old versions of a function, after its alias moved to a new one. It
+  never holds up a deployment.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from knowledge_rag.core.errors import InvalidRequest
 from lambdas.custom_resource import Answer, Kind, error_code, respond, with_new_rights
 from lambdas.deploy_steps.index import Index, make_ready
 from lambdas.deploy_steps.mirror import Buckets, empty, mirror
+from lambdas.deploy_steps.versions import remove_old
 from lambdas.reporting import logger
 
 if TYPE_CHECKING:
@@ -92,6 +95,14 @@ def _tear_down(request: Request, clock: Clock) -> Answer:
     return Answer()
 
 
+def _remove_old_versions(request: Request, _clock: Clock) -> Answer:
+    (function,) = request.texts("Function")
+    with _tried("remove old versions"):
+        removed = remove_old(boto3.client("lambda", config=_CALLS), function)
+        logger.info("old versions removed", function=function, versions=removed)
+    return Answer()
+
+
 def _drain(source: dict[str, str], clock: Clock) -> None:
     """Stop what runs and wait until it has: a data source in use can't be deleted."""
     client = boto3.client("bedrock-agent", config=_CALLS)
@@ -122,14 +133,15 @@ def _stop(client: Any, source: dict[str, str], job_id: str) -> None:  # noqa: AN
 def _tried(what: str) -> Iterator[None]:
     try:
         yield
-    except Exception:  # noqa: BLE001 - a deletion continues with the rest
-        logger.exception("could not be done before the deletion", step=what)
+    except Exception:  # noqa: BLE001 - a deployment or a deletion continues with the rest
+        logger.exception("could not be done", step=what)
 
 
 _MADE: Final = frozenset({Kind.CREATE, Kind.UPDATE})
 _STEPS: Final[dict[str, tuple[frozenset[Kind], Callable[[Request, Clock], Answer]]]] = {
     "Custom::KnowledgeIndex": (_MADE, _ready_index),
     "Custom::KnowledgeDocuments": (_MADE, _mirror),
+    "Custom::KnowledgeVersions": (frozenset({Kind.UPDATE}), _remove_old_versions),
     "Custom::KnowledgeTearDown": (frozenset({Kind.DELETE}), _tear_down),
 }
 """When each step is done, and how."""

@@ -32,6 +32,7 @@ ROLES = {
     "`chunk_documents`": "ChunkDocumentsChunkRole",
     "`deploy_steps`": "DeployStepsDoRole",
     "`start_ingestion`": "StartIngestionStartRole",
+    "removal of old versions": "KeptVersionsStepsDoRole",
 }
 
 

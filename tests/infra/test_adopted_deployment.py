@@ -68,7 +68,7 @@ def test_every_role_of_the_stacks_is_bounded_and_tagged(account, deployed):
         for stack in deployed
         for name in of_type(stack.template, "AWS::IAM::Role")
     ]
-    assert len(roles) == 7
+    assert len(roles) == 8
     for role in roles:
         made = client("iam").get_role(RoleName=role)["Role"]
         assert made["PermissionsBoundary"]["PermissionsBoundaryArn"] == account[1]

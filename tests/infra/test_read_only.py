@@ -69,6 +69,8 @@ WRITES = {
         "s3:DeleteObjectVersion",
         "kms:GenerateDataKey",
     },
+    # of versions, whose ARN has one: the function's own has none
+    "KeptVersionsStepsDoRole": TELLS | TRACES | DECRYPTS | {"lambda:DeleteFunction"},
     # deleting a message is how it is served
     "StartIngestionStartRole": TELLS
     | TRACES
@@ -145,6 +147,17 @@ def test_the_query_path_reaches_data_by_retrieve_alone():
         if action.startswith(services)
     }
     assert held == {"bedrock:Retrieve", "bedrock:ApplyGuardrail", "ssm:GetParameter"}
+
+
+def test_whoever_removes_old_versions_can_not_delete_the_function():
+    found = iam.statements(synthesized(**EVERYTHING).service)
+    deleting = {
+        resource.rpartition(":function:")[2]
+        for statement in found
+        if "lambda:DeleteFunction" in statement.actions
+        for resource in statement.resources
+    }
+    assert deleting == {"knowledge-rag-prod-retrieve-knowledge:*"}
 
 
 @pytest.mark.parametrize("floor", ["off", 0.4])

@@ -1,0 +1,84 @@
+"""Old versions of the retrieval function: kept for a rollback, and the oldest removed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aws_cdk import Stack
+from aws_cdk import aws_iam as iam
+from constructs import Construct
+
+from infra.cloudformation import acknowledge
+from infra.deploy_steps import DeploySteps
+
+if TYPE_CHECKING:
+    from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_lambda as lambda_
+
+    from infra.settings import Settings
+
+
+class KeptVersions(Construct):
+    """Removes old versions whenever the alias has moved to a new one.
+
+    The versions themselves are made with ``keep_versions`` of :class:`infra.python_function.PythonFunction`.
+
+    Args:
+        function_name: whose versions they are.
+        alias: that callers invoke.
+
+    Attributes:
+        rollback: the command that moves the alias to the version before the newest.
+    """
+
+    def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        function_name: str,
+        alias: lambda_.Alias,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        stack = Stack.of(self)
+        function = (
+            f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{function_name}"
+        )
+        steps = DeploySteps(
+            self,
+            "Steps",
+            settings=settings,
+            name=f"{settings.name}-service-steps",
+            encryption_key=encryption_key,
+        )
+        _, policy = steps.step(
+            "Versions",
+            [
+                iam.PolicyStatement(
+                    sid="ListVersions",
+                    actions=["lambda:ListAliases", "lambda:ListVersionsByFunction"],
+                    resources=[function],
+                ),
+                # of a version each: the function itself has an ARN without one
+                iam.PolicyStatement(
+                    sid="DeleteVersions",
+                    actions=["lambda:DeleteFunction"],
+                    resources=[f"{function}:*"],
+                ),
+            ],
+            {"Function": function_name, "Version": alias.version.version},
+            after=[alias],
+        )
+        acknowledge(
+            policy,
+            f"AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:"
+            f"function:{function_name}:*]",
+            "Which versions will be old isn't known; the function itself is out of reach.",
+        )
+        at = f"--region {stack.region} --function-name {function_name}"
+        self.rollback = (
+            f"aws lambda update-alias {at} --name {alias.alias_name} --function-version"
+            f" $(aws lambda list-versions-by-function {at} --query 'Versions[-2].Version' --output text)"
+        )
