@@ -36,6 +36,27 @@ def guardrails(
     print_report(report.to_dict() if json else as_tables(report), passed=report.reached)
 
 
+def train_claims(
+    claims: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Labelled claims, JSON Lines.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="Where to write the weights.")] = Path(
+        "knowledge_rag/guardrails/support/weights.py"
+    ),
+    json: JsonOption = False,
+) -> None:
+    """Train the score of the support checks; measure each feature by cross-validation.
+
+    The same claims give the same file, bit for bit.
+    """
+    from benchmarks.guardrails.training import ablation_table, ablations, dev_sets, source_of, whole
+
+    sets = dev_sets(claims)
+    rows = ablations(sets)
+    out.write_text(source_of(whole(sets)), encoding="utf-8")
+    print_report({"ablation": rows} if json else ablation_table(rows))
+
+
 def dates(
     sentences: Annotated[
         Path | None,

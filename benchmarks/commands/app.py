@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from benchmarks.commands.answers import dates, guardrails
+from benchmarks.commands.answers import dates, guardrails, train_claims
 from benchmarks.commands.everything import everything
 from benchmarks.commands.retrieval import located, peers, retrieval
 from benchmarks.commands.speed import (
@@ -45,6 +45,7 @@ for command in (
     peers,
     located,
     guardrails,
+    train_claims,
     dates,
 ):
     app.command()(command)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Final
 
+from benchmarks.guardrails.edits import CHUNK_NEEDED, EDITS, steps_reversed
 from benchmarks.guardrails.mutations import PATTERNS, Mutator, negate
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.lines import split_lines
@@ -101,7 +102,9 @@ def build_cases(documents: Sequence[tuple[Document, str]]) -> list[Case]:
     guidance = [found for document, text in documents for found in _guidance(document, text)]
     mutator = Mutator(_pool(text for _, text in documents))
     return [
-        case for it in guidance for case in (*_true(it), *_changed(it, mutator), *_misplaced(it))
+        case
+        for it in guidance
+        for case in (*_true(it), *_changed(it, mutator), *_edited(it), *_misplaced(it))
     ]
 
 
@@ -164,6 +167,20 @@ def _changed(it: _Guidance, mutator: Mutator) -> Iterator[Case]:
             yield Case(it.document, f"{kind}, {CHUNK_CITED}", claim, whole, supported=False)
     if denied := negate(it.line):
         yield Case(it.document, "negation", denied, (it.line,), supported=False)
+
+
+def _edited(it: _Guidance) -> Iterator[Case]:
+    """Change what the line means; cite the line, and the whole chunk."""
+    whole = tuple(split_lines(it.chunk.content))
+    for name, edit in EDITS.items():
+        claim = edit(it.line, it.chunk.content, _rng(it.document, it.number))
+        if claim is not None and claim != it.line:
+            if name not in CHUNK_NEEDED:
+                yield Case(it.document, name, claim, (it.line,), supported=False)
+            yield Case(it.document, f"{name}, {CHUNK_CITED}", claim, whole, supported=False)
+    if reversed_steps := steps_reversed(it.line, it.next_line):
+        own = (it.line, it.next_line)
+        yield Case(it.document, "steps reversed", reversed_steps, own, supported=False)
 
 
 def _misplaced(it: _Guidance) -> Iterator[Case]:

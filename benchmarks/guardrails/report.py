@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.guardrails.cases import CHUNK_CITED
+from benchmarks.guardrails.edits import EDITS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -19,6 +20,7 @@ MAX_FALSE_ALARMS: Final = 0.01
 """At most this share of true guidance may be."""
 
 NEGATION: Final = "negation"
+_APART: Final = frozenset({NEGATION, "steps reversed", *EDITS})
 MISPLACED: Final = "wrong section"
 
 
@@ -107,7 +109,7 @@ class GuardrailsReport:
 
     @property
     def recall(self) -> float:
-        """Share of changed and misplaced guidance found unsupported, 0..1; negation apart."""
+        """Share of changed and misplaced guidance found unsupported, 0..1; what changes the meaning apart."""
         return _share(row for row in self.families if not row.supported and counts(row.family))
 
     @property
@@ -141,7 +143,7 @@ class GuardrailsReport:
 
 def counts(family: str) -> bool:
     """Whether a family counts for the targets: its claims cite their own lines, or a wrong section."""
-    return family != NEGATION and not family.endswith(CHUNK_CITED)
+    return family not in _APART and not family.endswith(CHUNK_CITED)
 
 
 def _share(rows: Iterable[FamilyRow]) -> float:

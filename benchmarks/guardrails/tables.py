@@ -27,8 +27,8 @@ def as_tables(report: GuardrailsReport) -> Group:
     return Group(
         *tables,
         f"recall {report.recall:.1%} (at least {MIN_RECALL:.0%}), false alarms"
-        f" {report.false_alarms:.2%} (at most {MAX_FALSE_ALARMS:.0%}); negation and claims that"
-        " cite a whole chunk are not counted",
+        f" {report.false_alarms:.2%} (at most {MAX_FALSE_ALARMS:.0%}); negation, edits of"
+        " meaning and claims that cite a whole chunk are not counted",
         f"1,000 words of claims: {timing.own_lines_ms:.1f} ms against their own lines,"
         f" {timing.chunks_ms:.1f} ms against chunks of {timing.evidence_words:,} words",
         f"verify, 1,000 words with {verifying.references} references: {verifying.short_ms:.2f} ms,"

@@ -23,7 +23,7 @@ from knowledge_rag.core.version import VERSION
 from knowledge_rag.guardrails.evidence_file import evidence_of, read_items, with_lines
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.positions import Positions
-from knowledge_rag.guardrails.review import review
+from knowledge_rag.guardrails.review import places, review
 from knowledge_rag.guardrails.review_json import TextPositions, review_json
 from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order
 from knowledge_rag.guardrails.staleness import CitedLines, State, compare_all, describe, to_dict
@@ -220,7 +220,7 @@ def losses(done: Verification) -> Iterator[str]:
             yield f"{name}: {passages} can't be cited: {why}"
 
 
-def show_review(console: Console, done: Verification) -> None:
+def show_review(console: Console, done: Verification, *, explain: bool = False) -> None:
     """Show the answer that may be shown behind bars, then what is wrong, then one line that sums it up."""
     width = console.width if console.is_terminal else None
     shown = neutralise(done.review.verified.text.rstrip("\n"))
@@ -241,20 +241,42 @@ def show_review(console: Console, done: Verification) -> None:
             console.print(Text.assemble(*row), soft_wrap=True)
     if done.review.findings:
         console.print()
+    if explain:
+        _show_claims(console, done)
     console.print(Text(_summary(done), style="red" if done.review.errors else "green"))
+
+
+def _show_claims(console: Console, done: Verification) -> None:
+    """Show each cited claim behind bars: what was checked, and where its details stand."""
+    for judged in done.review.backing.claims:
+        width = console.width if console.is_terminal else None
+        for row in barred(neutralise(judged.claim.said.strip()), width):
+            console.file.write("".join(text for text, _ in row) + "\n")
+        cited = neutralise(places(judged.lines))
+        console.print(Text(f"{_APART}{cited}"), soft_wrap=True)
+        console.print(Text(f"{_APART}{judged.checked}"), soft_wrap=True)
+        for atom in judged.report.atoms:
+            found = [] if atom.line is None else [judged.lines[atom.line]]
+            where = places(found) if found else "not found"
+            line = neutralise(" ".join(f"{atom.kind} {atom.text}: {where}".split()))
+            console.print(Text(f"{_APART}{line}"), soft_wrap=True)
+        console.print()
 
 
 def _summary(done: Verification) -> str:
     verified, claims = done.review.verified, done.review.backing.claims
     removed = len(verified.removed)
     references = verified.metrics.references + removed
+    atoms = sum(len(one.report.atoms) for one in claims)
+    lost = sum(len(one.missing) for one in claims)
     parts = [
-        f"{verified.metrics.references} of {counted(references, 'reference')} resolved",
-        f"{sum(one.supported for one in claims)} of {counted(len(claims), 'cited claim')} backed",
+        f"References resolved: {verified.metrics.references} of {references}",
+        f"commands, names and numbers found: {atoms - lost} of {atoms}",
+        f"cited claims without an error: {sum(one.supported for one in claims)} of {len(claims)}",
         counted(len(done.review.errors), "error"),
         counted(len(done.review.findings) - len(done.review.errors), "warning"),
     ]
-    return ("Not verified: " if done.review.errors else "Verified: ") + ", ".join(parts) + "."
+    return "; ".join(parts) + ". Not checked: meaning."
 
 
 def _region_of(name: str, finding: Finding, positions: TextPositions) -> Region:

@@ -43,6 +43,10 @@ def verify(
         bool,
         typer.Option("--mark", help="Put [unverified] where a reference is removed."),
     ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Show what was checked of each claim, and where it stands."),
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit 1 on warnings, too, and not on errors alone.")
     ] = False,
@@ -69,7 +73,7 @@ def verify(
     elif shown is Format.SARIF:
         print_json(verification.as_sarif(done))
     else:
-        verification.show_review(out(), done)
+        verification.show_review(out(), done, explain=explain)
     for message in verification.losses(done):
         print_note("warning", message)
     if done.review.findings if strict else done.review.errors:

@@ -16,7 +16,7 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.datasets import read_lines, read_rows
 from knowledge_rag.evaluation.evaluation_report import new_table
 from knowledge_rag.guardrails.support.check import SupportChecker
-from knowledge_rag.guardrails.support.report import Verdict
+from knowledge_rag.guardrails.support.report import DOUBTED, Verdict
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class JudgedClaim:
 
     Args:
         unsupported: what its label says.
-        alarm: whether the checks say so, too.
+        alarm: whether the checks find an error, or the score doubts the claim.
         doubt: how much speaks for it, 0..1.
         unchecked: whether its words were not judged, because of their language.
     """
@@ -142,9 +142,17 @@ def judge_claims(claims: Sequence[LabelledClaim]) -> list[JudgedClaim]:
     judged = []
     for claim in claims:
         report = checker.check(claim.claim, claim.evidence)
-        alarm = report.verdict is Verdict.UNSUPPORTED
-        covered = 1.0 if report.coverage is None else report.coverage
-        judged.append(JudgedClaim(not claim.supported, alarm, 1 - covered / (1 + alarm)))
+        doubt = report.doubt or 0.0
+        error = report.verdict is Verdict.UNSUPPORTED
+        # what a rule decides comes before all that the score doubts
+        judged.append(
+            JudgedClaim(
+                unsupported=not claim.supported,
+                alarm=error or doubt >= DOUBTED,
+                doubt=(1 + doubt) / 2 if report.contradicted else max(doubt, DOUBTED * error),
+                unchecked=bool(report.language),
+            )
+        )
     return judged
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from knowledge_rag.core.metadata import SECTION_PATH, TITLE
 from knowledge_rag.guardrails.claims import claims_of
 from knowledge_rag.guardrails.support.check import SupportChecker
-from knowledge_rag.guardrails.support.report import MIN_COVERAGE, AtomKind
+from knowledge_rag.guardrails.support.report import DOUBTED, MIN_COVERAGE, AtomKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -68,6 +68,7 @@ class Judged:
         lines: the cited lines, each once.
         missing: atoms that neither they nor what is known of their document hold.
         covered: whether they hold enough of the claim's words.
+        doubt: how likely it is that they don't support the claim, 0..1; 0 if nothing tells.
     """
 
     claim: Claim
@@ -75,11 +76,31 @@ class Judged:
     lines: tuple[Place, ...]
     missing: tuple[Missing, ...]
     covered: bool
+    doubt: float
 
     @property
     def supported(self) -> bool:
         """Whether the cited lines hold what the claim says, or nothing of it can be checked."""
-        return self.covered and not self.missing
+        return self.covered and not self.missing and not self.report.contradicted
+
+    @property
+    def doubted(self) -> bool:
+        """Whether the score takes it for unsupported rather than supported."""
+        return self.doubt >= DOUBTED
+
+    @property
+    def checked(self) -> str:
+        """What was looked for in the cited lines, and how much of it is there, in words."""
+        atoms = self.report.atoms
+        details = (
+            f"commands, names and numbers found: {len(atoms) - len(self.missing)} of {len(atoms)}"
+        )
+        if self.report.language:
+            return f"{details}; words not checked: not in English"
+        coverage = self.report.coverage
+        words = "" if coverage is None else f"; words found: {coverage:.0%}"
+        doubt = "" if self.report.doubt is None else f"; doubt: {self.doubt:.0%}"
+        return f"{details}{words}{doubt}; not checked: meaning"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +151,14 @@ class _Judge:
         lines = list(cited.values())
         report = self._checker.check(claim.said, lines, elsewhere=[*context, *self._texts])
         missing = tuple(self._missing(claim, report.missing, len(context)))
-        if len(missing) < len(report.missing):  # it names its document, so its words may do, too
-            coverage = self._checker.check(claim.said, [*lines, *context]).coverage
-        else:
-            coverage = report.coverage
+        coverage, doubt = report.coverage, report.doubt or 0.0
+        named = len(missing) < len(report.missing)
+        if named or doubt >= DOUBTED:  # it names its document, so its words may do, too
+            wider = self._checker.check(claim.said, [*lines, *context])
+            coverage = wider.coverage if named else coverage
+            doubt = min(doubt, wider.doubt or 0.0)
         covered = coverage is None or coverage >= MIN_COVERAGE
-        return Judged(claim, report, tuple(cited), missing, covered)
+        return Judged(claim, report, tuple(cited), missing, covered, doubt)
 
     def unknown_commands(self, text: str, uncited: Iterable[Span]) -> Iterator[Span]:
         """Find commands that no citation backs and that nothing retrieved holds."""

@@ -12,7 +12,7 @@ from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.positions import Positions
 from knowledge_rag.guardrails.resolve import why_removed
 from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order, log_findings
-from knowledge_rag.guardrails.support.report import WarningKind, line_ranges
+from knowledge_rag.guardrails.support.report import Change, WarningKind, described, line_ranges
 from knowledge_rag.guardrails.verify import verify
 
 if TYPE_CHECKING:
@@ -75,12 +75,41 @@ def _unbacked(backing: Backing) -> Iterator[Finding]:
     for judged in backing.claims:
         for missing in judged.missing:
             yield Finding(Rule.UNSUPPORTED_DETAIL, _detail(missing, judged), *missing.span)
+        yield from _changed(judged)
+        start, end = judged.claim.spans[0]
         if not judged.covered and not judged.missing:
-            start, end = judged.claim.spans[0]
             yield Finding(Rule.UNSUPPORTED_CLAIM, _wanting(judged), start, end)
+        elif judged.doubted and judged.supported:
+            yield Finding(Rule.DOUBTFUL_CLAIM, _doubtful(judged), start, end)
+        if judged.report.language:
+            message = (
+                "not in English: only commands, names and numbers were looked for, not its words"
+            )
+            yield Finding(Rule.UNCHECKED_LANGUAGE, message, start, end)
+        flipped = any(it.change is Change.NEGATION for it in judged.report.contradictions)
         for warning in judged.report.warnings:
+            if flipped and warning.kind is WarningKind.NEGATION:
+                continue  # it is reported as an error
             start, end = (judged.claim.position(at) for at in (warning.start, warning.end))
             yield Finding(_RULE_OF[warning.kind], _warned(warning, judged), start, end)
+
+
+def _changed(judged: Judged) -> Iterator[Finding]:
+    """Find what a claim changes in the cited lines."""
+    lost = [(it.atom.start, it.atom.end) for it in judged.missing]
+    for found in judged.report.contradictions:
+        if any(found.start < end and start < found.end for start, end in lost):
+            continue  # it is reported as a missing detail
+        rule = _RULE_OF_CHANGE[found.change] if found.certain else Rule.CHANGED_SENTENCE
+        where = "" if found.change is Change.DANGER else f" ({places([judged.lines[found.line]])})"
+        start, end = (judged.claim.position(at) for at in (found.start, found.end))
+        yield Finding(rule, described(found, judged.claim.said) + where, start, end)
+
+
+def _doubtful(judged: Judged) -> str:
+    words = judged.report.missing_words
+    lacks = f"; not there: {', '.join(words[:_MOST_WORDS])}" if words else ""
+    return f"{judged.doubt:.0%} likely that {places(judged.lines)} doesn't support this{lacks}"
 
 
 def _uncited(verified: Verified, backing: Backing) -> Iterator[Finding]:
@@ -110,6 +139,15 @@ def _warned(warning: SupportWarning, judged: Judged) -> str:
     return f"{warning.text} fills in what {where} leaves open"
 
 
+_RULE_OF_CHANGE: Final = {
+    Change.NEGATION: Rule.FLIPPED_NEGATION,
+    Change.CONDITION: Rule.DROPPED_CONDITION,
+    Change.OPPOSITE: Rule.OPPOSITE_WORD,
+    Change.VALUE: Rule.EXCHANGED_VALUE,
+    Change.ORDER: Rule.REVERSED_ORDER,
+    Change.CLAUSE: Rule.ADDED_CLAUSE,
+    Change.DANGER: Rule.UNSUPPORTED_DANGER,
+}
 _RULE_OF: Final = {
     WarningKind.NEGATION: Rule.NEGATION,
     WarningKind.FILLED_PLACEHOLDER: Rule.FILLED_PLACEHOLDER,

@@ -107,6 +107,17 @@ def _claim(judged: Judged) -> dict[str, Any]:
             for missing in judged.missing
         ],
         "missing_words": list(judged.report.missing_words),
+        "changes": [
+            {
+                "kind": found.change.value,
+                "text": judged.claim.said[found.start : found.end],
+                "lines_say": found.lines_say,
+                "certain": found.certain,
+            }
+            for found in judged.report.contradictions
+        ],
+        "doubt": None if judged.report.doubt is None else round(judged.doubt, 3),
+        "checked": judged.checked,
     }
 
 

@@ -40,6 +40,16 @@ class Rule(StrEnum):
     UNPROVEN_EVIDENCE = "unproven-evidence"
     UNCITED_CODE = "uncited-code"
     UNCITED_COMMAND = "uncited-command"
+    UNSUPPORTED_DANGER = "unsupported-danger"
+    FLIPPED_NEGATION = "flipped-negation"
+    DROPPED_CONDITION = "dropped-condition"
+    OPPOSITE_WORD = "opposite-word"
+    EXCHANGED_VALUE = "exchanged-value"
+    REVERSED_ORDER = "reversed-order"
+    ADDED_CLAUSE = "added-clause"
+    CHANGED_SENTENCE = "changed-sentence"
+    DOUBTFUL_CLAIM = "doubtful-claim"
+    UNCHECKED_LANGUAGE = "unchecked-language"
     NEGATION = "negation"
     FILLED_PLACEHOLDER = "filled-placeholder"
     CONFIDENT_WORDING = "confident-wording"
@@ -62,7 +72,8 @@ _ERRORS: Final = frozenset(
     {
         Rule.UNRESOLVED_REFERENCE, Rule.UNSUPPORTED_DETAIL, Rule.UNSUPPORTED_CLAIM,
         Rule.MISSING_CITATIONS, Rule.UNSOURCED_INFORMATION, Rule.PLACEHOLDER, Rule.STALE_CITATION,
-        Rule.FALSE_NO_MATCH,
+        Rule.FALSE_NO_MATCH, Rule.UNSUPPORTED_DANGER, Rule.FLIPPED_NEGATION, Rule.DROPPED_CONDITION,
+        Rule.OPPOSITE_WORD, Rule.EXCHANGED_VALUE, Rule.REVERSED_ORDER, Rule.ADDED_CLAUSE,
     }
 )  # fmt: skip
 
@@ -79,6 +90,16 @@ _DESCRIPTIONS: Final = {
     Rule.UNPROVEN_EVIDENCE: "No hash binds a passage of the evidence to its file and lines.",
     Rule.UNCITED_CODE: "No citation backs a code block.",
     Rule.UNCITED_COMMAND: "No citation backs a command, and no retrieved line holds it.",
+    Rule.UNSUPPORTED_DANGER: "A claim tells to destroy something, and no sentence of the cited lines does.",
+    Rule.FLIPPED_NEGATION: 'A claim repeats a sentence of the cited lines with a "not" less or more.',
+    Rule.DROPPED_CONDITION: 'A claim repeats a sentence of the cited lines without its "if", "unless", "only" or "until".',
+    Rule.OPPOSITE_WORD: "A claim repeats a sentence of the cited lines with the opposite of a word.",
+    Rule.EXCHANGED_VALUE: "A claim repeats a sentence of the cited lines with another number or name in the same place.",
+    Rule.REVERSED_ORDER: "A claim tells two things in the other order than the cited lines.",
+    Rule.ADDED_CLAUSE: "A claim adds an instruction to a sentence of the cited lines.",
+    Rule.CHANGED_SENTENCE: "A claim may change what a sentence of the cited lines says.",
+    Rule.DOUBTFUL_CLAIM: "The score says that the cited lines more likely don't support a claim than that they do.",
+    Rule.UNCHECKED_LANGUAGE: "A claim or its lines aren't in English: its words were not checked.",
     Rule.NEGATION: "A claim denies what the cited lines say, or says what they deny.",
     Rule.FILLED_PLACEHOLDER: "A claim fills in what the cited lines leave open.",
     Rule.CONFIDENT_WORDING: "A confident phrase has no citation close by, and its line is not cited.",

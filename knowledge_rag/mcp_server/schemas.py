@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.guardrails.rules import Level, Rule
+from knowledge_rag.guardrails.support.report import Change
 
 OPENAPI: Final = "schemas/retrieve_knowledge.openapi.json"
 
@@ -93,6 +94,14 @@ _MISSING: Final = _object(
         "elsewhere": _list(_object({"source_file": _text(), "line": _count(1)})),
     }
 )
+_CHANGE: Final = _object(
+    {
+        "kind": {"type": "string", "enum": [change.value for change in Change]},
+        "text": _text(),
+        "lines_say": _text(),
+        "certain": {"type": "boolean"},
+    }
+)
 _CLAIM: Final = _object(
     {
         "text": _text(),
@@ -101,6 +110,9 @@ _CLAIM: Final = _object(
         "coverage": {"type": ["number", "null"]},
         "missing": _list(_MISSING),
         "missing_words": _list(_text()),
+        "changes": _list(_CHANGE, "What the claim changes in the sentence that it repeats."),
+        "doubt": {"type": ["number", "null"]},
+        "checked": _text("What was looked for in the lines, and how much of it is there."),
     }
 )
 _METRICS: Final = _object(

@@ -16,7 +16,7 @@ from knowledge_rag.core.metadata import CAUTION, DOCUMENT_TYPE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.check import SupportChecker
-from knowledge_rag.guardrails.support.report import Verdict, WarningKind, describe
+from knowledge_rag.guardrails.support.report import Verdict, WarningKind, describe, described
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.answer import read_answer
@@ -469,17 +469,19 @@ def judge(
     for claim in claims:
         report = checker.check(claim, lines)
         verdicts.add(report.verdict)
-        concerns += _concerns(report)
+        concerns += _concerns(report, claim)
     for verdict in (Verdict.UNSUPPORTED, Verdict.SUPPORTED):
         if verdict in verdicts:
             return verdict, concerns
     return Verdict.NOTHING_TO_CHECK, concerns
 
 
-def _concerns(report: SupportReport) -> Iterator[Concerned]:
+def _concerns(report: SupportReport, claim: str) -> Iterator[Concerned]:
     for atom in report.missing:
         yield Concern.UNSUPPORTED, f"{describe(atom)}."
-    if report.verdict is Verdict.UNSUPPORTED and not report.missing:
+    for found in report.contradictions:
+        yield Concern.UNSUPPORTED, f"Not as in its lines: {described(found, claim)}."
+    if report.verdict is Verdict.UNSUPPORTED and not report.missing and not report.contradicted:
         words = ", ".join(report.missing_words[:8])
         yield Concern.UNSUPPORTED, f"The cited lines hold too few of its words; missing: {words}."
     for warning in report.warnings:

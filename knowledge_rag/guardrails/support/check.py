@@ -1,16 +1,23 @@
 """Checks without a model whether the lines that a claim cites hold what it states.
 
-Two things decide: every atom must be in the cited lines, and enough of the claim's content words.
-Negation and filled-in placeholders are warnings. docs/verify.md lists what the checks can't see.
+Three things decide: every atom must be in the cited lines, enough of the claim's content words, and a
+sentence that the claim repeats must not be changed in what it says. The rest are warnings, among them a
+score. docs/verify.md lists what the checks can't see.
 """
 
 from __future__ import annotations
 
-from itertools import chain
+from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.languages import ENGLISH, language_of
+from knowledge_rag.core.stemming import stem
+from knowledge_rag.guardrails.support.alignment import tokens_of
 from knowledge_rag.guardrails.support.atoms import find_atoms
+from knowledge_rag.guardrails.support.contradictions import contradictions
+from knowledge_rag.guardrails.support.destruction import destructions
 from knowledge_rag.guardrails.support.evidence_index import EvidenceIndex
+from knowledge_rag.guardrails.support.features import Claimed
 from knowledge_rag.guardrails.support.lexemes import (
     BoundedCache,
     folded,
@@ -19,7 +26,7 @@ from knowledge_rag.guardrails.support.lexemes import (
     pieces,
 )
 from knowledge_rag.guardrails.support.markup import plain
-from knowledge_rag.guardrails.support.quantities import Date
+from knowledge_rag.guardrails.support.quantities import NUMBER_WORDS, Date
 from knowledge_rag.guardrails.support.report import (
     MIN_COVERAGE,
     AtomCheck,
@@ -29,6 +36,7 @@ from knowledge_rag.guardrails.support.report import (
     Verdict,
     WarningKind,
 )
+from knowledge_rag.guardrails.support.score import doubt_of
 from knowledge_rag.guardrails.support.wording import (
     OWN_WORDS,
     denials,
@@ -41,9 +49,13 @@ from knowledge_rag.guardrails.support.wording import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from knowledge_rag.guardrails.support.alignment import Token
     from knowledge_rag.guardrails.support.atoms import Atom
     from knowledge_rag.guardrails.support.quantities import Quantity
+    from knowledge_rag.guardrails.support.report import Contradiction
 
+_NOUN: Final = 40
+"""Characters behind a number in which the word stands that it counts."""
 _CASE_COUNTS: Final = (AtomKind.FLAG, AtomKind.PATH)
 _OPPOSITE: Final = {">": "<", "<": ">"}
 
@@ -78,6 +90,11 @@ class Matcher:
                 if whole and atom.value.startswith(before) and atom.value.endswith(behind):
                     return line, placeholder
         return None
+
+    def counts_otherwise(self, claim: str, end: int) -> bool:
+        """Whether the lines have another number of what a number's word stands before."""
+        behind = words(claim[end : end + _NOUN])
+        return bool(behind) and stem(behind[0]) in self._index.counted
 
     def _name(self, atom: Atom, name: str) -> int | None:
         index = self._index
@@ -170,14 +187,44 @@ class SupportChecker:
         if elsewhere and lost:
             others = [Matcher(other) for other in self._apart[tuple(elsewhere)]]
             checks = _with_places(atoms, checks, others)
+        if language := _other_language(text, index):
+            verdict = _verdict(len(checks), lost, None)
+            return SupportReport(
+                verdict, tuple(checks), None, (), tuple(_filled(checks)), language=language
+            )
+        words_said = len(content) >= _MIN_WORDS or bool(checks)
         coverage = _coverage(len(content), len(missing), len(checks), lost)
+        tokens = tokens_of(text.split("\n"))
+        found = _contradictions(text, tokens, index)
+        contradicted = any(it.certain for it in found)
         return SupportReport(
-            _verdict(len(checks), lost, coverage),
+            Verdict.UNSUPPORTED if contradicted else _verdict(len(checks), lost, coverage),
             tuple(checks),
             coverage,
             tuple([word for word in said if word in missing]) if missing else (),
             (*_filled(checks), *_flipped(text, said, index)),
+            found,
+            doubt_of(Claimed(text, index.bag)) if words_said else None,
         )
+
+
+def _other_language(text: str, index: EvidenceIndex) -> str:
+    """Return the language of a claim or its lines if it isn't English, else ``""``."""
+    languages = (language_of(text), index.language)
+    return next((it for it in languages if it != ENGLISH), "")
+
+
+def _contradictions(
+    text: str, tokens: Sequence[Token], index: EvidenceIndex
+) -> tuple[Contradiction, ...]:
+    if not tokens or not index.stream.tokens:
+        return ()
+    begins = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    found = [
+        *contradictions(tokens, begins, index.stream),
+        *destructions(text, index.stream, index.text),
+    ]
+    return tuple(sorted(found, key=lambda it: (it.start, it.end, it.change)))
 
 
 def check_support(
@@ -242,6 +289,12 @@ def _checks(claim: str, atoms: Sequence[Atom], matcher: Matcher) -> list[AtomChe
     for atom in atoms:
         kind, start, end, _, _ = atom
         line, placeholder = matcher.line_of(atom), ""
+        if (
+            line is None
+            and claim[start:end] in NUMBER_WORDS
+            and not matcher.counts_otherwise(claim, end)
+        ):
+            continue  # "two causes", where the lines list two
         if line is None and (filled := matcher.filled_by(atom)):
             line, placeholder = filled
         text = claim[start:end]

@@ -11,7 +11,10 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.languages import language_of
 from knowledge_rag.core.stemming import stem
+from knowledge_rag.guardrails.support.alignment import Stream
+from knowledge_rag.guardrails.support.features import Bag
 from knowledge_rag.guardrails.support.lexemes import (
     LEXEME,
     PLACEHOLDER,
@@ -32,7 +35,7 @@ from knowledge_rag.guardrails.support.quantities import (
     quantity_of_word,
     written_dates,
 )
-from knowledge_rag.guardrails.support.wording import STOP_WORDS, denials, may_deny
+from knowledge_rag.guardrails.support.wording import STOP_WORDS, denials, may_deny, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -66,6 +69,26 @@ class EvidenceIndex:
         """All words, in lower case."""
         self.may_deny = may_deny(self.words)
         """Whether any line may deny anything."""
+
+    @cached_property
+    def stream(self) -> Stream:
+        """The lines as one row of tokens."""
+        return Stream(self.lines)
+
+    @cached_property
+    def text(self) -> str:
+        """The lines, joined."""
+        return "\n".join(self.lines)
+
+    @cached_property
+    def bag(self) -> Bag:
+        """The words, and which stand together."""
+        return Bag(self.text)
+
+    @cached_property
+    def language(self) -> str:
+        """ISO 639-1 code of the language that the lines are likeliest in."""
+        return language_of(self.text)
 
     @cached_property
     def names(self) -> Mapping[str, int]:
@@ -125,6 +148,15 @@ class EvidenceIndex:
             for quantity in measured.quantities:
                 first.setdefault(quantity.written, number)
         return first
+
+    @cached_property
+    def counted(self) -> set[str]:
+        """Stems of the words that a number stands before."""
+        return {
+            stem(behind[0])
+            for measured, number in self._measured
+            if (behind := words(self.lines[number][measured.end : measured.end + 40]))
+        }
 
     @cached_property
     def dates(self) -> Mapping[Date, int]:

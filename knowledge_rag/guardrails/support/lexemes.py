@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
 _URL: Final = r"https?://[^\s()\[\]{}\"'`<>|$]+"  # with its query
-_NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$]+"
+_NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$£€¥]+"
 _OPEN: Final = (  # placeholders stay whole, and part of what they stand in
-    r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}\n]{1,60}\}\}|\{[A-Za-z][\w-]{0,60}\}|\$(?:\{[^{}\s]{1,60}\})?"
+    r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}\n]{1,60}\}\}|\{[A-Za-z][\w-]{0,60}\}|\$(?!\d)(?:\{[^{}\s]{1,60}\})?"
 )
 _THOUSANDS: Final = r"(?<=\d),(?=\d{3}(?!\d))"
 LEXEME: Final = re.compile(f"(?:{_URL}|{_NAME}|{_OPEN})(?:{_THOUSANDS}|{_OPEN}|{_NAME})*")

@@ -16,6 +16,10 @@ Chosen on one half of the mutated guidance, see docs/decisions/0011-support-chec
 """
 
 
+DOUBTED: Final = 0.5
+"""Probability from which a claim is doubted."""
+
+
 class AtomKind(StrEnum):
     """What must be in the cited lines as it stands in the claim."""
 
@@ -45,6 +49,46 @@ class WarningKind(StrEnum):
     """The claim denies what the lines say, or says what they deny."""
     FILLED_PLACEHOLDER = "filled placeholder"
     """The lines leave the value open; the claim fills it in."""
+
+
+class Change(StrEnum):
+    """How a claim departs from the sentence of the lines that it repeats."""
+
+    NEGATION = "negation"
+    """It drops or adds a "not"."""
+    CONDITION = "condition"
+    """It drops an "if", "unless", "only" or "until"."""
+    OPPOSITE = "opposite"
+    """It says the opposite word."""
+    VALUE = "value"
+    """It has another number or name in the same place."""
+    ORDER = "order"
+    """It tells two things in the other order."""
+    CLAUSE = "clause"
+    """It adds an instruction that the lines don't have."""
+    DANGER = "danger"
+    """It tells to destroy something, and no sentence of the lines does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contradiction:
+    """A change in a claim.
+
+    Args:
+        change: which.
+        start: offset in the claim of the words in question.
+        end: offset behind them.
+        line: index of the line that says otherwise.
+        lines_say: what it says there, in lower case; ``""`` if nothing.
+        certain: whether it decides the verdict; else it is something to look at.
+    """
+
+    change: Change
+    start: int
+    end: int
+    line: int
+    lines_say: str
+    certain: bool = True
 
 
 class AtomCheck(NamedTuple):
@@ -104,6 +148,10 @@ class SupportReport:
             ``None`` if it has fewer words than are judged.
         missing_words: content words that are not there, in order, each once.
         warnings: in the order of the claim.
+        contradictions: what the claim changes in the lines, in the order of the claim.
+        doubt: how likely it is that the lines don't support the claim, 0..1, as the score sees it;
+            ``None`` if its words were not judged.
+        language: ISO 639-1 code of the language in which the words were not judged; ``""`` if they were.
     """
 
     verdict: Verdict
@@ -111,11 +159,36 @@ class SupportReport:
     coverage: float | None
     missing_words: tuple[str, ...]
     warnings: tuple[SupportWarning, ...]
+    contradictions: tuple[Contradiction, ...] = ()
+    doubt: float | None = None
+    language: str = ""
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the claim certainly changes what the lines say."""
+        return any(it.certain for it in self.contradictions)
 
     @property
     def missing(self) -> tuple[AtomCheck, ...]:
         """The atoms that the cited lines do not hold."""
         return tuple(atom for atom in self.atoms if not atom.found)
+
+
+_SAID: Final = {
+    Change.NEGATION: 'a "not" is dropped or added: the lines say "{lines}"',
+    Change.CONDITION: 'a condition is dropped: the lines say "{lines}"',
+    Change.OPPOSITE: '"{claim}" where the lines say "{lines}"',
+    Change.VALUE: '"{claim}" where the lines say "{lines}"',
+    Change.ORDER: 'the lines tell it in the other order: first "{lines}"',
+    Change.CLAUSE: '"{claim}" is added: the lines don\'t say it',
+    Change.DANGER: '"{claim}" destroys something, and no sentence of the lines says so',
+}
+
+
+def described(found: Contradiction, claim: str) -> str:
+    """Return in one line what a claim changes."""
+    said = " ".join(claim[found.start : found.end].split())
+    return _SAID[found.change].format(claim=said, lines=found.lines_say)
 
 
 def describe(atom: AtomCheck) -> str:

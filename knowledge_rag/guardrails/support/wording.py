@@ -44,7 +44,7 @@ _WORD: Final = re.compile(
 _ANY_WORD: Final = re.compile(r"[^\W\d_]+")
 _ASCII_WORD: Final = re.compile(r"[a-z]+")
 
-_NEGATIONS: Final = frozenset({"no", "not", "never", "cannot", "without", "avoid", "t"})
+NEGATIONS: Final = frozenset({"no", "not", "never", "cannot", "without", "avoid", "t"})
 """Without one of these words (``t`` is what ``don't`` ends in) a text denies nothing."""
 
 _NEGATOR: Final = re.compile(
@@ -80,7 +80,7 @@ def denials(text: str) -> list[Denied]:
 
 def may_deny(all_words: Iterable[str]) -> bool:
     """Whether a text of these words can deny anything: a cheap look before :func:`denials`."""
-    return not _NEGATIONS.isdisjoint(all_words)
+    return not NEGATIONS.isdisjoint(all_words)
 
 
 class Stance(NamedTuple):

@@ -34,7 +34,7 @@ def test_the_targets_are_reached_on_the_sample_runbooks(report):
 def test_denials_are_warned_of_and_counted_apart(report):
     (row,) = [row for row in report.families if row.family == "negation"]
     assert row.warned >= 0.9
-    assert row.alarms < 0.1
+    assert row.alarms >= 0.5
 
 
 def test_a_file_of_claims_has_figures_of_its_own(report):
@@ -72,3 +72,13 @@ def test_the_setting_in_use_is_what_others_runbooks_choose():
     assert report.chosen_coverage == MIN_COVERAGE
     assert report.recall >= 0.95
     assert report.false_alarms <= 0.01
+
+
+EDITED = ("clause appended", "opposite", "if dropped", "negation dropped", "steps reversed")
+
+
+@pytest.mark.parametrize("family", EDITED)
+def test_edits_of_meaning_are_found(report, family):
+    rows = [row for row in report.families if row.family == family]
+    assert all(row.alarms >= 0.8 for row in rows)
+    assert rows or family == "negation dropped"

@@ -85,7 +85,7 @@ def test_a_sound_answer_has_no_findings():
          "not in runbooks/rds.md, lines 9-13"),
         ("[2]", "[9]", "unresolved-reference", "[9]", "the sources are numbered 1 to 3"),
         ("[2]", "[Source]", "unresolved-reference", "[Source]", "can't be read as a reference"),
-        ("Do not restart", "Restart", "negation", "Restart", "is denied here or in"),
+        ("Do not restart", "Restart", "flipped-negation", "Restart the primary", '"not" is dropped'),
         ("42 seconds", "24 seconds", "unsupported-detail", "24 seconds", "postmortems/a.md, line 1"),
         ("INC-2024-001", "INC-2024-007", "unsupported-detail", "INC-2024-007", "not in postmortems"),
     ],
@@ -107,7 +107,8 @@ def test_a_detail_is_looked_for_in_all_that_was_retrieved():
 
 def test_a_claim_in_other_words_than_its_lines_is_told():
     answer = "Purge the upstream cache before customers complain [3]."
-    ((rule, at, message),) = found(answer)
+    first, (rule, at, message) = found(answer)
+    assert first[0] == "unsupported-danger"
     assert (rule, at) == ("unsupported-claim", answer)
     assert "not in postmortems/a.md, line 1: purge, upstream" in message
 

@@ -3,7 +3,7 @@
 import pytest
 
 from knowledge_rag.guardrails.support.check import check_support
-from knowledge_rag.guardrails.support.report import Verdict, WarningKind
+from knowledge_rag.guardrails.support.report import Change, Verdict, WarningKind
 
 
 def denied(claim, *lines):
@@ -18,9 +18,15 @@ def test_a_denial_that_the_lines_lack_is_warned_of():
     ]
 
 
-@pytest.mark.parametrize("no", ["Do not", "Don't", "Never", "Avoid to", "You cannot"])
-def test_a_denial_of_the_lines_that_is_left_out_is_warned_of(no):
-    assert denied("Restart the primary.", f"{no} restart the primary.") == [("Restart", 0)]
+def test_a_denial_in_other_words_that_is_left_out_is_warned_of():
+    assert denied("Restart the primary.", "Avoid to restart the primary.") == [("Restart", 0)]
+
+
+@pytest.mark.parametrize("no", ["Do not", "Don't", "Never", "You cannot"])
+def test_a_denial_of_the_lines_that_is_left_out_of_a_quotation_is_an_error(no):
+    report = check_support("Restart the primary.", [f"{no} restart the primary."])
+    assert report.verdict is Verdict.UNSUPPORTED
+    assert [it.change for it in report.contradictions] == [Change.NEGATION]
 
 
 @pytest.mark.parametrize(

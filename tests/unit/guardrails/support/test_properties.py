@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.support.check import check_support
-from knowledge_rag.guardrails.support.report import Verdict
+from knowledge_rag.guardrails.support.report import Change, Verdict
 
 PIECES = st.sampled_from(
     [
@@ -18,13 +18,24 @@ LINES = st.lists(PIECES, max_size=12).map(" ".join) | st.text(max_size=60)
 
 
 @given(st.lists(PIECES, min_size=1, max_size=12), st.data())
-def test_what_is_quoted_from_a_line_is_never_unsupported(pieces, data):
+def test_what_is_quoted_from_a_line_lacks_nothing(pieces, data):
     start = data.draw(st.integers(0, len(pieces) - 1))
     end = data.draw(st.integers(start + 1, len(pieces)))
     line = " ".join(pieces)
     report = check_support(" ".join(pieces[start:end]), ["Before.", line, "After."])
-    assert report.verdict is not Verdict.UNSUPPORTED
-    assert report.missing_words == ()
+    assert report.missing == report.missing_words == ()
+    # a part of a sentence may lack the "not" or "if" in front of it
+    assert {it.change for it in report.contradictions} <= {
+        Change.NEGATION,
+        Change.CONDITION,
+        Change.DANGER,
+    }
+
+
+@given(st.lists(PIECES, min_size=1, max_size=12))
+def test_a_whole_line_is_never_unsupported(pieces):
+    line = " ".join(pieces)
+    assert check_support(line, ["Before.", line, "After."]).verdict is not Verdict.UNSUPPORTED
 
 
 @given(LINES, st.lists(LINES, max_size=4), st.lists(LINES, max_size=3))

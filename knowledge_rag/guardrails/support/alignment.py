@@ -1,0 +1,288 @@
+"""Lays a sentence of a claim beside the stretch of the lines that it repeats, word by word.
+
+Where the stretch is found, what the two sides have and have not in common shows what was added, left
+out, exchanged or moved. The time is linear: a sentence is cut at a fixed length, frequent words don't
+vote for a place, and the stretch is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+from functools import cached_property, lru_cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from knowledge_rag.core.stemming import stem
+from knowledge_rag.guardrails.support.lexemes import LEXEME, folded, is_plain_word, trimmed
+from knowledge_rag.guardrails.support.quantities import NUMBER_WORDS, quantity_at, quantity_of_word
+from knowledge_rag.guardrails.support.wording import STOP_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MAX_SENTENCE: Final = 64
+"""Words at which a sentence is cut."""
+_MOST_PLACES: Final = 24
+"""A word that the lines have more often doesn't vote for a place."""
+_MOST_TRIED: Final = 6
+"""Places of one word that are tried within the stretch."""
+_SLACK: Final = 24
+"""Words of the lines before and behind the likeliest stretch that belong to it."""
+_BUCKET: Final = 6
+_STRAYS: Final = 2
+_APART: Final = 8
+"""Words that the lines may have more between two neighbours."""
+
+_ENDS: Final = re.compile(r"[.!?;](?=[\"'*_`)\]]*\s)")
+_NOT: Final = re.compile(r"(?<=n)'t(?!\w)")
+_BREAKS: Final = re.compile(r"[,;:()|]|\s[-\u2013\u2014]+\s")
+
+
+class Token(NamedTuple):
+    """A word, name or number.
+
+    Args:
+        key: equal for two forms of one word, two spellings of a name, two ways to write a quantity.
+        word: in lower case.
+        start: offset of its first character in its text.
+        end: offset behind its last one.
+        line: index of its line.
+        sentence: number of its sentence.
+        sort: ``#`` for a number, ``@`` for a name, ``""`` for a word.
+        broken: whether a comma, a bracket or the like stands before it.
+    """
+
+    key: str
+    word: str
+    start: int
+    end: int
+    line: int
+    sentence: int
+    sort: str
+    broken: bool
+
+    @property
+    def is_content(self) -> bool:
+        """Whether it says what a text is about."""
+        return self.word not in STOP_WORDS
+
+
+@lru_cache(maxsize=16_384)
+def _key(name: str) -> tuple[str, str, str]:
+    lowered = folded(name.replace("\\", ""))
+    if is_plain_word(name):
+        return stem(lowered), lowered, ""
+    parts = name.replace("'", "-").split("-")
+    plain_words = all(map(is_plain_word, filter(None, parts))) and name[:1] != "-"
+    return lowered, lowered, "" if plain_words else "@"
+
+
+def tokens_of(lines: Sequence[str]) -> list[Token]:
+    """Cut lines into tokens; a sentence may go on in the next line if that begins in lower case."""
+    found: list[Token] = []
+    sentence = 0
+    for number, line in enumerate(lines):
+        begins = line.lstrip()[:1]
+        if not begins.islower():
+            sentence += 1
+        end = consumed = 0
+        opened = True
+        for lexeme in LEXEME.finditer(line):
+            start = lexeme.start()
+            if start < consumed:
+                continue
+            between = line[end:start]
+            name = trimmed(lexeme[0])
+            if not name or not any(map(str.isalnum, name)):
+                opened = opened or _BREAKS.search(lexeme[0]) is not None
+                continue
+            if not opened and end and _ENDS.search(line, max(end - 2, 0), start):
+                sentence += 1
+            if (
+                found
+                and found[-1].sentence == sentence
+                and found[-MAX_SENTENCE:][0].sentence == sentence
+            ):
+                sentence += len(found) >= MAX_SENTENCE
+            broken = opened or _BREAKS.search(line, max(end - 1, 0), start) is not None
+            opened = False
+            start += max(lexeme[0].find(name), 0)
+            if _NOT.match(line, start + len(name)):  # "don't" is one word
+                name = line[start : start + len(name) + 2]
+            token = _token(line, name, start, number, sentence, broken=broken or "\n" in between)
+            found.append(token)
+            end, consumed = token.end, token.end
+    return found
+
+
+def _token(  # noqa: PLR0913 - the fields of a token
+    line: str, name: str, start: int, number: int, sentence: int, *, broken: bool
+) -> Token:
+    if name[0].isdigit() or name in NUMBER_WORDS:
+        spelled = not name[0].isdigit()
+        measured = (
+            quantity_of_word(line, start, start + len(name))
+            if spelled
+            else quantity_at(line, start)
+        )
+        if measured and len(measured.quantities) == 1:
+            value, dimension, _ = measured.quantities[0]
+            key = f"#{value}{dimension}"
+            end = start + len(line[start : measured.end].rstrip("- "))
+            return Token(key, line[start:end].lower(), start, end, number, sentence, "#", broken)
+    key, word, sort = _key(name)
+    if sort == "@" and name[0].isdigit():
+        sort = "#"
+    elif not sort and name[:1].isupper() and not broken:
+        sort = "A"  # a capital within a clause: a proper name, as a rule
+    return Token(key, word, start, start + len(name), number, sentence, sort, broken)
+
+
+class Stream:
+    """The tokens of some lines, and where each stands."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        self.tokens = tokens_of(lines)
+
+    @cached_property
+    def places(self) -> Mapping[str, Sequence[int]]:
+        """Positions of each key, ascending."""
+        places: dict[str, list[int]] = defaultdict(list)
+        for position, token in enumerate(self.tokens):
+            places[token.key].append(position)
+        return places
+
+    @cached_property
+    def keys(self) -> Sequence[str]:
+        """The key of each token."""
+        return [token.key for token in self.tokens]
+
+    @cached_property
+    def sets(self) -> Sequence[frozenset[str]]:
+        """The keys of each sentence's content words."""
+        return [
+            frozenset(it.key for it in self.tokens[first:behind] if it.is_content)
+            for first, behind in self.bounds.values()
+        ]
+
+    @cached_property
+    def bounds(self) -> Mapping[int, tuple[int, int]]:
+        """First position of each sentence, and the one behind its last."""
+        bounds: dict[int, tuple[int, int]] = {}
+        for position, token in enumerate(self.tokens):
+            first, _ = bounds.get(token.sentence, (position, 0))
+            bounds[token.sentence] = first, position + 1
+        return bounds
+
+
+class Alignment(NamedTuple):
+    """A sentence of a claim beside the lines.
+
+    Args:
+        said: its tokens.
+        pairs: positions in the sentence and in the lines of what both have, both ascending.
+        share: share of the sentence's content words in the pairs, 0..1.
+        low: first position of the stretch of the lines.
+        high: position behind it.
+    """
+
+    said: Sequence[Token]
+    pairs: Sequence[tuple[int, int]]
+    share: float
+    low: int
+    high: int
+
+
+def sentences(said: Sequence[Token]) -> Iterator[Sequence[Token]]:
+    """Part the tokens of a claim into its sentences."""
+    for _, tokens in groupby(said, key=lambda token: token.sentence):
+        yield list(tokens)
+
+
+def quoted(said: Sequence[Token], stream: Stream) -> list[Alignment]:
+    """Return where the lines have a sentence token by token, at most as often as is looked for."""
+    keys = [token.key for token in said]
+    rarest = min(range(len(keys)), key=lambda i: len(stream.places.get(keys[i], ())))
+    found = []
+    for place in stream.places.get(keys[rarest], ())[:_MOST_PLACES]:
+        low = place - rarest
+        if low >= 0 and stream.keys[low : low + len(keys)] == keys:
+            pairs = [(i, low + i) for i in range(len(keys))]
+            found.append(Alignment(said, pairs, 1.0, low, low + len(keys)))
+    return found
+
+
+def align(said: Sequence[Token], stream: Stream) -> Alignment | None:
+    """Lay a sentence beside the lines; ``None`` if they share too few words for a place."""
+    votes: dict[int, float] = defaultdict(float)
+    for i, token in enumerate(said):
+        places = stream.places.get(token.key, ())
+        if places and len(places) <= _MOST_PLACES:
+            weight = (2.0 if token.is_content else 0.5) / len(places)
+            for place in places:
+                votes[(place - i) // _BUCKET] += weight
+    if not votes:
+        return None
+    likely = max(votes, key=lambda it: (votes[it] + votes.get(it + 1, 0), -it))
+    low = max(likely * _BUCKET - _SLACK, 0)
+    high = min((likely + 2) * _BUCKET + len(said) + _SLACK, len(stream.tokens))
+    pairs = _trimmed(_common(said, stream, low, high, likely * _BUCKET), stream)
+    content = sum(token.is_content for token in said)
+    shared = sum(said[i].is_content for i, _ in pairs)
+    return Alignment(said, pairs, shared / content if content else 0.0, low, high)
+
+
+def _trimmed(pairs: list[tuple[int, int]], stream: Stream) -> list[tuple[int, int]]:
+    """Drop a word or two at either end that the lines have far away, or in another sentence."""
+    while len(pairs) > _STRAYS and any(_parted(pairs, k, stream) for k in range(_STRAYS)):
+        pairs = pairs[1:]
+    while len(pairs) > _STRAYS and any(
+        _parted(pairs, len(pairs) - 2 - k, stream) for k in range(_STRAYS)
+    ):
+        pairs = pairs[:-1]
+    return pairs
+
+
+def _parted(pairs: Sequence[tuple[int, int]], k: int, stream: Stream) -> bool:
+    """Whether the lines have much between two pairs that follow each other."""
+    (i, p), (j, q) = pairs[k], pairs[k + 1]
+    apart = (q - p) - (j - i)
+    sentences_apart = stream.tokens[p].sentence != stream.tokens[q].sentence
+    return apart > _APART or (sentences_apart and (apart > 0 or j - i > 1))
+
+
+def _common(
+    said: Sequence[Token], stream: Stream, low: int, high: int, shift: int
+) -> list[tuple[int, int]]:
+    """Return the longest common subsequence (Hunt and Szymanski's way)."""
+    tails: list[int] = []
+    links: list[tuple[int, int, object]] = []
+    places_of: dict[int, Sequence[int]] = {}
+    for i, token in enumerate(said):
+        places = stream.places.get(token.key, ())
+        first = bisect_left(places, low)
+        tried = places[first : bisect_left(places, high, first)]
+        if len(tried) > _MOST_TRIED:
+            near = sorted(tried, key=lambda place, at=i + shift: abs(place - at))  # type: ignore[misc]
+            tried = sorted(near[:_MOST_TRIED])
+        places_of[i] = tried
+        for place in reversed(tried):
+            at = bisect_left(tails, place)
+            link = (i, place, links[at - 1] if at else None)
+            if at == len(tails):
+                tails.append(place)
+                links.append(link)
+            else:
+                tails[at], links[at] = place, link
+    pairs: list[tuple[int, int]] = []
+    last: object = links[-1] if links else None
+    while isinstance(last, tuple):
+        i, place, last = last
+        # of several places, the one next to what follows: the first words shall not drift away
+        if pairs:
+            tried = places_of[i]
+            place = tried[bisect_left(tried, pairs[-1][1]) - 1]
+        pairs.append((i, place))
+    return pairs[::-1]

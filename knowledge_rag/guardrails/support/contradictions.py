@@ -1,0 +1,405 @@
+"""What a claim changes in the very sentence that it repeats: compared word by word, by rules.
+
+A rule looks at one sentence of the claim beside the stretch of the lines that it repeats. Far from a
+repetition the rules are silent: there, coverage and the score decide.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.guardrails.support.alignment import align, quoted, sentences
+from knowledge_rag.guardrails.support.opposites import OPPOSITES
+from knowledge_rag.guardrails.support.report import Change, Contradiction
+from knowledge_rag.guardrails.support.wording import OWN_WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from knowledge_rag.guardrails.support.alignment import Alignment, Stream, Token
+
+
+NEGATORS: Final = frozenset(
+    [
+        "no",
+        "not",
+        "never",
+        "cannot",
+        "can't",
+        "don't",
+        "doesn't",
+        "didn't",
+        "isn't",
+        "aren't",
+        "wasn't",
+        "weren't",
+        "won't",
+        "shouldn't",
+        "mustn't",
+        "couldn't",
+        "wouldn't",
+        "hasn't",
+        "haven't",
+        "hadn't",
+        "without",
+        "neither",
+        "nor",
+        "none",
+        "nothing",
+        "nobody",
+        "avoid",
+        "hardly",
+        "unable",
+        "unlikely",
+        "prevent",
+        "prevents",
+        "stop",
+        "instead",
+        "rather",
+        "fail",
+        "fails",
+        "failed",
+        "refrain",
+        "lack",
+        "lacks",
+        "skip",
+    ]
+)
+"""Words by which a sentence may deny something."""
+_STRICT: Final = frozenset(
+    [
+        "not",
+        "never",
+        "cannot",
+        "can't",
+        "don't",
+        "doesn't",
+        "didn't",
+        "isn't",
+        "aren't",
+        "wasn't",
+        "weren't",
+        "won't",
+        "shouldn't",
+        "mustn't",
+        "couldn't",
+        "wouldn't",
+        "hasn't",
+        "haven't",
+        "hadn't",
+        "without",
+    ]
+)
+"""Words of which each turns a sentence into its opposite."""
+_CONDITIONS: Final = {
+    "if": "if", "unless": "unless", "only": "only", "until": "until", "when": "if", "whenever": "if",
+    "till": "until", "except": "unless", "once": "until",
+}  # fmt: skip
+_SAYS_SO_TOO: Final = {
+    "if": frozenset(
+        [
+            "if",
+            "when",
+            "whenever",
+            "whether",
+            "case",
+            "should",
+            "where",
+            "once",
+            "after",
+            "provided",
+            "assuming",
+            "unless",
+            "until",
+            "upon",
+        ]
+    ),
+    "unless": frozenset(["unless", "except", "if", "without", "but", "when", "only"]),
+    "only": frozenset(
+        [
+            "only",
+            "just",
+            "merely",
+            "solely",
+            "exclusively",
+            "alone",
+            "sole",
+            "single",
+            "unless",
+            "until",
+        ]
+    ),
+    "until": frozenset(
+        ["until", "till", "before", "once", "after", "unless", "when", "while", "as", "if"]
+    ),
+}
+_NEAR: Final = 0.6
+"""Share of a sentence's content words in one stretch of the lines from which it counts as repeated."""
+_CLOSE: Final = 0.75
+"""Share from which a change in it is certain."""
+_FEWEST: Final = 3
+"""Words that both sides have at least."""
+
+
+def contradictions(
+    tokens: Sequence[Token], begins: Sequence[int], stream: Stream
+) -> Iterator[Contradiction]:
+    """Find what a claim changes.
+
+    Args:
+        tokens: of the claim.
+        begins: offset of each of its lines.
+        stream: of the cited lines; with at least one token.
+    """
+    for said in sentences(tokens):
+        for found, (first, last) in _changes(said, stream):
+            start = begins[first.line] + first.start
+            end = begins[last.line] + last.end
+            yield replace(found, start=start, end=end)
+
+
+Found = tuple[Contradiction, tuple["Token", "Token"]]
+
+
+def _changes(said: Sequence[Token], stream: Stream) -> list[Found]:
+    if quotes := quoted(said, stream):
+        # where the lines say it twice, one place that says it without more is enough
+        return min((list(_Sentence(laid, stream).around()) for laid in quotes), key=len)
+    if found := _reordered(said, stream) or _added(said, stream):
+        return [found]
+    laid = align(said, stream)
+    if laid is None or len(laid.pairs) < _FEWEST or laid.share < _NEAR:
+        return []
+    return list(_Sentence(laid, stream).changes())
+
+
+class _Sentence:
+    """One sentence of a claim beside the lines."""
+
+    def __init__(self, laid: Alignment, stream: Stream) -> None:
+        self._laid = laid
+        self._stream = stream
+        self._words = {token.word for token in laid.said}
+        self._keys = {token.key for token in laid.said}
+        self._matched = {place for _, place in laid.pairs}
+        first, last = laid.pairs[0][1], laid.pairs[-1][1]
+        tokens = stream.tokens
+        self._first = stream.bounds[tokens[first].sentence][0]
+        self._last = stream.bounds[tokens[last].sentence][1]
+        self._line_words = {tokens[p].word for p in range(self._first, self._last)}
+        self._line_keys = {tokens[p].key for p in range(self._first, self._last)}
+
+    def changes(self) -> Iterator[Found]:
+        """Find what is not as in the lines."""
+        yield from self._gaps()
+        yield from self.around()
+
+    def around(self) -> Iterator[Found]:
+        """Find what the lines' sentence says before and behind what the claim repeats of it."""
+        said, tokens = self._laid.said, self._stream.tokens
+        first, last = self._laid.pairs[0][1], self._laid.pairs[-1][1]
+        lead = range(self._first, first)
+        for p in lead[-4:]:
+            apart = any(tokens[q].broken for q in range(p + 1, first + 1))
+            if tokens[p].word in _STRICT and not apart and not NEGATORS & self._words:
+                yield self._found(Change.NEGATION, said, tokens[p : first + 1])
+        verbatim = self._laid.share == 1.0 and len(self._laid.pairs) == len(said)
+        before = {token.word for token in said[: self._laid.pairs[0][0]]}
+        for p in lead:
+            kind = _CONDITIONS.get(tokens[p].word)
+            # the word is gone, no more
+            alone = p == first - 1 and kind is not None and not _SAYS_SO_TOO[kind] & before
+            if alone or (
+                self._lacks(tokens[p])
+                and sum(tokens[q].broken for q in range(p + 1, first + 1)) <= 1
+            ):
+                if verbatim and not alone and tokens[p].line != tokens[first].line:
+                    return  # a line of a paragraph, quoted whole
+                certain = alone or verbatim
+                lines_say = tokens[p : min(first, p + 8)]
+                yield self._found(Change.CONDITION, said, lines_say, certain=certain)
+                return
+        lines_say = tokens[last + 1 : min(last + 9, self._last)]
+        here = bool(lines_say) and (not verbatim or lines_say[0].line == tokens[last].line)
+        if here and self._lacks(lines_say[0]):
+            yield self._found(Change.CONDITION, said, lines_say, certain=verbatim)
+
+    def _lacks(self, token: Token) -> bool:
+        """Whether a token of the lines makes a condition, and the claim makes none of its kind."""
+        kind = _CONDITIONS.get(token.word)
+        return kind is not None and not _SAYS_SO_TOO[kind] & self._words
+
+    def _found(
+        self,
+        change: Change,
+        said: Sequence[Token],
+        lines: Sequence[Token],
+        *,
+        certain: bool = True,
+        least: float = _CLOSE,
+    ) -> Found:
+        text = " ".join(token.word for token in lines)
+        line = lines[0].line if lines else self._stream.tokens[self._laid.pairs[0][1]].line
+        certain = certain and self._laid.share >= least and in_place(self._laid)
+        return Contradiction(change, 0, 0, line, text, certain), (said[0], said[-1])
+
+    def _gaps(self) -> Iterator[Found]:
+        """Compare what stands between two words that both sides have."""
+        said, tokens = self._laid.said, self._stream.tokens
+        before_i, before_p = -1, self._first - 1
+        for i, p in [*self._laid.pairs, (len(said), self._last)]:
+            mine = said[before_i + 1 : i]
+            theirs = tokens[before_p + 1 : p]
+            # at the ends nothing holds the two sides together but one neighbour
+            inner = before_i >= 0 and i < len(said)
+            if mine and (theirs or inner):
+                yield from self._exchanged(mine, theirs, inner=inner)
+            if theirs and inner:
+                yield from self._left_out(mine, theirs, said[max(before_i, 0) : i + 1], inner=inner)
+            before_i, before_p = i, p
+
+    def _left_out(
+        self,
+        mine: Sequence[Token],
+        theirs: Sequence[Token],
+        around: Sequence[Token],
+        *,
+        inner: bool,
+    ) -> Iterator[Found]:
+        """Find words that turn a sentence round, or make it depend on something, and are missing."""
+        own = {token.word for token in mine}
+        for k, token in enumerate(theirs):
+            # the word alone is gone: the next one is there
+            alone = k == len(theirs) - 1
+            if alone and token.word == "only" and theirs[k - 1].word == "not":
+                continue
+            only = not alone and theirs[k + 1].word == "only"
+            if (
+                inner
+                and token.word in _STRICT
+                and not only
+                and not NEGATORS & (own if alone else self._words)
+            ):
+                yield self._found(Change.NEGATION, around, theirs[k : k + 4])
+            kind = _CONDITIONS.get(token.word)
+            if kind and inner and not _SAYS_SO_TOO[kind] & (own if alone else self._words):
+                yield self._found(Change.CONDITION, around, theirs[k : k + 8])
+
+    def _exchanged(
+        self, mine: Sequence[Token], theirs: Sequence[Token], *, inner: bool
+    ) -> Iterator[Found]:
+        only = len(mine) == len(theirs) == 1  # one word in the place of another
+        least = _NEAR if only and inner else _CLOSE
+        for token in mine:
+            for other in theirs if len(theirs) <= 6 else ():
+                if (other.key in self._keys or token.key in self._line_keys) and not only:
+                    continue
+                if other.key in OPPOSITES.get(token.key, ()) or _negates(token.word, other.word):
+                    yield self._found(Change.OPPOSITE, [token], [other], least=least)
+                elif max(len(mine), len(theirs)) <= 4 and _another(token, other):
+                    yield self._found(Change.VALUE, [token], [other], least=least)
+            if token.word in _STRICT and inner and not NEGATORS & self._line_words:
+                yield self._found(Change.NEGATION, [token], theirs[:4])
+
+
+def _another(token: Token, other: Token) -> bool:
+    """Whether two tokens are different values of one sort: numbers, names."""
+    if not token.sort or token.sort != other.sort or "$" in token.word + other.word:
+        return False
+    if token.sort == "#":
+        shapes = {_DIGITS.sub("", it.key if it.key[0] == "#" else it.word) for it in (token, other)}
+        digits = [set(_DIGITS.findall(it.word)) for it in (token, other)]
+        return len(shapes) == 1 and digits[0].isdisjoint(digits[1])
+    return not token.word.startswith(other.word) and not other.word.startswith(token.word)
+
+
+_DIGITS: Final = re.compile(r"\d+")
+
+
+def _reordered(said: Sequence[Token], stream: Stream) -> Found | None:
+    """Find "B, then A" where the lines have A before B, and "B before A" where they have the other."""
+    for k, token in enumerate(said):
+        if token.word not in _ORDER or not 1 < k < len(said) - 2:
+            continue
+        left, right = align(said[:k], stream), align(said[k + 1 :], stream)
+        if not left or not right or min(len(left.pairs), len(right.pairs)) < 2:
+            continue
+        end, start = right.pairs[-1][1], left.pairs[0][1]
+        if end >= start or min(left.share, right.share) < _WHOLE:
+            continue
+        tokens = stream.tokens
+        between = {it.word for it in tokens[end + 1 : start]}
+        steps = token.word == "then" and tokens[end].line < tokens[start].line
+        if token.word in between or (steps and not _ORDER & between):
+            text = " ".join(it.word for it in tokens[right.pairs[0][1] : end + 1][:6])
+            return Contradiction(Change.ORDER, 0, 0, tokens[start].line, text), (said[0], said[-1])
+    return None
+
+
+_WHOLE: Final = 0.8
+
+
+def _added(said: Sequence[Token], stream: Stream) -> Found | None:
+    """Find a clause more: what it tells to do stands nowhere in the lines, or nowhere near its object."""
+    first = 0
+    clauses = []
+    for k, token in enumerate(said):
+        if token.word in _ADDS and k > first:
+            clauses.append(said[first:k])
+            first = k
+    clauses.append(said[first:])
+    for k, clause in enumerate(clauses):
+        if clause[0].word not in _ADDS:
+            continue
+        content = [token for token in clause if token.word not in OWN_WORDS]
+        rest = [it for other in clauses[:k] for it in other if it.is_content]
+        held = sum(it.key in stream.places for it in rest)
+        if len(content) < _FEWEST_ADDED or not rest or held < _NEAR * len(rest):
+            continue
+        if not _together(content[0], content[1:], stream):
+            before = [it for other in clauses[:k] for it in other]
+            laid = align(before, stream)
+            certain = (
+                laid is not None
+                and laid.share >= _WHOLE
+                and in_place(laid)
+                and len(clause) > 1
+                and clause[1] == content[0]
+                and _INSTRUCTS.fullmatch(content[0].word) is not None
+            )
+            line = laid.pairs[0][1] if laid else 0
+            found = Contradiction(Change.CLAUSE, 0, 0, stream.tokens[line].line, "", certain)
+            return found, (clause[0], clause[-1])
+    return None
+
+
+def in_place(laid: Alignment) -> bool:
+    """Whether the lines have the words close together, not scattered."""
+    return laid.pairs[-1][1] - laid.pairs[0][1] < 1.5 * len(laid.said) + 2
+
+
+def _together(verb: Token, objects: Sequence[Token], stream: Stream) -> bool:
+    """Whether the lines have a verb near one of its objects."""
+    places = stream.places
+    near = {p // _REACH + by for p in places.get(verb.key, ())[:_TRIED] for by in (-1, 0, 1)}
+    return any(p // _REACH in near for token in objects for p in places.get(token.key, ())[:_TRIED])
+
+
+_FEWEST_ADDED: Final = 2
+_TRIED: Final = 64
+_INSTRUCTS: Final = re.compile(r"(?:force-|hard-|soft-)?[a-z]+(?<!ed)(?<!ing)(?<!ly)(?<![^s]s)")
+"""What may be an instruction's verb: no participle, no third person."""
+_ADDS: Final = frozenset({"then", "and", "or", "but", "also"})
+_REACH: Final = 8
+_ORDER: Final = frozenset({"then", "before", "after"})
+
+
+_PREFIXES: Final = ("un", "in", "im", "ir", "dis", "non-", "non", "de", "a")
+
+
+def _negates(a: str, b: str) -> bool:
+    """Whether one word is the other with a prefix that denies it."""
+    short, long = sorted((a, b), key=len)
+    return len(short) >= 5 and any(long == prefix + short for prefix in _PREFIXES)
