@@ -10,7 +10,6 @@ from __future__ import annotations
 from itertools import accumulate, chain
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.stemming import stem
 from knowledge_rag.guardrails.support.alignment import tokens_of
 from knowledge_rag.guardrails.support.atoms import find_atoms
@@ -40,6 +39,7 @@ from knowledge_rag.guardrails.support.score import doubt_of
 from knowledge_rag.guardrails.support.wording import (
     OWN_WORDS,
     denials,
+    foreign,
     may_deny,
     occurrences,
     stances_of,
@@ -187,7 +187,7 @@ class SupportChecker:
         if elsewhere and lost:
             others = [Matcher(other) for other in self._apart[tuple(elsewhere)]]
             checks = _with_places(atoms, checks, others)
-        if language := _other_language(text, index):
+        if language := foreign(text) or index.language:
             verdict = _verdict(len(checks), lost, None)
             return SupportReport(
                 verdict, tuple(checks), None, (), tuple(_filled(checks)), language=language
@@ -206,12 +206,6 @@ class SupportChecker:
             found,
             doubt_of(Claimed(text, index.bag)) if words_said else None,
         )
-
-
-def _other_language(text: str, index: EvidenceIndex) -> str:
-    """Return the language of a claim or its lines if it isn't English, else ``""``."""
-    languages = (language_of(text), index.language)
-    return next((it for it in languages if it != ENGLISH), "")
 
 
 def _contradictions(

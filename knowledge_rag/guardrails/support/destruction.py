@@ -33,7 +33,8 @@ def destructions(claim: str, stream: Stream, lines: str) -> Iterator[Contradicti
     for danger in dangers_in(claim):
         said = claim[danger.start : danger.end]
         keys = _content(said)
-        if any(keys <= it for it in stream.sets) or _is_forbidden(claim, danger.start):
+        told = said.lower() in lines.lower() or any(keys <= it for it in stream.sets)
+        if told or _is_forbidden(claim, danger.start):
             continue
         if not any(keys & other for other in _destroyed(lines)):
             yield Contradiction(Change.DANGER, danger.start, danger.end, 0, "")

@@ -11,7 +11,6 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.languages import language_of
 from knowledge_rag.core.stemming import stem
 from knowledge_rag.guardrails.support.alignment import Stream
 from knowledge_rag.guardrails.support.features import Bag
@@ -35,7 +34,7 @@ from knowledge_rag.guardrails.support.quantities import (
     quantity_of_word,
     written_dates,
 )
-from knowledge_rag.guardrails.support.wording import STOP_WORDS, denials, may_deny, words
+from knowledge_rag.guardrails.support.wording import STOP_WORDS, denials, foreign, may_deny, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -87,8 +86,8 @@ class EvidenceIndex:
 
     @cached_property
     def language(self) -> str:
-        """ISO 639-1 code of the language that the lines are likeliest in."""
-        return language_of(self.text)
+        """ISO 639-1 code of the lines' language if it certainly isn't English, else ``""``."""
+        return foreign(self.text)
 
     @cached_property
     def names(self) -> Mapping[str, int]:

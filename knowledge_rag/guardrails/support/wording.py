@@ -9,6 +9,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from knowledge_rag.core import languages
+from knowledge_rag.core.languages import (
+    ENGLISH,
+    LANGUAGES_OF_OTHER_SCRIPTS,
+    folded,
+    language_of,
+)
 from knowledge_rag.core.stemming import stem
 
 if TYPE_CHECKING:
@@ -58,6 +65,24 @@ def words(text: str) -> list[str]:
     """Return a text's words in lower case, in order, the stop words too."""
     lowered = text.casefold()
     return (_ASCII_WORD if lowered.isascii() else _WORD).findall(lowered)
+
+
+_FEWEST_FOREIGN: Final = 2
+
+
+def foreign(text: str) -> str:
+    """Return the ISO 639-1 code of a text's language if it certainly isn't English, else ``""``.
+
+    English lines have words that look foreign (``ci``, ``pod``), so several are asked for, and more of
+    them than of English ones.
+    """
+    language = language_of(text)
+    if language == ENGLISH or language in LANGUAGES_OF_OTHER_SCRIPTS:
+        return "" if language == ENGLISH else language
+    said = set(words(folded(text)))
+    own = said & languages.STOP_WORDS.get(language, frozenset()) - STOP_WORDS
+    english = said & STOP_WORDS - languages.STOP_WORDS.get(language, frozenset())
+    return language if len(own) >= max(_FEWEST_FOREIGN, len(english) + 1) else ""
 
 
 class Denied(NamedTuple):
