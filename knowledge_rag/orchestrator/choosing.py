@@ -28,6 +28,7 @@ from knowledge_rag.core.headings import (
     number_of,
     tells_only_kind,
 )
+from knowledge_rag.core.stemming import stem as stemmed
 from knowledge_rag.orchestrator.governing import (
     Governs,
     excluded_by,
@@ -54,7 +55,7 @@ from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.words import spaced_words, word_list, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.orchestrator.governing import Governing
     from knowledge_rag.orchestrator.outline import Block, Outline, Section
@@ -391,7 +392,9 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
         if it.withheld:
             continue
         forbidden = [] if wanted.is_alert else forbidden_by(it.text)
-        if any(_is_asked(words_of([what]), asked) for what in forbidden if _has_verb(what, asked)):
+        if any(
+            _is_asked(words_of([what]), asked) for what in forbidden if _has_verb(what, wanted.text)
+        ):
             return it
         case = stopped_by(it.text)
         words = words_of([case])
@@ -409,9 +412,10 @@ def _is_asked(words: set[str], asked: set[str]) -> bool:
     return len(words) > 1 and 2 * len(words & asked) > len(words)
 
 
-def _has_verb(forbidden: str, asked: Container[str]) -> bool:
-    """Whether words ask for what is forbidden, which begins with its verb."""
-    return next(word_list([forbidden]), "") in asked
+def _has_verb(forbidden: str, text: str) -> bool:
+    """Whether a text asks for what is forbidden, which begins with its verb."""
+    verb, *_ = spaced_words(forbidden).split()
+    return any(stemmed(it) == stemmed(verb) for it in spaced_words(text).split())
 
 
 def _names_all(case: str, wanted: Wanted) -> bool:
@@ -679,7 +683,7 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
     """
     asked = words_of([*wanted.names, wanted.text])
     for block in (it for section in outline.sections() for it in section.blocks):
-        head, rows = block.start, range(block.start + 2, block.end + 1)
+        head, rows = block.start, [*range(block.start + 2, block.end + 1)]
         if block.form is not Form.TABLE:
             continue
         if not _CASES.search(cells_of(outline.text(head, head))[0]):
@@ -687,6 +691,9 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
             if len(named) == 1:
                 yield from (n for n in rows if n not in named)
             continue
+        of_others = set(_rows_of_others(outline, rows, wanted))
+        yield from of_others
+        rows = [n for n in rows if n not in of_others]
         held = {n: words_of([outline.text(n, n)]) & asked for n in rows}
         often = Counter(word for words in held.values() for word in words)
         worth = {n: sum(math.log(len(rows) / often[it]) for it in held[n]) for n in rows}
@@ -694,6 +701,15 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
         others = [n for n in rows if worth[n] < best / 2]
         if 2 * len(others) > len(rows):
             yield from others
+
+
+def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> Iterator[int]:
+    """Yield the rows that begin with the name of another thing, where others begin with the incident's: ``es-logs``."""
+    text = f"{wanted.text} {wanted.labels}"
+    firsts = {n: cells_of(outline.text(n, n))[0] for n in rows}
+    named = {n for n, first in firsts.items() if _names_code(text, first)}
+    if named:
+        yield from (n for n, it in firsts.items() if n not in named and _CODE.match(it))
 
 
 def _names_code(text: str, line: str) -> bool:
@@ -770,15 +786,15 @@ def _is_step(section: Section) -> bool:
 def _is_chapter(section: Section) -> bool:
     """Whether a numbered heading is about a matter of its own.
 
-    It is if most headings numbered like it count steps of their own, and most don't begin with an instruction; those
-    that only say what they are for, such as "5. Rollback", aside.
+    It is if several headings numbered like it count steps of their own, and most don't begin with an instruction;
+    those that only say what they are for, such as "5. Rollback", aside.
     """
     run = [it for it in section.parent.children if _tells_matter(it)] if section.parent else []
     if section not in run:
         return False
     counting = sum(any(map(_counts, it.blocks)) for it in run)
     told = sum(instructs(it.heading) for it in run)
-    return 2 * counting > len(run) > 2 * told
+    return counting > 1 and len(run) > 2 * told
 
 
 def _tells_matter(section: Section) -> bool:

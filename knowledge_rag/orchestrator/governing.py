@@ -171,6 +171,7 @@ _UNWRITTEN: Final = re.compile(
     r".{0,80}[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )
+_TO_DO: Final = re.compile(r"^[\s>*_+\-\d.)\[\]x|]*(?:to ?do|tbd|tba|fixme)\b", re.IGNORECASE)
 _LINK_ALONE: Final = re.compile(
     r"^[\s>*_]*(?:!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[(?!\^)[^\]\n]*\]:\s*\S+.*|\[toc\]|(?:table of )?contents|-+)[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
@@ -314,6 +315,11 @@ def is_branch(text: str) -> bool:
 def is_struck(text: str) -> bool:
     """Whether all of it is struck out."""
     return _STRUCK.match(text) is not None
+
+
+def is_to_do(line: str) -> bool:
+    """Whether a line is a note on what is still to be written."""
+    return _TO_DO.match(line) is not None
 
 
 def is_unwritten(text: str) -> bool:

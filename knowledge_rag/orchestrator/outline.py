@@ -49,7 +49,9 @@ _UNDERLINE: Final = re.compile(r" {0,3}(?:-{3,}|={3,})[ \t]*")
 _NUMBER_MARK: Final = re.compile(r"^( {0,3}\d{1,9})([.)])(?=[ \t])")
 _HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{0,200}>")
-_BOLD_ALONE: Final = re.compile(r"\s*(\*\*|__)[^*_\n]{3,60}[^*_\n.!?]\1:?\s*")
+_BOLD_ALONE: Final = re.compile(
+    r"\s*(\*\*|__)(?:[^*_\n]{3,60}[^*_\n.!?]|Q\b[^*\n]{3,120}|[^*_\n]{3,80}\?)\1:?\s*"
+)
 _SAID_IN_BOLD: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE, Governs.CAUTION})
 """What stands in bold because it is to be heeded, and not as a heading."""
 _ENDS: Final = re.compile(r"[.:;,!?`|]\s*$|^$")

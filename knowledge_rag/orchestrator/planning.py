@@ -39,7 +39,7 @@ from knowledge_rag.orchestrator.choosing import (
     section_called,
     with_rules,
 )
-from knowledge_rag.orchestrator.governing import forbids
+from knowledge_rag.orchestrator.governing import forbids, is_to_do
 from knowledge_rag.orchestrator.links import anchored, fold, linked_documents, stem
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, held_off_by, procedure_of
@@ -103,6 +103,7 @@ class Block:
         elsewhere: sections of other documents that the procedures say to go to.
         doubt: what speaks against the procedures: another service, names that the page never mentions.
         is_unread: whether the closest page is about it, and no steps could be read from it.
+        is_to_write: whether that page says that it is still to be written: this line is the reading.
         is_not_for: whether that page says that its steps aren't for what is asked: these lines are the reading.
         score: of the document's best passage, where the search's scale is known; else ``None``.
     """
@@ -119,6 +120,7 @@ class Block:
     doubt: str = ""
     is_unread: bool = False
     is_not_for: bool = False
+    is_to_write: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,9 +343,8 @@ def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None)
         is_found = place.why == "found"
         held = _words_held(place, procedures) if is_found else set()
         is_about = not is_found or _is_about(place, held, search, floors)
-        if is_found and is_about and (said := not_for(place, wanted)):
-            lines = Citation(place.outline.source_file, said.start, said.end)
-            return Block(alert, reading=(lines,), is_not_for=True)
+        if is_found and is_about and (instead := _instead(place, search)):
+            return instead
         if procedures and is_found and is_about and (said := held_off(place, procedures, wanted)):
             procedures = [held_off_by(procedures[0], said)]
         unread = is_about and not procedures
@@ -365,6 +366,17 @@ def _block(search: _Search, outlines: dict[str, Outline], floors: Floors | None)
     if unclear or (not unread and _may_mean_any(search)):
         return offered
     return replace(offered, meant=(), unknown=_unknown(search), is_unread=unread)
+
+
+def _instead(place: Place, search: _Search) -> Block | None:
+    """Return what is to be read where a page says that its steps aren't for what is asked, or still to be written."""
+    source, wanted = place.outline.source_file, search.wanted
+    if said := not_for(place, wanted):
+        lines = Citation(source, said.start, said.end)
+        return Block(search.alert, reading=(lines,), is_not_for=True)
+    if line := _still_to_write(place.outline, wanted):
+        return Block(search.alert, reading=(Citation(source, line, line),), is_to_write=True)
+    return None
 
 
 def _may_mean_any(search: _Search) -> bool:
@@ -491,6 +503,15 @@ def _is_about(place: Place, held: set[str], search: _Search, floors: Floors | No
     return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
 
 
+def _still_to_write(outline: Outline, wanted: Wanted) -> int | None:
+    """Return the line on which a page says that what is asked is still to be written: it holds half of its words."""
+    told = _told(wanted)
+    for number, line in outline.lines.items():
+        if is_to_do(line) and len(told) < 2 * len(told & words_of([line])) > 2:
+            return number
+    return None
+
+
 def _told(wanted: Wanted) -> set[str]:
     """Return the words of a question that tell what it is about."""
     return asked_words([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
@@ -521,7 +542,11 @@ def _is_clear(
         it
         for it in search.usable()
         if it.citation.source_file != source_file
-        or not (asks_for_part(wanted) or _matter_of(it, wanted, outlines) is own)
+        or not (
+            asks_for_part(wanted)
+            or (own.start <= it.citation.end_line and it.citation.start_line <= own.end)
+            or _matter_of(it, wanted, outlines) is own
+        )
     ]
     section = place.outline.text(own.start, own.end)
     if any(

@@ -86,7 +86,12 @@ def reasoned(
 
 
 def near_miss(
-    closest: str, unknown: tuple[str, ...], *, unread: bool = False, not_for: bool = False
+    closest: str,
+    unknown: tuple[str, ...],
+    *,
+    unread: bool = False,
+    not_for: bool = False,
+    to_write: bool = False,
 ) -> str:
     """Return why nothing is advised though something was found.
 
@@ -99,6 +104,8 @@ def near_miss(
         return "Nothing that was found says what to do."
     if not_for:
         return f"{closest} says that its steps aren't for this: read its lines below."
+    if to_write:
+        return f"{closest} says that this is still to be written."
     if unread:
         return f"The closest page, {closest}, is about it, and no steps could be read from it."
     missing = (

@@ -60,6 +60,23 @@ class TestHeadings:
         ]
         assert any("the incident commander decides" in it.text for it in given.guidance[0].guards)
 
+    def test_two_chapters_that_count_make_all_of_them_chapters(self):
+        text = "".join(
+            f"## {n}. {name}\n\n{text}\n\n"
+            for n, (name, text) in enumerate(
+                [
+                    ("Store", "1.1 Close it.\n1.2 Call."),
+                    ("Refunds", "Look at them."),
+                    ("Card testing", "3.1 Captcha on.\n3.2 Tell Stripe."),
+                    ("Limits", "10,000."),
+                    ("Chargebacks", "Not ours."),
+                ],
+                1,
+            )
+        )
+        given = advised(question("card testing"), {PAGE: f"# Fraud\n\n{text}"})
+        assert actions(given) == ["Captcha on.", "Tell Stripe."]
+
     @pytest.mark.parametrize("mark", ["## {}. ", "## Step {}: ", "## Step {} - "])
     def test_headings_that_instruct_are_steps_of_one_procedure_though_they_count_anew(self, mark):
         text = STEPS.replace("## 1. ", mark.format(1)).replace("## 2. ", mark.format(2))

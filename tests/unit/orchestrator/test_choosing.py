@@ -687,6 +687,14 @@ class TestNamed:
         assert actions(given)[1:] == ["Do the passive node first."]
         assert [(it.start, it.end) for it in given.procedures[0].not_shown] == [(5, 5), (8, 10)]
 
+    def test_rows_of_another_thing_than_the_incidents_are_left_out(self):
+        text = (
+            "# Search\n\n| Symptom | Action |\n|---|---|\n| `es-logs` red, one index lost | drop the index |\n"
+            "| `es-support` red | restore it |\n| circuit breaking | restart nodes |\n"
+        )
+        given = advised(question("es-support is red, one index lost"), {MAIL: text})
+        assert [it.citations[0].citation.start_line for it in given.guidance] == [6, 7]
+
     def test_what_a_page_calls_out_of_scope_gets_none_of_its_steps(self):
         text = (
             "# Replace a switch\n\n## Scope\n\nSubstation switches (IE-4000 series) are out of scope. Call OT.\n\n"
@@ -753,6 +761,33 @@ class TestHeldOff:
         assert given.guidance[0].action.startswith(first)
         left = [it.why for section in given.procedures for it in section.not_shown]
         assert left == ([Why.HELD_OFF] if first[:3] in ("Nev", "*Ra", "For") else [])
+
+    def test_a_prohibition_of_something_else_leaves_the_steps(self):
+        text = page(
+            ("Vault is sealed", "1. Restart it: `./vault restart`\n\nDon't use the recovery keys.")
+        )
+        given = advised(
+            question("vault is sealed, how do I unseal it? recovery keys?"), {MAIL: text}
+        )
+        assert actions(given) == ["Restart it: `./vault restart`"]
+
+    def test_a_line_that_says_it_is_still_to_be_written_is_the_answer(self):
+        text = page(
+            (
+                "Common tasks of payouts",
+                "- Stop payouts: `./pay stop`\n\nTODO: what to do when creator payouts fail",
+            )
+        )
+        for asked, reason in (
+            ("creator payouts fail", f"{MAIL} says that this is still to be written."),
+            ("stop payouts", None),
+        ):
+            given = advised(question(asked), {MAIL: text})
+            assert bool(given.guidance) is (reason is None)
+            assert reason is None or (
+                given.reasoning,
+                [it.citation.start_line for it in given.reading],
+            ) == (reason, [9])
 
     def test_what_it_isnt_for_is_said_with_its_lines(self):
         text = "# Gateway\n\nNever on the market VPN.\n\n## Restart\n\n1. Restart it.\n"

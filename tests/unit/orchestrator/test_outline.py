@@ -326,3 +326,16 @@ def test_hidden_text_of_a_megabyte_takes_linear_time():
 def test_a_heading_of_many_marks_takes_no_long_time():
     assert plain_words("*" * 50_000 + "x")
     assert plain_words("![" * 20_000)
+
+
+@pytest.mark.parametrize(
+    "line", ["**Q: The agent is offline.**", "**Is the pod pending?**", "__Q: Disk full (X)?__"]
+)
+def test_a_question_alone_in_bold_is_a_heading(line):
+    outline = outlined(f"# FAQ\n\n{line}\n\nA: Restart it.\n")
+    assert [it.level for it in outline.sections()][-1] == LABEL_LEVEL
+
+
+def test_a_sentence_in_bold_is_none():
+    outline = outlined("# FAQ\n\n**Nobody starts it alone.**\n\nA: Restart it.\n")
+    assert [it.heading for it in outline.sections() if it.level] == ["FAQ"]
