@@ -897,7 +897,7 @@ class Elsewhere:
     """A section of another document that a procedure says to go to.
 
     Args:
-        files: that may be meant: the path from the corpus root, and from the document's own folder.
+        files: that may be meant, from the corpus root and from the document's own folder, the likelier first.
         section: its heading, or the anchor of that.
     """
 
@@ -912,7 +912,9 @@ def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
     found = []
     for link in _OUTSIDE.finditer(text):
         path = link["path"] or link["file"] or link["of"]
-        files = (normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path))
+        files = [normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path)]
+        if link["path"]:  # of a link the path is meant from the document's own folder
+            files.reverse()
         usable = tuple(dict.fromkeys(it for it in files if not it.startswith(("..", "/"))))
         if usable and procedure.source_file not in usable:
             found.append(Elsewhere(usable, link["anchor"] or link["words"] or link["said"]))
@@ -920,9 +922,16 @@ def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
 
 
 def section_called(outline: Outline, name: str) -> Section | None:
-    """Return the section that an anchor or a heading's words name, if it asks for something."""
-    called = (it for it in outline.sections() if it.level and is_called(it, name))
-    return next((it for it in called if asks_for_something(outline, it)), None)
+    """Return the section that an anchor or a heading's words name, if it asks for something.
+
+    Its first words do, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew it?".
+    """
+    sections = [it for it in outline.sections() if it.level and asks_for_something(outline, it)]
+    words = spaced_words(name)
+    is_telling = len(words.split()) >= MIN_HEADING_WORDS
+    begun = (it for it in sections if is_telling and spaced_words(it.heading).startswith(words))
+    called = (it for it in sections if is_called(it, name))
+    return next(itertools.chain(called, begun), None)
 
 
 def _rules_beside(outline: Outline, main: Section) -> Iterator[Section]:

@@ -464,7 +464,7 @@ def _with_elsewhere(
         if place and more:
             others.append(with_rules(*place, more))
             continue
-        left = NotShown(it.files[-1], 1, 1, Why.ELSEWHERE, it.section)
+        left = NotShown(it.files[0], 1, 1, Why.ELSEWHERE, it.section)
         first = replace(first, not_shown=(*first.not_shown, left))
     return (first, *others)
 
@@ -472,8 +472,8 @@ def _with_elsewhere(
 def _is_about(place: Place, held: set[str], search: _Search, floors: Floors | None) -> bool:
     """Whether what was found by search alone, and holds these words, is about the incident.
 
-    Its page must not name another thing of the same kind instead; a question must not name what nothing found holds, unless the page names the service that it is about, nor an alert's section be
-    filed under another alert.
+    Its page must not name another thing of the same kind instead; a question must not name what nothing found
+    holds, unless the page names the service that it is about, nor an alert's section be filed under another alert.
     Then a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
     or as close as ``Floors.alert``; so must that of an alert called by a sentence, if its page names the alert's
     service, whose words don't count. Any other alert's section must be as close as ``Floors.alert`` and hold
@@ -527,8 +527,8 @@ def _is_clear(
     """Whether a question means a procedure that was found by search alone, and nothing else that was found.
 
     It does if its section is as close as ``Floors.sure``, or holds all of the question's words, or what the question
-    has in the form of code and nothing else that was found has; or if no other procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a
-    page it wants, none on another page.
+    has in the form of code and nothing else that was found has; or if no other procedure scores more than RIVAL_SHARE
+    of what it does: where the question says which part of a page it wants, none on another page.
     """
     wanted = search.wanted
     if wanted.is_alert or floors is None:

@@ -706,6 +706,21 @@ class TestNamed:
         ):
             assert actions(advised(question(asked), {MAIL: text}))[1:] == steps
 
+    def test_the_first_words_of_a_heading_elsewhere_name_it_and_a_file_is_meant_as_it_is_written(
+        self,
+    ):
+        said = '1. Permission denied: see "Nomad lost its token" in vault/faq.md.'
+        source, other = "fleet/alerts.md", "vault/faq.md"
+        texts = {
+            source: page(("FleetAllocPending", said), title="Fleet"),
+            other: page(
+                ("Nomad lost its token, how do I renew it?", "1. Make a token."), title="FAQ"
+            ),
+        }
+        assert actions(advised(alert("FleetAllocPending"), texts))[1:] == ["Make a token."]
+        given = advised(alert("FleetAllocPending"), {source: texts[source]})
+        assert [it.source_file for it in given.procedures[0].not_shown] == [other]
+
     def test_a_section_of_another_document_is_followed_behind_a_title_in_brackets(self):
         texts = {
             MAIL: '# Mail down\n\n1. Restart as in Disks (disk.md), section "The restart".\n',
