@@ -149,11 +149,15 @@ _MARKS: Final = {
 """Letters and marks that tell as much as a word does."""
 
 
+_FOREIGN_WORDS: Final = {language: known - _ENGLISH_WORDS for language, known in STOP_WORDS.items()}
+"""Stop words of each language that English doesn't have."""
+
+
 def _by_words(text: str) -> str:
     words = Counter(word for word in _WORD.findall(folded(text).lower()) if len(word) > 1)
     counted = {
-        language: sum(words[word] for word in words.keys() & known - _ENGLISH_WORDS)
-        for language, known in STOP_WORDS.items()
+        language: sum(words[word] for word in words.keys() & known)
+        for language, known in _FOREIGN_WORDS.items()
     }
     if not text.isascii():
         for language, mark in _MARKS.items():

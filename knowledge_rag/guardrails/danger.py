@@ -19,6 +19,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -966,6 +967,12 @@ _DRY: Final = re.compile(
 )
 
 
+@cache
+def _any_word() -> re.Pattern[str]:
+    """Return what finds a word of any rule in a case-folded text: most texts have none."""
+    return re.compile("|".join(sorted({re.escape(it) for rule in DANGERS for it in rule.words})))
+
+
 def dangers_in(text: str) -> tuple[Danger, ...]:
     """Find the destructive commands that a text mentions: commands, inline code or prose.
 
@@ -979,9 +986,11 @@ def dangers_in(text: str) -> tuple[Danger, ...]:
         The mentions in the order of the text; none overlaps another. Time is linear in the length of
         the text.
     """
+    folded = text.casefold()
+    if not _any_word().search(folded):
+        return ()
     commands = _Commands(text)
     found: list[tuple[int, int, int]] = []
-    folded = text.casefold()
     for order, rule in enumerate(DANGERS):
         if not any(word in folded for word in rule.words):
             continue
