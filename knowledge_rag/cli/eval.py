@@ -117,7 +117,7 @@ def evaluate(
     timeout: TimeoutOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Evaluate retrieval or whole answers on labelled questions, or the checks on labelled claims.
+    """Measure retrieval, answers or claim checks on labelled data.
 
     Retrieval goes through the real Lambda. Exits 1 if a target is missed: latency p95 < 2 s,
     success > 95 %, all citations exact, hit@5 > 80 %, zero results < 20 %. --compare shows the
