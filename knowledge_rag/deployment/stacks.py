@@ -132,7 +132,7 @@ def find_deployed(aws: Aws, name: str) -> Deployed:
     if "RetrieveFunctionArn" not in outputs:
         raise InvalidRequest(
             f"there is no stack {name}-{SERVICE} with a retrieval function in {aws.region}: check"
-            " its name and the region, or deploy first"
+            " its name (--stack) and the region, or deploy first"
         )
     agent = [outputs[key] for key in ("AgentId", "AgentAliasId") if key in outputs]
     return Deployed(

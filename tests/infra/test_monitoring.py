@@ -211,9 +211,8 @@ def test_every_function_is_watched_under_the_names_that_it_has_and_emits_under(c
     functions = [
         each
         for each in everywhere(chosen, "AWS::Lambda::Function")
-        if not each["FunctionName"].endswith(
-            "-deploy-steps"
-        )  # CloudFormation tells of its failures
+        # CloudFormation tells of their failures
+        if not each["FunctionName"].endswith(("-deploy-steps", "-service-steps"))
     ]
     assert watched(chosen, "FunctionName") == {each["FunctionName"] for each in functions}
     emitted = {each["Environment"]["Variables"]["POWERTOOLS_SERVICE_NAME"] for each in functions}
@@ -224,7 +223,11 @@ def test_every_function_is_watched_under_the_names_that_it_has_and_emits_under(c
 def test_failed_starts_are_logged_in_json_where_they_are_counted(chosen):
     (counted,) = everywhere(chosen, "AWS::Logs::MetricFilter")
     group = synthesized(**chosen).service["Resources"][counted["LogGroupName"]["Ref"]]
-    (retrieve,) = resources(synthesized(**chosen).service, "AWS::Lambda::Function")
+    (retrieve,) = (
+        it
+        for it in resources(synthesized(**chosen).service, "AWS::Lambda::Function")
+        if it["FunctionName"].endswith("-retrieve-knowledge")
+    )
     assert group["Properties"]["LogGroupName"] == f"/aws/lambda/{retrieve['FunctionName']}"
     assert retrieve["LoggingConfig"]["LogFormat"] == "JSON"
     # the default; those of failures are at WARN

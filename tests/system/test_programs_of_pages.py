@@ -77,6 +77,6 @@ def test_a_recommendation_is_made_as_the_page_says():
 def test_the_outputs_and_the_tool_are_those_of_the_stack():
     stack = (PROJECT / "infra" / "service_stack.py").read_text(encoding="utf-8")
     named = re.findall(r"`([A-Z][a-z]+[A-Z]\w+|TryIt)`", PAGE.split("## Ask the agent")[0])
-    assert len(named) == 5
+    assert len(named) == 6
     assert [name for name in [*named, "TryIt"] if f'_output("{name}",' not in stack] == []
     assert f"`{TOOL}`" in PAGE
