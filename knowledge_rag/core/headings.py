@@ -151,7 +151,7 @@ def tells_only_kind(heading: str) -> bool:
     return kind_told(heading) is not Kind.OTHER and not _matter_of(heading)
 
 
-_COUNTED: Final = re.compile(r"\s*(?P<number>\d+(?:\.\d+)*)[.):]?\s+")
+_COUNTED: Final = re.compile(r"\s*(?P<number>\d{1,2}(?:\.\d{1,2})*)[.):]?\s+")
 _INSTRUCTION: Final = re.compile(
     r"(?:add|announce|apply|approve|attach|back up|block|build|bump|call|change|check|choose|clean|clear|close|collect"
     r"|configure|confirm|connect|copy|create|deactivate|decide|define|delete|deploy|detach|determine|disable|disconnect"
@@ -188,7 +188,7 @@ def is_called_rules(heading: str) -> bool:
 
 
 def number_of(heading: str) -> str:
-    """Return the number that a heading begins with: ``4.3`` of "4.3 Cluster EF-OT"; ``""`` without one."""
+    """Return the number that a heading counts by: ``4.3`` of "4.3 Cluster EF-OT"; ``""`` without one, as of "502 errors"."""
     found = _COUNTED.match(heading)
     return found["number"] if found else ""
 

@@ -799,7 +799,9 @@ def _is_chapter(section: Section) -> bool:
 
 def _tells_matter(section: Section) -> bool:
     heading = section.heading
-    return is_numbered(heading) and not tells_only_kind(heading) and not is_called_rules(heading)
+    return (
+        bool(number_of(heading)) and not tells_only_kind(heading) and not is_called_rules(heading)
+    )
 
 
 def _counts(block: Block) -> bool:
