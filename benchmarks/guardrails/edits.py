@@ -171,7 +171,7 @@ CHUNK_NEEDED: Final = frozenset({"number swapped", "name swapped"})
 
 
 def steps_reversed(line: str, next_line: str) -> str | None:
-    """Tell two steps of a list in the wrong order."""
+    """Swap two steps of a list."""
     first, second = _MARK.match(line), _MARK.match(next_line)
     if not (first and second and re.match(r"\s*(?:[-*+]|\d+[.)])\s", line)):
         return None

@@ -21,78 +21,18 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.support.alignment import Alignment, Stream, Token
 
 
-NEGATORS: Final = frozenset(
-    [
-        "no",
-        "not",
-        "never",
-        "cannot",
-        "can't",
-        "don't",
-        "doesn't",
-        "didn't",
-        "isn't",
-        "aren't",
-        "wasn't",
-        "weren't",
-        "won't",
-        "shouldn't",
-        "mustn't",
-        "couldn't",
-        "wouldn't",
-        "hasn't",
-        "haven't",
-        "hadn't",
-        "without",
-        "neither",
-        "nor",
-        "none",
-        "nothing",
-        "nobody",
-        "avoid",
-        "hardly",
-        "unable",
-        "unlikely",
-        "prevent",
-        "prevents",
-        "stop",
-        "instead",
-        "rather",
-        "fail",
-        "fails",
-        "failed",
-        "refrain",
-        "lack",
-        "lacks",
-        "skip",
-    ]
-)
-"""Words by which a sentence may deny something."""
-_STRICT: Final = frozenset(
-    [
-        "not",
-        "never",
-        "cannot",
-        "can't",
-        "don't",
-        "doesn't",
-        "didn't",
-        "isn't",
-        "aren't",
-        "wasn't",
-        "weren't",
-        "won't",
-        "shouldn't",
-        "mustn't",
-        "couldn't",
-        "wouldn't",
-        "hasn't",
-        "haven't",
-        "hadn't",
-        "without",
-    ]
-)
+_STRICT: Final = frozenset({
+    "not", "never", "cannot", "can't", "don't", "doesn't", "didn't", "isn't", "aren't",
+    "wasn't", "weren't", "won't", "shouldn't", "mustn't", "couldn't", "wouldn't", "hasn't",
+    "haven't", "hadn't", "without",
+})  # fmt: skip
 """Words of which each turns a sentence into its opposite."""
+NEGATORS: Final = _STRICT | {
+    "no", "neither", "nor", "none", "nothing", "nobody", "avoid", "hardly", "unable",
+    "unlikely", "prevent", "prevents", "stop", "instead", "rather", "fail", "fails", "failed",
+    "refrain", "lack", "lacks", "skip",
+}  # fmt: skip
+"""Words by which a sentence may deny something."""
 _CONDITIONS: Final = {
     "if": "if", "unless": "unless", "only": "only", "until": "until", "when": "if", "whenever": "if",
     "till": "until", "except": "unless", "once": "until",
