@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from math import inf
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,10 +31,10 @@ _MOSTLY_DISTINCT: Final = 0.5
 
 def column_arrays(rows: Iterable[Mapping[str, object]], size: int) -> dict[str, Array]:
     """Return, for each attribute that is worth it, its codes, shape (chunks,), and its values as JSON."""
-    columns = _coded(rows, size)
+    columns = _coded(rows, size, most=max(1, _MOSTLY_DISTINCT * size))
     arrays: dict[str, Array] = {}
     for key, (codes, values) in columns.items():
-        if len(values) - 1 <= max(1, _MOSTLY_DISTINCT * size):
+        if values:
             arrays[f"{_CODES}{key}"] = codes
             arrays[f"{_VALUES}{key}"] = np.frombuffer(json.dumps(values).encode(), dtype=np.uint8)
     kept = json.dumps(sorted(columns)).encode()
@@ -41,8 +42,9 @@ def column_arrays(rows: Iterable[Mapping[str, object]], size: int) -> dict[str, 
 
 
 def _coded(
-    rows: Iterable[Mapping[str, object]], size: int
+    rows: Iterable[Mapping[str, object]], size: int, most: float = inf
 ) -> dict[str, tuple[Array, list[object]]]:
+    """Return codes and values of each attribute; no values where there are more than ``most``."""
     columns: dict[str, tuple[Array, list[object]]] = {}
     known: dict[str, dict[object, int]] = {}
     for row, metadata in enumerate(rows):
@@ -51,11 +53,16 @@ def _coded(
                 columns[key] = np.full(size, _ABSENT, dtype=np.int32), [None]
                 known[key] = {}
             codes, values = columns[key]
+            if not values:
+                continue
             # 1, 1.0, true and "1" are different values, and lists are no dictionary keys
             same = json.dumps(value) if isinstance(value, list | dict) else (type(value), value)
             code = known[key].setdefault(same, len(values))
             if code == len(values):
                 values.append(value)
+                if code > most:  # its values aren't held until the end
+                    values.clear()
+                    known[key].clear()
             codes[row] = code
     return columns
 

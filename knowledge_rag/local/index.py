@@ -19,6 +19,7 @@ import os
 import re
 import struct
 import tempfile
+from array import array
 from collections import Counter
 from contextlib import suppress
 from functools import cached_property
@@ -78,15 +79,33 @@ class Strings:
         """Return one text as it is stored."""
         return self._data[self._starts[number] : self._starts[number + 1]].tobytes()
 
-    @staticmethod
-    def arrays(texts: Iterable[str]) -> tuple[Array, Array]:
-        """Return the two arrays that hold some texts."""
-        data = bytearray()
-        starts = [0]
-        for text in texts:
-            data += text.encode()
-            starts.append(len(data))
-        return np.frombuffer(bytes(data), dtype=np.uint8), np.array(starts, dtype=np.int64)
+
+class Parts:
+    """Byte strings one after the other, and where each begins; the last start is their end."""
+
+    def __init__(self) -> None:
+        self._data = bytearray()
+        self._starts = array("q", [0])
+
+    def add(self, part: bytes) -> None:
+        """Add one at the end."""
+        self._data += part
+        self._starts.append(len(self._data))
+
+    @property
+    def data(self) -> Array:
+        """Shape (bytes,), uint8."""
+        return np.frombuffer(self._data, dtype=np.uint8)
+
+    @property
+    def starts(self) -> Array:
+        """Shape (parts + 1,), int64."""
+        return np.frombuffer(self._starts, dtype=np.int64)
+
+    @property
+    def sizes(self) -> Array:
+        """Shape (parts,)."""
+        return np.diff(self.starts)
 
 
 class SortedTerms:
@@ -205,53 +224,63 @@ def build(rows: Iterable[Row], terms: Sequence[str], words: str) -> dict[str, Ar
     Raises:
         Damage: something in it is not what an ingest stores.
     """
-    columns = [*zip(*rows, strict=True)] or [()] * 8
-    documents, _, _, _, metadata, texts, vectors, entries = columns
-    kinds = ((int, documents), (str, metadata), (str, texts), (bytes, vectors), (bytes, entries))
-    if any(not set(map(type, column)) <= {kind} for kind, column in kinds):
-        raise Damage("a value is of another type")
-    text_data, text_starts = Strings.arrays(texts)
-    metadata_data, metadata_starts = Strings.arrays(metadata)
+    documents: list[int] = []
+    texts, metadata, vectors, entries = Parts(), Parts(), Parts(), Parts()
+    for (
+        document,
+        _,
+        _,
+        _,
+        *values,
+    ) in rows:  # one at a time: all of them would be several times the arrays
+        if [type(document), *map(type, values)] != [int, str, str, bytes, bytes]:
+            raise Damage("a value is of another type")
+        documents.append(document)
+        for part, value in zip((metadata, texts, vectors, entries), values, strict=True):
+            part.add(value if isinstance(value, bytes) else value.encode())
     order = sorted(range(len(terms)), key=lambda number: terms[number].encode())
-    term_data, term_starts = Strings.arrays(terms[number] for number in order)
+    sorted_terms = Parts()
+    for number in order:
+        sorted_terms.add(terms[number].encode())
     return {
         "documents": np.array(documents, dtype=np.int64),
-        "texts": text_data,
-        "text_starts": text_starts,
-        "metadata": metadata_data,
-        "metadata_starts": metadata_starts,
+        "texts": texts.data,
+        "text_starts": texts.starts,
+        "metadata": metadata.data,
+        "metadata_starts": metadata.starts,
         "vectors": _matrix(vectors),
-        "terms": term_data,
-        "term_starts": term_starts,
+        "terms": sorted_terms.data,
+        "term_starts": sorted_terms.starts,
         **Postings.of(*_numbered(entries, order), len(terms))._asdict(),
-        **column_arrays(map(read_metadata, metadata), len(metadata)),
+        **column_arrays(
+            map(read_metadata, Strings(metadata.data, metadata.starts)), len(documents)
+        ),
         "words": np.frombuffer(words.encode(), dtype=np.uint8),
     }
 
 
-def _matrix(vectors: Sequence[bytes]) -> Matrix:
-    sizes = set(map(len, vectors)) or {4 * DIMENSIONS}
+def _matrix(vectors: Parts) -> Matrix:
+    sizes = set(vectors.sizes.tolist()) or {4 * DIMENSIONS}
     if len(sizes) > 1 or 0 in sizes or any(size % 4 for size in sizes):
         raise Damage("a vector is of another size")
-    matrix = np.frombuffer(b"".join(vectors), dtype="<f4").reshape(-1, sizes.pop() // 4)
+    matrix = vectors.data.view("<f4").reshape(-1, sizes.pop() // 4)
     lengths = np.einsum("ij,ij->i", matrix, matrix)
     if not np.all(np.abs(lengths - 1.0) < _UNIT):  # not-a-number is not near 1 either
         raise Damage("a vector is not of unit length")
     return matrix
 
 
-def _numbered(entries: Sequence[bytes], order: Sequence[int]) -> tuple[Array, Array]:
+def _numbered(entries: Parts, order: Sequence[int]) -> tuple[Array, Array]:
     """Return all chunks' terms, numbered by their places in the alphabet, and how many each chunk has."""
-    if any(len(blob) % ENTRY.itemsize for blob in entries):
+    if np.any(entries.sizes % ENTRY.itemsize):
         raise Damage("a list of terms is cut short")
-    counts = np.array([len(blob) // ENTRY.itemsize for blob in entries], dtype=np.int64)
-    flat = np.frombuffer(b"".join(entries), dtype=ENTRY).copy()
+    flat = entries.data.view(ENTRY)
     if flat.size and int(flat["term"].max()) >= len(order):
         raise Damage("a term is not in its vocabulary")
     places = np.empty(len(order), dtype=np.uint32)
     places[order] = np.arange(len(order), dtype=np.uint32)
     flat["term"] = places[flat["term"]]
-    return flat, counts
+    return flat, entries.sizes // ENTRY.itemsize
 
 
 def index_path(kb_path: Path, seal: str) -> Path:

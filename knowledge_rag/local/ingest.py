@@ -12,7 +12,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.chunking import ChunkingSettings
@@ -76,6 +76,10 @@ def joined(lines: Iterable[tuple[int, str]]) -> str:
     return "".join(parts)
 
 
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+
 class VectorSource:
     """Returns each text's vector: a known one, or a new one from the model.
 
@@ -85,6 +89,8 @@ class VectorSource:
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self._known: dict[bytes, bytes] = {}
+        self._batch: dict[bytes, bytes] = {}
+        self._recent: dict[bytes, bytes] = {}
         self._contexts: dict[str, Vector] = {}
         self.embedded = 0
         """How many texts went through the model, the contexts that they share aside."""
@@ -95,16 +101,20 @@ class VectorSource:
         """Take over vectors of the same model, by text key."""
         self._known.update(known)
 
+    def offer_for_batch(self, known: Iterable[tuple[bytes, bytes]]) -> None:
+        """Take over vectors in place of those of the batch before."""
+        self._batch = dict(known)
+
     def vector(self, text: str) -> bytes:
         """Return little-endian float32, as many as the model gives."""
         key = text_key(text)
-        found = self._known.get(key)
+        found = self._known.get(key) or self._batch.get(key) or self._recent.get(key)
         if found is None:
             started = time.perf_counter()
             found = self._placed(text).astype("<f4").tobytes()
             self.seconds += time.perf_counter() - started
             self.embedded += 1
-            self._known[key] = found
+            _remember(self._recent, key, found)
         return found
 
     def _placed(self, text: str) -> Vector:
@@ -112,8 +122,15 @@ class VectorSource:
         if not context:
             return self._embedder.embed(text)
         if context not in self._contexts:
-            self._contexts[context] = self._embedder.embed(context)
+            _remember(self._contexts, context, self._embedder.embed(context))
         return placed(self._embedder.embed(text), self._contexts[context])
+
+
+def _remember(recent: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Add an entry; only the newest stay, so a run's memory doesn't grow with the folder."""
+    recent[key] = value
+    if len(recent) > RECENT_VECTORS:
+        del recent[next(iter(recent))]
 
 
 def _prepare_chunk(chunk: Chunk) -> PreparedChunk:
@@ -142,6 +159,8 @@ def _warnings(document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
 Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much, and the phase: reading, embedding or writing."""
 
+RECENT_VECTORS: Final = 20_000
+"""Texts of a run, and their contexts, that are not embedded again if they come again: some 60 MB."""
 BATCH_CHUNKS: Final = 512
 """Chunks after which what is done is committed; some ten seconds of embedding."""
 BATCH_SHARE: Final = 0.01
@@ -316,7 +335,9 @@ class _Run:
             if name in fresh or (not left and name not in self._kept and name not in self._stored)
         ]
         if self._same_model:
-            self._vectors.offer(self._tables.vectors_of([it for it in stale if it.sound]))
+            changed = (self._known.get(name) for name in fresh)
+            sound = [it for it in changed if it and it.sound]
+            self._vectors.offer_for_batch(self._tables.vectors_of(sound))
         self._embed()
         self._write(stale, left, is_last=not left)
 

@@ -569,7 +569,7 @@ class Tables:
             terms = [
                 term for (term,) in self._connection.execute("SELECT term FROM terms ORDER BY id")
             ]
-            rows = self._connection.execute(CHUNKS).fetchall()
+            rows = self._connection.execute(CHUNKS)
             try:
                 write_index(path, meta[MODEL], build(rows, terms, meta[WORDS]))
             except OSError as error:

@@ -261,3 +261,15 @@ def test_a_context_that_chunks_share_is_embedded_once():
         source.vector(f"rds > failover\n\n{lines}")
     assert hashes.embedded.count("rds > failover") == 1
     assert source.embedded == 3
+
+
+def test_a_run_remembers_only_the_newest_texts(hashes, monkeypatch):
+    monkeypatch.setattr("knowledge_rag.local.ingest.RECENT_VECTORS", 3)
+    source = VectorSource(hashes)
+    texts = [f"context {number}\n\ntext" for number in range(9)]
+    vectors = [source.vector(text) for text in texts]
+    assert (source.embedded, len(source._recent), len(source._contexts)) == (9, 3, 3)
+    assert [source.vector(text) for text in texts[-3:]] == vectors[-3:]
+    assert source.embedded == 9
+    assert source.vector(texts[0]) == vectors[0]
+    assert source.embedded == 10

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -12,8 +14,9 @@ from hypothesis import strategies as st
 from knowledge_rag.local.columns import MetadataColumns, column_arrays
 from knowledge_rag.local.errors import Damage
 from knowledge_rag.local.filters import parse_filter
-from knowledge_rag.local.index import TAIL, SortedTerms, Strings, open_index
+from knowledge_rag.local.index import TAIL, Parts, SortedTerms, Strings, build, open_index
 from knowledge_rag.local.ingest import ingest
+from knowledge_rag.local.keywords import ENTRY
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support.local import write_files
 
@@ -38,10 +41,40 @@ def found(kb_path, hashes):
 def test_a_term_has_the_number_of_its_place(terms, other):
     terms = {term for term in terms if term.isprintable()}
     ordered = sorted(terms, key=str.encode)
-    numbers = SortedTerms(Strings(*Strings.arrays(ordered)))
+    parts = Parts()
+    for term in ordered:
+        parts.add(term.encode())
+    numbers = SortedTerms(Strings(parts.data, parts.starts))
     assert [numbers.get(term) for term in ordered] == [*range(len(ordered))]
     if other not in terms:
         assert numbers.get(other) is None
+
+
+def test_an_index_is_made_in_little_more_memory_than_it_has():
+    terms = [f"term{number}" for number in range(500)]
+    vector = np.full(384, 384**-0.5, dtype="<f4").tobytes()
+    entries = np.array([(number, 1.0) for number in range(80)], dtype=ENTRY).tobytes()
+    rows = (
+        (
+            number,
+            1,
+            2,
+            f"chunk{number}",
+            json.dumps({"source_file": f"{number}.md", "chunk_id": f"chunk{number}"}),
+            "x" * 500 + str(number),
+            bytes(vector),
+            bytes(entries),
+        )
+        for number in range(4000)
+    )
+    tracemalloc.start()
+    try:
+        arrays = build(rows, terms, "{}")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(arrays["documents"]) == 4000
+    assert peak < 2 * sum(array.nbytes for array in arrays.values())
 
 
 def test_an_ingest_leaves_the_index_of_its_last_state_alone(ingested, corpus, hashes):
