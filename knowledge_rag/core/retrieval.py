@@ -11,14 +11,14 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from math import inf, isfinite
+from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import FORESEEN, MAX_CODE_CHARACTERS, as_failure
 from knowledge_rag.core.locating import NOT_LOCATED, SOURCE_URI, locate, raw_passage
-from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE, prove
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE, finite_score, prove
 from knowledge_rag.core.outcome import (
     DropReason,
     Reason,
@@ -560,8 +560,8 @@ def _prove(item: object) -> RetrievalResult | DropReason:
 
 def best_score(items: Sequence[object]) -> float | None:
     """Return the highest score of a response's items; ``None`` where none has one."""
-    scores = (_score_of(item) for item in items[:MAX_SERVICE_RESULTS])
-    return max((each for each in scores if each is not None and isfinite(each)), default=None)
+    scores = (finite_score(_score_of(item)) for item in items[:MAX_SERVICE_RESULTS])
+    return max((each for each in scores if each is not None), default=None)
 
 
 def _score_of(item: object) -> float | None:
