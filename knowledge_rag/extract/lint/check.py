@@ -20,6 +20,7 @@ from knowledge_rag.extract.lint.instructions import (
 )
 from knowledge_rag.extract.lint.patterns import Finding, Folded, Hit, excerpt, mask, matches
 from knowledge_rag.extract.lint.secrets import find_secrets
+from knowledge_rag.extract.lint.signs import find_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,10 +62,14 @@ def _by(table: tuple[Rule, ...]) -> Detector:
     return detect
 
 
+def _instruction(text: str, folded: Folded) -> Iterator[Hit]:
+    return chain(_by(INSTRUCTIONS)(text, folded), find_orders(text, folded))
+
+
 DETECTORS: Final[dict[Kind, Detector]] = {
     Kind.SECRET: find_secrets,
     Kind.HIDDEN_UNICODE: _hidden,
-    Kind.INSTRUCTION: _by(INSTRUCTIONS),
+    Kind.INSTRUCTION: _instruction,
     Kind.ROLE_PLAY: _by(ROLE_PLAY),
     Kind.EXFILTRATION: _by(EXFILTRATION),
     Kind.TOOL_CALL: _by(TOOL_CALLS),
@@ -166,7 +171,7 @@ def _excerpt(text: str, hit: Hit, kind: Kind, secrets: list[Hit]) -> str:
     return shown.encode("ascii", "backslashreplace").decode()
 
 
-LINT_VERSION: Final = 1
+LINT_VERSION: Final = 2
 """Raised by every change that finds other kinds in the same text."""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.extract.lint.active_content import ACTIVE_CONTENT, EXFILTRATION
 from knowledge_rag.extract.lint.instructions import INSTRUCTIONS, MARKERS, ROLE_PLAY, TOOL_CALLS
 from knowledge_rag.extract.lint.patterns import Folded, Hit, matches, rules, wording
+from knowledge_rag.extract.lint.signs import find_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,11 +62,18 @@ _TABLES: Final = (
     ACTIVE_CONTENT,
     _SHELL,
 )
-_ORDERS: Final[tuple[Rule, ...]] = wording(
-    "tells the reader to decode a text and do what it says",
-    {"decod": "decode decoded decrypt", "decrypt": "decrypt", "unscramble": "unscramble"},
-    r"(?:decode|decrypt|unscramble)(?: (?:it|this|that|the \w{1,12}))? and (?:then )?"
-    r"(?:follow\b|obey\b|(?:do|execute|run|act on) (?:what )?(?:it|this|that))",
+_ORDERS: Final[tuple[Rule, ...]] = (
+    *wording(
+        "tells the reader to decode a text and do what it says",
+        {"decod": "decode decoded decrypt", "decrypt": "decrypt", "unscramble": "unscramble"},
+        r"(?:decode|decrypt|unscramble)(?: (?:it|this|that|the \w{1,12}))? and (?:then )?"
+        r"(?:follow\b|obey\b|(?:do|execute|run|act on) (?:what )?(?:it|this|that))",
+    ),
+    *rules(
+        "is code in pieces that are put together when it runs",
+        {"exec": "exec execute", "eval": "eval"},
+        r"(?:exec|execute|eval)\s{0,2}\(\s{0,2}['\"][^'\"\n]{1,20}['\"]\s{0,2}(?:\+|\|\||\.)\s{0,2}['\"]",
+    ),
 )
 
 
@@ -129,4 +137,5 @@ def _finding_in(plain: str) -> str:
     for table in _TABLES:
         for rule, _ in matches(folded.text, table, folded.words):
             return f"decodes to a text of which lint says: {rule.message}"
-    return ""
+    order = next(find_orders(plain, folded), None)
+    return f"decodes to a text of which lint says: {order.message}" if order else ""

@@ -57,6 +57,13 @@ class Rule:
         _ASKED.update(self.words)
 
 
+def asked(words: Iterable[str]) -> Words:
+    """Return words as bytes, and have every text looked through for them."""
+    found = frozenset(word.encode() for word in words)
+    _ASKED.update(found)
+    return found
+
+
 _LINE_REACH: Final = 1000
 """Characters of a line either side of a position that are searched for backticks."""
 _FENCE: Final = re.compile(
