@@ -8,6 +8,7 @@ import sys
 import typer
 
 from benchmarks.commands.answers import dates, guardrails, train_claims
+from benchmarks.commands.drift import drift
 from benchmarks.commands.everything import everything
 from benchmarks.commands.retrieval import located, peers, retrieval
 from benchmarks.commands.speed import (
@@ -47,6 +48,7 @@ for command in (
     guardrails,
     train_claims,
     dates,
+    drift,
 ):
     app.command()(command)
 app.command("all")(everything)

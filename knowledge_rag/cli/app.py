@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "demo": "demo",
     "ingest": "ingest",
     "lint": "lint",
+    "drift": "drift",
     "retrieve": "retrieve",
     "ask": "ask",
     "verify": "verify",

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.lines import decode
-from knowledge_rag.evaluation.coverage_yaml import WrongRules, read_yaml
+from knowledge_rag.extract.yaml_nodes import WrongRules, read_yaml
 from knowledge_rag.local.corpus import read_regular
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, fold, links_in
@@ -27,7 +27,7 @@ from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, fold, links_in
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from knowledge_rag.evaluation.coverage_yaml import Node, Place
+    from knowledge_rag.extract.yaml_nodes import Node, Place
 
 _TEMPLATE: Final = re.compile(r"([\"'`])\{\{[^{}]*\}\}\1|\{\{.*?\}\}", re.DOTALL)
 _HOLLOW: Final = re.compile(r"\(\s*\)|\[\s*\]")

@@ -16,8 +16,8 @@ from knowledge_rag.core.headings import tells_only_kind
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL
 from knowledge_rag.evaluation.coverage_rules import MAX_BYTES
-from knowledge_rag.evaluation.coverage_yaml import read_yaml
 from knowledge_rag.evaluation.datasets import Target, read_text
+from knowledge_rag.extract.yaml_nodes import read_yaml
 from knowledge_rag.local.corpus import read_extracted
 from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit, fold, folded_parts
 

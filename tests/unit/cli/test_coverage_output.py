@@ -20,8 +20,8 @@ from knowledge_rag.evaluation.coverage_rules import (
 )
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
-from knowledge_rag.evaluation.coverage_yaml import Place
 from knowledge_rag.evaluation.datasets import Target
+from knowledge_rag.extract.yaml_nodes import Place
 
 POSITION = {"type": "integer", "minimum": 1}
 PLACE = {

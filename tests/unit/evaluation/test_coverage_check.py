@@ -13,8 +13,8 @@ from knowledge_rag.evaluation.coverage_report import summarise
 from knowledge_rag.evaluation.coverage_rules import Alert, RuleFiles, prometheus_incident
 from knowledge_rag.evaluation.coverage_runbooks import Gap, Runbooks
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
-from knowledge_rag.evaluation.coverage_yaml import Place
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
+from knowledge_rag.extract.yaml_nodes import Place
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.queries import build_queries

@@ -26,7 +26,7 @@ from knowledge_rag.evaluation.coverage_rules import (
 )
 from knowledge_rag.evaluation.coverage_runbooks import Gap, read_map
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
-from knowledge_rag.evaluation.coverage_yaml import Place
+from knowledge_rag.extract.yaml_nodes import Place
 
 
 def checked(name, file="a.yaml", line=1, gap=Gap.NO_RUNBOOK):

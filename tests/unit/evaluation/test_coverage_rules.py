@@ -18,7 +18,7 @@ from knowledge_rag.evaluation.coverage_rules import (
     read_rules,
     without_templates,
 )
-from knowledge_rag.evaluation.coverage_yaml import read_yaml
+from knowledge_rag.extract.yaml_nodes import read_yaml
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.links import links_in
 from knowledge_rag.orchestrator.queries import build_queries

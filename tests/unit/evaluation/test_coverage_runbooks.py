@@ -7,8 +7,8 @@ import pytest
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.evaluation.coverage_rules import Alert, cloudwatch_incident
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook, Runbooks, sections_of
-from knowledge_rag.evaluation.coverage_yaml import Place
 from knowledge_rag.evaluation.evaluation_corpus import Documents
+from knowledge_rag.extract.yaml_nodes import Place
 from tests.support.local import write_files
 
 KUBELET = "# Kubelet\n\nIntro.\n\n## KubeletDown\n\nRestart it.\n\n### More\n\nx\n\n## Steps\n\ny\n"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.evaluation.coverage_yaml import MAX_DEPTH, read_yaml
+from knowledge_rag.extract.yaml_nodes import MAX_DEPTH, read_yaml
 
 
 def one(text):

@@ -1,0 +1,181 @@
+"""``knowledge-rag drift``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
+from knowledge_rag.cli.terminal import err, out, print_json, print_note
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.drift.findings import Check, Kind
+from knowledge_rag.orchestrator.wording import counted
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Sequence
+
+    from knowledge_rag.drift.code import Code
+    from knowledge_rag.drift.findings import Finding, Key
+
+SHOWN: Final = 5
+"""Files of the code that can't be read and are named."""
+
+
+def drift(
+    docs: Annotated[Path, typer.Argument(metavar="DOCS", help="Folder with the runbooks.")],
+    code: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Code that defines what runbooks name: a repository, folder or template. May be given several times.",
+        ),
+    ] = None,
+    check: Annotated[
+        list[Check] | None,
+        typer.Option(help="Run this check only. May be given several times.  [default: all]"),
+    ] = None,
+    skip: Annotated[
+        list[Check] | None,
+        typer.Option(help="Leave this check out. May be given several times."),
+    ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Known findings; only new ones fail."),
+    ] = None,
+    write_baseline: Annotated[
+        bool,
+        typer.Option("--write-baseline", help="Write this run's findings to --baseline, exit 0."),
+    ] = False,
+    form: FormatOption = Format.TEXT,
+    json: JsonOption = False,
+) -> None:
+    """Check that runbooks still fit the world.
+
+    Checks commands, links and, with --code, names in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
+    Placeholders are never findings. Exits 1 on new errors and warnings.
+    """
+    from knowledge_rag.drift.check import World, check_documents, unreadable
+    from knowledge_rag.drift.findings import split
+    from knowledge_rag.drift.findings import write_baseline as write
+    from knowledge_rag.local.corpus import find_documents, read_extracted
+
+    shown = chosen_format(form, json=json)
+    known = _known(baseline, writes=write_baseline)
+    checks = frozenset(check or Check) - frozenset(skip or ())
+    files = find_documents(docs)
+    texts: list[tuple[str, str]] = []
+    broken: list[Finding] = []
+    for file in files:
+        try:
+            read = read_extracted(file)
+            texts.append((file.source_file, read.shape or read.text))
+        except UnreadableDocument as error:
+            broken.append(unreadable(file.source_file, error.reason))
+    read_names, unread = _reader_of(code or [], docs)
+    found = check_documents(texts, World(_exists_below(docs), checks, read_names))
+    for reason in unread[:SHOWN]:
+        print_note("skipped", reason)
+    if len(unread) > SHOWN:
+        print_note("skipped", f"and {len(unread) - SHOWN} more files of the code")
+    new, old = split([*broken, *found], known)
+    if write_baseline and baseline is not None:
+        write(baseline, [*broken, *found])
+        print_note("wrote", f"{counted(len(new), 'known finding')} to {baseline}")
+        return
+    if shown is Format.JSON:
+        print_json(_as_json(new, old, len(files)))
+    elif shown is Format.SARIF:
+        print_json(_as_sarif(new, docs))
+    else:
+        _show(new, old, len(files))
+    if any(finding.kind.level != "note" for finding in new):
+        raise typer.Exit(ExitCode.FINDINGS)
+
+
+def _known(baseline: Path | None, *, writes: bool) -> Counter[Key]:
+    from collections import Counter
+
+    from knowledge_rag.drift.findings import read_baseline
+
+    if baseline is None and writes:
+        raise InvalidRequest("--write-baseline: name the file with --baseline")
+    if baseline is None or (writes and not baseline.exists()):
+        return Counter()
+    known = read_baseline(baseline)  # what is no baseline is not written over
+    return Counter() if writes else known
+
+
+def _reader_of(
+    roots: Sequence[Path], docs: Path
+) -> tuple[Callable[[frozenset[str]], Code] | None, list[str]]:
+    """Return what reads the code, and a list that it fills with the files that it can't read."""
+    from knowledge_rag.drift.code import read_code
+
+    gone = next((root for root in roots if not root.exists()), None)
+    if gone is not None:
+        raise InvalidRequest(f"--code {gone}: no such file or folder")
+    unread: list[str] = []
+
+    def read(words: frozenset[str]) -> Code:
+        code = read_code(roots, words, docs)
+        unread.extend(code.unread)
+        return code
+
+    return (read if roots else None), unread
+
+
+def _exists_below(docs: Path) -> Callable[[str], bool]:
+    """Return whether there may be a file: what lies outside the folder's repository isn't known."""
+    root = docs.resolve()
+    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+
+    def exists(path: str) -> bool:
+        target = (root / path).resolve()
+        return not target.is_relative_to(top) or target.exists()
+
+    return exists
+
+
+def _as_json(new: Sequence[Finding], old: Sequence[Finding], documents: int) -> dict[str, Any]:
+    from knowledge_rag.drift.commands import versions
+
+    return {
+        "documents": documents,
+        "findings": [finding.to_dict() for finding in new],
+        "known": [finding.to_dict() for finding in old],
+        "checked_against": versions(),
+    }
+
+
+def _as_sarif(new: Sequence[Finding], docs: Path) -> dict[str, Any]:
+    from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
+    from knowledge_rag.core.version import VERSION
+
+    rules = [SarifRule(kind.value, kind.description, kind.level) for kind in Kind]
+    results = [
+        SarifResult(
+            each.kind.value,
+            neutralise(each.message + (f"; did you mean {each.fix}?" if each.fix else "")),
+            Region(
+                (docs / each.path).as_posix(), each.line, each.line, each.column, each.end_column
+            ),
+        )
+        for each in new
+    ]
+    return sarif_log(VERSION, rules, results)
+
+
+def _show(new: Sequence[Finding], old: Sequence[Finding], documents: int) -> None:
+    console = out()
+    for each in new:
+        console.print(Text(neutralise(str(each))))
+    known = f", {len(old)} known" if old else ""
+    err().print(
+        f"{counted(len(new), 'finding')}{known} in {counted(documents, 'document')}", style="dim"
+    )

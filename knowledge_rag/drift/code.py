@@ -1,0 +1,334 @@
+"""Names that code repositories define: CloudFormation, Terraform, Kubernetes, Prometheus, Docker Compose.
+
+A part of a name that only a deployment knows (``Ref``, ``${var.x}``, ``{{ .Release.Name }}``) is HOLE. A file
+that can't be read defines nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import tree_sitter_hcl
+from tree_sitter import Language, Parser
+
+from knowledge_rag.drift.findings import near
+from knowledge_rag.drift.shell import HOLE
+from knowledge_rag.extract.documents import is_document
+from knowledge_rag.extract.yaml_nodes import WrongRules, read_yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
+
+    from tree_sitter import Node as Tree
+
+    from knowledge_rag.extract.yaml_nodes import Node
+
+MAX_FILE: Final = 5_000_000
+"""Bytes of a file that is read."""
+MAX_COMMITS: Final = 5_000
+"""Of a repository's history that are searched for a name."""
+_LOG: Final = ("git", "-c", "core.quotePath=off", "log", "--no-merges", "--no-color", "--no-ext-diff", "--no-textconv",
+               "--patch", "--unified=0", "--format=%x1e%h %cs")  # fmt: skip
+_HISTORY: Final = ("*.tf", "*.yaml", "*.yml", "*.json", "*.template", "*.tpl", ":(exclude)*lock*")
+_SKIPPED: Final = frozenset(
+    ("node_modules", "vendor", ".git", ".terraform", "__pycache__", ".venv")
+)
+_DEFINING: Final = re.compile(
+    rb"(?:^|[{,])[\"'\s]*(?:Resources|kind|groups|services)[\"']?\s*:", re.MULTILINE
+)
+_GO_TEMPLATE_LINE: Final = re.compile(r"^[ \t]*\{\{[^\n]*\}\}[ \t]*$", re.MULTILINE)
+_GO_TEMPLATE: Final = re.compile(r"\{\{.*?\}\}")
+_WORD: Final = re.compile(rb"[A-Za-z0-9][\w./:-]*[\w]")
+_PART: Final = re.compile(r"[-_./:]")
+_SUB: Final = re.compile(r"\$\{[^}]*\}")
+
+CLOUDFORMATION: Final[Mapping[str, tuple[str, str]]] = {
+    "AWS::CloudWatch::Alarm": ("alarm", "AlarmName"),
+    "AWS::CloudWatch::CompositeAlarm": ("alarm", "AlarmName"),
+    "AWS::CloudWatch::Dashboard": ("dashboard", "DashboardName"),
+    "AWS::Lambda::Function": ("function", "FunctionName"),
+    "AWS::SQS::Queue": ("queue", "QueueName"),
+    "AWS::SNS::Topic": ("topic", "TopicName"),
+    "AWS::DynamoDB::Table": ("table", "TableName"),
+    "AWS::DynamoDB::GlobalTable": ("table", "TableName"),
+    "AWS::RDS::DBCluster": ("database", "DBClusterIdentifier"),
+    "AWS::RDS::DBInstance": ("database", "DBInstanceIdentifier"),
+    "AWS::ECS::Cluster": ("cluster", "ClusterName"),
+    "AWS::EKS::Cluster": ("cluster", "Name"),
+    "AWS::ECS::Service": ("service", "ServiceName"),
+    "AWS::Logs::LogGroup": ("log group", "LogGroupName"),
+    "AWS::S3::Bucket": ("bucket", "BucketName"),
+    "AWS::SecretsManager::Secret": ("secret", "Name"),
+    "AWS::SSM::Parameter": ("parameter", "Name"),
+    "AWS::StepFunctions::StateMachine": ("state machine", "StateMachineName"),
+    "AWS::AutoScaling::AutoScalingGroup": ("auto scaling group", "AutoScalingGroupName"),
+    "AWS::ECR::Repository": ("repository", "RepositoryName"),
+    "AWS::Kinesis::Stream": ("stream", "Name"),
+}
+"""The kind of name that a resource has, and its property."""
+TERRAFORM: Final[Mapping[str, tuple[str, str]]] = {
+    "aws_cloudwatch_metric_alarm": ("alarm", "alarm_name"),
+    "aws_cloudwatch_composite_alarm": ("alarm", "alarm_name"),
+    "aws_cloudwatch_dashboard": ("dashboard", "dashboard_name"),
+    "aws_lambda_function": ("function", "function_name"),
+    "aws_sqs_queue": ("queue", "name"),
+    "aws_sns_topic": ("topic", "name"),
+    "aws_dynamodb_table": ("table", "name"),
+    "aws_rds_cluster": ("database", "cluster_identifier"),
+    "aws_db_instance": ("database", "identifier"),
+    "aws_rds_cluster_instance": ("database", "identifier"),
+    "aws_ecs_cluster": ("cluster", "name"),
+    "aws_eks_cluster": ("cluster", "name"),
+    "aws_ecs_service": ("service", "name"),
+    "aws_cloudwatch_log_group": ("log group", "name"),
+    "aws_s3_bucket": ("bucket", "bucket"),
+    "aws_secretsmanager_secret": ("secret", "name"),
+    "aws_ssm_parameter": ("parameter", "name"),
+    "aws_sfn_state_machine": ("state machine", "name"),
+    "aws_autoscaling_group": ("auto scaling group", "name"),
+    "aws_ecr_repository": ("repository", "name"),
+    "aws_kinesis_stream": ("stream", "name"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """The last commit that removed a name: its SHA, day and file, and what it wrote in place of it."""
+
+    commit: str
+    day: str
+    file: str
+    instead: str = ""
+
+
+@dataclass(slots=True)
+class Code:
+    """What code defines.
+
+    Args:
+        names: for each kind the names, and the file that defines each.
+        words: of those that were asked for, the ones that stand anywhere in the code.
+        removed: of the other wanted words, those that a commit removed.
+        unread: files that look like definitions and can't be read, each with the reason.
+    """
+
+    names: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    words: set[str] = field(default_factory=set)
+    removed: dict[str, Removal] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+
+
+def read_code(roots: Sequence[Path], wanted: frozenset[str], docs: Path) -> Code:
+    """Read what repositories define, and which wanted words stand in them.
+
+    Documents, and whatever lies in the folder of the documents, are no code. Links are not followed.
+    """
+    code = Code()
+    for root in roots:
+        for path in _files(root, docs.resolve()):
+            try:
+                if not path.is_file() or path.stat().st_size > MAX_FILE:
+                    continue
+                data = path.read_bytes()
+            except OSError:
+                continue
+            if b"\0" in data[:8192]:
+                continue
+            code.words |= _standing(data, wanted - code.words)
+            name = path.relative_to(root).as_posix() if root.is_dir() else path.name
+            _define(code, name, data)
+    for root in roots:
+        gone = wanted - code.words - code.removed.keys()
+        if gone and (root / ".git").exists():
+            code.removed |= _removals(root, gone)
+    return code
+
+
+def _removals(root: Path, wanted: frozenset[str]) -> dict[str, Removal]:
+    """Look for wanted words in what the last MAX_COMMITS removed from files that define names."""
+    log = subprocess.run(  # noqa: S603 - arguments of our own
+        [*_LOG, f"--max-count={MAX_COMMITS}", "--", *_HISTORY], cwd=root, capture_output=True, check=False
+    )  # fmt: skip
+    found: dict[str, Removal] = {}
+    commit = day = file = ""
+    removed: list[str] = []
+    for line in log.stdout.decode(errors="replace").split("\n"):
+        if line.startswith("\x1e"):
+            commit, _, day = line[1:].partition(" ")
+        elif line.startswith("--- "):
+            file = line.removeprefix("--- a/").removeprefix("--- ")
+        elif line.startswith("@@"):
+            removed = []
+        elif line.startswith("-"):
+            removed = _gone(line, wanted - found.keys())
+            found |= {name: Removal(commit, day, file) for name in removed}
+        elif line.startswith("+") and removed:
+            for name in removed:
+                if not found[name].instead:
+                    found[name] = replace(found[name], instead=_instead(name, line))
+    return found
+
+
+def _gone(line: str, wanted: AbstractSet[str]) -> list[str]:
+    words = {
+        tail
+        for word in _WORD.findall(line.encode())
+        for tail in tails(word.decode(errors="replace"))
+    }
+    return sorted(words & wanted)
+
+
+def _instead(name: str, line: str) -> str:
+    """Return the word of an added line that most resembles a removed name."""
+    words = [word.decode(errors="replace") for word in _WORD.findall(line.encode())]
+    return near(name, [word for word in words if len(word) > 3], 0.4)
+
+
+def _files(root: Path, docs: Path) -> Iterator[Path]:
+    if root.is_file():
+        yield root
+        return
+    for folder, folders, names in os.walk(root.resolve()):
+        here = Path(folder)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in _SKIPPED and here / name != docs and not (here / name).is_symlink()
+        )
+        for name in sorted(names):
+            if not is_document(name) and not (here / name).is_symlink():
+                yield root / (here / name).relative_to(root.resolve())
+
+
+def _standing(data: bytes, wanted: Iterable[str]) -> set[str]:
+    """Return the wanted words that stand in a file, alone or at the end of a longer name."""
+    left = set(wanted)
+    found: set[str] = set()
+    for word in set(_WORD.findall(data)) if left else ():
+        text = word.decode(errors="replace")
+        found.update(left.intersection(tails(text)))
+    return found
+
+
+def tails(name: str) -> Iterator[str]:
+    """Return a name, and what is left of it behind each of its separators."""
+    yield name
+    for separator in _PART.finditer(name):
+        yield name[separator.end() :]
+
+
+def _define(code: Code, path: str, data: bytes) -> None:
+    if path.endswith((".tf", ".tf.json")):
+        found: Iterable[tuple[str, str]] = _terraform(data)
+    elif path.endswith((".yaml", ".yml", ".json", ".template", ".tpl")) and _DEFINING.search(data):
+        try:
+            text = _GO_TEMPLATE.sub(HOLE_NAME, _GO_TEMPLATE_LINE.sub("", data.decode()))
+            found = [pair for document in read_yaml(text, path) for pair in _of_document(document)]
+        except (WrongRules, UnicodeDecodeError, RecursionError) as error:
+            code.unread.append(f"{path}: {error}")
+            return
+    else:
+        return
+    for kind, name in found:
+        if name.strip(HOLE):
+            code.names[kind].setdefault(name, path)
+
+
+HOLE_NAME: Final = "xxholexx"
+"""A template's part while YAML is read, in which HOLE can't stand."""
+
+
+def _of_document(document: Node) -> Iterator[tuple[str, str]]:
+    resources = document.get("Resources")
+    if resources is not None:
+        for resource in resources.entries.values():
+            kind, key = CLOUDFORMATION.get(resource.text_at("Type"), ("", ""))
+            name = resource.get("Properties", key)
+            if kind and name is not None:
+                yield kind, _literal(name)
+    elif document.get("kind") is not None:
+        yield from _kubernetes(document)
+    for group in getattr(document.get("groups"), "items", ()):
+        for rule in getattr(group.get("rules"), "items", ()):
+            yield "alert", _plain(rule.text_at("alert"))
+            yield "metric", _plain(rule.text_at("record"))
+    services = document.get("services")
+    if services is not None and services.kind == "mapping" and resources is None:
+        for label, service in services.entries.items():
+            yield "compose service", _plain(label)
+            yield "container", _plain(service.text_at("container_name"))
+
+
+def _kubernetes(document: Node) -> Iterator[tuple[str, str]]:
+    kind = document.text_at("kind").lower()
+    if kind.endswith("list"):
+        for item in getattr(document.get("items"), "items", ()):
+            yield from _of_document(item)
+    yield kind, _plain(document.text_at("metadata", "name"))
+    yield "namespace", _plain(document.text_at("metadata", "namespace"))
+    spec = document.get("spec", "template", "spec")
+    for container in getattr(spec.get("containers") if spec else None, "items", ()):
+        yield "container", _plain(container.text_at("name"))
+    for group in getattr(document.get("spec", "groups"), "items", ()):
+        for rule in getattr(group.get("rules"), "items", ()):
+            yield "alert", _plain(rule.text_at("alert"))
+            yield "metric", _plain(rule.text_at("record"))
+
+
+def _plain(text: str) -> str:
+    return text.replace(HOLE_NAME, HOLE)
+
+
+def _literal(node: Node) -> str:
+    """Return a value of a template, with HOLE for what a deployment fills in."""
+    if node.kind == "scalar":
+        text = node.text or ""
+        return HOLE if node.tag == "!Ref" else _SUB.sub(HOLE, text)
+    joined = node.get("Fn::Join") or (node if node.tag == "!Join" else None)
+    if joined is not None and len(joined.items) == 2:
+        between = joined.items[0].text or ""
+        return between.join(map(_literal, joined.items[1].items))
+    substituted = node.get("Fn::Sub") or (node if node.tag == "!Sub" else None)
+    if substituted is not None:
+        first = substituted.items[0] if substituted.items else substituted
+        return _SUB.sub(HOLE, first.text or "")
+    return HOLE
+
+
+@cache
+def _parser() -> Parser:
+    return Parser(Language(tree_sitter_hcl.language()))
+
+
+def _terraform(data: bytes) -> Iterator[tuple[str, str]]:
+    body = next(iter(_parser().parse(data).root_node.children), None)
+    for block in body.children if body else ():
+        labels = [_unquoted(child) for child in block.children if child.type == "string_lit"]
+        head = block.children[0].text if block.children else b""
+        if head != b"resource" or len(labels) != 2 or labels[0] not in TERRAFORM:
+            continue
+        kind, key = TERRAFORM[labels[0]]
+        inner = next((child for child in block.children if child.type == "body"), None)
+        for attribute in inner.children if inner else ():
+            name = attribute.children[0].text if attribute.children else b""
+            if attribute.type == "attribute" and name == key.encode():
+                yield kind, _hcl_text(attribute.children[-1])
+
+
+def _unquoted(node: Tree) -> str:
+    return (node.text or b"").decode(errors="replace").strip('"')
+
+
+def _hcl_text(node: Tree) -> str:
+    text = (node.text or b"").decode(errors="replace").strip()
+    if not (text.startswith('"') and text.endswith('"')):
+        return HOLE
+    return _SUB.sub(HOLE, text[1:-1])

@@ -1,0 +1,366 @@
+"""Whether the commands of a document are such as their tools accept.
+
+The AWS CLI is checked against botocore's models (:mod:`aws_model`), other tools against tables that
+``tools/command_tables.py`` makes from their own help. What is no literal text is never a finding, and
+neither is anything that a placeholder could stand for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.drift import aws_model
+from knowledge_rag.drift.findings import Finding, Kind, near
+from knowledge_rag.drift.shell import HOLE, commands_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from knowledge_rag.drift.aws_model import Option
+    from knowledge_rag.drift.page import Page
+    from knowledge_rag.drift.shell import Command, Word
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9-]*")
+"""How commands are written; anything else is no misspelt one."""
+_EXAMPLE: Final = re.compile(r"(?:my|your|some|example|foo|bar)(?![a-z]{0,2}$)")
+"""How a word begins that stands for another."""
+_LONG: Final = re.compile(r"--[A-Za-z][\w.-]*")
+_PLUGGABLE: Final = frozenset(("kubectl", "helm", "docker", "git"))
+"""Tools that people add commands to: an unknown one is a finding if it is like a known one."""
+_LEADING: Final = {"docker": {"run": 1, "exec": 1, "container run": 1, "container exec": 1, "compose": 0},
+                   "kubectl": {"exec": 2, "plugin": 0}}  # fmt: skip
+"""Commands whose options end at an argument, and behind how many."""
+_GETOPT: Final = frozenset(("git", "psql", "systemctl"))
+"""Tools that accept the beginning of a long option."""
+REMOVED: Final[Mapping[str, str]] = {
+    "aws ecr get-login": "aws ecr get-login-password",
+    "helm init": "", "helm reset": "", "helm serve": "",
+    "kubectl rolling-update": "kubectl rollout", "kubectl run-container": "kubectl run",
+    "kubectl namespace": "kubectl config set-context", "kubectl resize": "kubectl scale",
+    "kubectl stop": "kubectl delete", "kubectl update": "kubectl replace",
+    "docker daemon": "dockerd", "docker engine": "", "docker app": "",
+    "terraform push": "", "terraform remote": "terraform init", "terraform debug": "",
+    "terraform 0.12upgrade": "", "terraform 0.13upgrade": "", "terraform env": "terraform workspace",
+    "kubectl drain --delete-local-data": "--delete-emptydir-data",
+    "kubectl apply --server-dry-run": "--dry-run=server", "kubectl run --replicas": "kubectl create deployment",
+    "helm install --name": "the name as an argument", "helm delete --purge": "helm uninstall",
+    "terraform destroy -force": "-auto-approve",
+}  # fmt: skip
+"""Commands and options that a current version of the tool doesn't have, and what replaces them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Node:
+    flags: Mapping[str, int]
+    below: Mapping[str, str]
+    is_open: bool
+    is_called: bool
+    """Whether it also does something itself, without one of the commands below it."""
+
+
+@cache
+def _tables() -> dict[str, Any]:
+    text = files("knowledge_rag.drift").joinpath("tables/tools.json").read_text(encoding="utf-8")
+    tables: dict[str, Any] = json.loads(text)
+    return tables
+
+
+@cache
+def tools() -> frozenset[str]:
+    """Return the tools whose commands are checked."""
+    return frozenset((*_tables(), "aws"))
+
+
+def versions() -> dict[str, str]:
+    """Return the version that each tool is checked against."""
+    return {"aws": aws_model.version()} | {k: v["version"] for k, v in _tables().items()}
+
+
+@cache
+def _node(tool: str, path: str) -> _Node:
+    commands = _tables()[tool]["commands"]
+    own = commands.get(path) or {**commands[""], "below": []}  # systemctl's take the same options
+    start = f"{path} " if path else ""
+    below = {}
+    for name in own["below"]:
+        below[name] = name
+        below |= dict.fromkeys(commands.get(start + name, {}).get("aliases", ()), name)
+    flags = own["flags"] | (commands[""]["flags"] if tool in ("kubectl", "docker", "helm") else {})
+    is_called = bool(path and own["flags"] and tool != "helm")
+    return _Node(flags, below, bool(own.get("open")), is_called)
+
+
+def check_commands(page: Page) -> Iterator[Finding]:
+    """Find commands that their tools don't accept."""
+    for command in commands_in(page.codes, tools()):
+        tool = command.words[0].text
+        checker = _Aws(page.path, command) if tool == "aws" else _Tool(page.path, command)
+        yield from checker.findings()
+
+
+class _Checker:
+    def __init__(self, path: str, command: Command) -> None:
+        self._path = path
+        self._command = command
+        self._tool = command.words[0].text
+        self._said: list[str] = [self._tool]
+        """The tool and its commands, as far as they are read."""
+
+    def _finding(
+        self, word: Word, kind: Kind, subject: str, message: str, fix: str = ""
+    ) -> Finding:
+        return Finding(
+            self._path, word.line, word.column, word.end_column, kind, subject, message, fix
+        )
+
+    @property
+    def _name(self) -> str:
+        return " ".join(self._said)
+
+    def _unknown_command(self, word: Word, known: Sequence[str]) -> Finding | None:
+        full = f"{self._name} {word.text}"
+        if full in REMOVED:
+            fix = REMOVED[full]
+            return self._finding(
+                word, Kind.REMOVED, full, f"{full} was removed from {self._tool}", fix
+            )
+        if not _NAME.fullmatch(word.text) or len(word.text) < 2 or _EXAMPLE.match(word.text):
+            return None
+        like = near(word.text, known)
+        if not like and not self._is_surely_command(word):
+            return None
+        message = f"{self._name} has no command {word.text}"
+        return self._finding(word, Kind.UNKNOWN_COMMAND, full, message, like)
+
+    def _is_surely_command(self, word: Word) -> bool:
+        """Whether a word can only be a command: no plugin, no argument, no prose in a code span."""
+        if self._tool != "aws" and _node(self._tool, " ".join(self._said[1:])).is_called:
+            return False
+        if self._tool in _PLUGGABLE and (len(self._said) == 1 or self._command.is_span):
+            return False
+        return not self._command.is_span or "-" in word.text
+
+    def _unknown_option(self, word: Word, option: str, known: Sequence[str]) -> Finding:
+        full = f"{self._name} {option}"
+        like = REMOVED.get(full) or near(option, known)
+        message = f"{self._name} has no option {option}"
+        return self._finding(word, Kind.UNKNOWN_OPTION, full, message, like)
+
+
+class _Aws(_Checker):
+    def findings(self) -> Iterator[Finding]:
+        words = self._command.words[1:]
+        at, path = 0, ""
+        while True:
+            at = self._past_globals(words, at)
+            if at >= len(words) or not words[at].is_literal or words[at].text == "help":
+                return
+            known = aws_model.below(path) if path else aws_model.services()
+            word = words[at]
+            if f"{self._name} {word.text}" in REMOVED or word.text not in known:
+                found = self._unknown_command(word, sorted(known))
+                if found:
+                    yield found
+                return
+            path = f"{path} {word.text}".lstrip()
+            self._said.append(word.text)
+            at += 1
+            if not self._goes_on(path):
+                break
+        yield from self._of_operation(aws_model.operation(path), words[at:], words[at - 1])
+
+    @staticmethod
+    def _goes_on(path: str) -> bool:
+        return " " not in path or path.endswith(" wait") or bool(aws_model.below(path))
+
+    @staticmethod
+    def _past_globals(words: Sequence[Word], at: int) -> int:
+        while at < len(words) and words[at].text.startswith("--"):
+            name, given, _ = words[at].text[2:].partition("=")
+            at += 1 + (aws_model.GLOBAL_OPTIONS.get(name, False) and not given)
+        return at
+
+    def _of_operation(
+        self, operation: aws_model.Operation, words: Sequence[Word], name: Word
+    ) -> Iterator[Finding]:
+        if operation.deprecated:
+            message = f"{self._name} is deprecated"
+            yield self._finding(name, Kind.DEPRECATED, self._name, message)
+        options = operation.options
+        if options is None or any(word.text == "help" for word in words[:1]):
+            return
+        given: set[str] = set()
+        takes_value = False
+        is_whole = self._command.is_whole
+        for at, word in enumerate(words):
+            if not word.text.startswith("--"):
+                is_whole = is_whole and (takes_value or word.is_literal)
+                continue
+            written, equals, value = word.text.partition("=")
+            option = self._resolved(written[2:], options) if _LONG.fullmatch(written) else ""
+            takes_value = option not in options or options[option].takes_value
+            if option:
+                given.add(option)
+                if option != written[2:]:
+                    message = f"{self._name} has no option {written}, but only one that begins so"
+                    yield self._finding(
+                        word, Kind.ABBREVIATED, f"{self._name} {written}", message, f"--{option}"
+                    )
+            else:
+                is_whole = False
+                if _LONG.fullmatch(written):
+                    known = [f"--{name}" for name in (*options, *aws_model.GLOBAL_OPTIONS)]
+                    yield self._unknown_option(word, written, known)
+            if option in options:
+                values = [value] if equals else [w.text for w in words[at + 1 : at + 2]]
+                yield from self._of_option(word, option, options[option], values)
+        if is_whole and (given or not self._command.is_span):
+            yield from self._missing(given, options, name)
+
+    @staticmethod
+    def _resolved(name: str, options: Mapping[str, Option]) -> str:
+        """Return the option that is meant, which may be its unambiguous beginning."""
+        if name in options or name in aws_model.GLOBAL_OPTIONS:
+            return name
+        begun = [
+            option for option in (*options, *aws_model.GLOBAL_OPTIONS) if option.startswith(name)
+        ]
+        return begun[0] if len(begun) == 1 and len(name) > 3 else ""
+
+    def _of_option(
+        self, word: Word, name: str, option: Option, values: Sequence[str]
+    ) -> Iterator[Finding]:
+        subject = f"{self._name} --{name}"
+        if option.deprecated:
+            yield self._finding(
+                word, Kind.DEPRECATED, subject, f"--{name} of {self._name} is deprecated"
+            )
+        for value in values:
+            literal = HOLE not in value and re.fullmatch(r"[A-Za-z][\w.:-]*", value)
+            if not option.enum or not literal or value in option.enum:
+                continue
+            like = next((one for one in option.enum if one.lower() == value.lower()), "")
+            like = like or near(value, option.enum)
+            if like:  # else it may stand for a value: `--type type`
+                message = f"--{name} of {self._name} doesn't accept {value}"
+                yield self._finding(word, Kind.WRONG_VALUE, f"{subject} {value}", message, like)
+
+    def _missing(
+        self, given: set[str], options: Mapping[str, Option], name: Word
+    ) -> Iterator[Finding]:
+        if given & {
+            "cli-input-json",
+            "cli-input-yaml",
+            "generate-cli-skeleton",
+            "cli-auto-prompt",
+            "help",
+        }:
+            return
+        for option, about in options.items():
+            if about.required and option not in given and f"no-{option}" not in given:
+                message = f"{self._name} needs --{option}"
+                yield self._finding(name, Kind.MISSING_OPTION, f"{self._name} --{option}", message)
+
+
+class _Tool(_Checker):
+    def __init__(self, path: str, command: Command) -> None:
+        super().__init__(path, command)
+        self._node = _node(self._tool, "")
+        self._arguments = 0
+        self._early: list[Word] = []
+        """Unknown options before a subcommand, which may be that one's."""
+        self._is_done = False
+
+    def findings(self) -> Iterator[Finding]:
+        words = self._command.words[1:]
+        at = 0
+        while at < len(words) and not self._is_done:
+            word = words[at]
+            at += 1
+            if word.text.startswith("-") and len(word.text) > 1:
+                found, skip = self._option(word)
+                if self._node.below and skip < 0 and found:
+                    self._early.append(word)
+                    found, skip = [], int("=" not in word.text)
+                yield from found
+                self._is_done = skip < 0
+                at += skip
+            else:
+                yield from self._argument(word)
+        if self._node.is_called and not self._is_done:
+            yield from self._of_early()
+
+    def _of_early(self) -> Iterator[Finding]:
+        for option in self._early:
+            yield from self._option(option)[0]
+        self._early = []
+
+    def _argument(self, word: Word) -> Iterator[Finding]:
+        known = self._node.below
+        if known and not word.is_literal:
+            self._is_done = True
+        elif word.text in known and f"{self._name} {word.text}" not in REMOVED:
+            self._said.append(known[word.text])
+            self._node = _node(self._tool, " ".join(self._said[1:]))
+            self._is_done = self._node.is_open
+            if not self._node.below:
+                yield from self._of_early()
+        elif known and not self._arguments:
+            self._is_done = not self._node.is_called
+            self._arguments += self._node.is_called
+            unknown = self._unknown_command(word, sorted(known))
+            if unknown:
+                yield unknown
+        else:
+            self._arguments += 1
+        limit = _LEADING.get(self._tool, {}).get(" ".join(self._said[1:]))
+        self._is_done |= limit is not None and self._arguments >= limit
+
+    def _option(self, word: Word) -> tuple[list[Finding], int]:
+        """Return findings, and how many of the next words are the option's; -1 if that is unknown."""
+        written, equals, _ = word.text.partition("=")
+        if HOLE in written or not re.fullmatch(r"--?[A-Za-z?][\w.-]*", written):
+            return [], 0 if word.text == "--" else -1
+        flags = self._node.flags
+        if self._tool == "terraform":
+            return self._resolved(word, "-" + written.lstrip("-"), flags, has_value=True)
+        if written.startswith("--"):
+            return self._resolved(word, written, flags, has_value=bool(equals))
+        return self._short(word, flags)
+
+    def _resolved(
+        self, word: Word, written: str, flags: Mapping[str, int], *, has_value: bool
+    ) -> tuple[list[Finding], int]:
+        if written in ("--help", "-help"):
+            return [], -1
+        takes = flags.get(written)
+        if takes is None and self._tool in _GETOPT:
+            takes = max((v for k, v in flags.items() if k.startswith(written)), default=None)
+            negated = written.replace("--no-", "--", 1)
+            takes = 0 if takes is None and negated != written and negated in flags else takes
+        if takes is None:
+            if not flags and self._tool == "git":
+                return [], -1
+            return [self._unknown_option(word, written, sorted(flags))], -1
+        return [], 0 if has_value else takes
+
+    def _short(self, word: Word, flags: Mapping[str, int]) -> tuple[list[Finding], int]:
+        letters = word.text[1:]
+        for at, letter in enumerate(letters):
+            takes = flags.get(f"-{letter}")
+            if letter in "h?":
+                return [], -1
+            if takes is None:
+                if at or letter.isdigit():  # the value of an option that may take one
+                    return [], -1
+                if len(letters) > 2 and "-" + word.text in flags:
+                    return [self._unknown_option(word, word.text, [f"-{word.text}"])], -1
+                return [self._unknown_option(word, f"-{letter}", [])], -1
+            if takes:
+                return [], int(at == len(letters) - 1)
+        return [], 0

@@ -1,0 +1,239 @@
+"""Whether names in runbooks are still such as the code defines.
+
+A name that stands nowhere in the code is a finding if the code's history removed it, or if a similar one of
+the same kind is defined; a heading, if nearly all headings of its level are names of one kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.drift.code import tails
+from knowledge_rag.drift.findings import Finding, Kind, near
+from knowledge_rag.drift.shell import HOLE, commands_in
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from knowledge_rag.drift.code import Code, Removal
+    from knowledge_rag.drift.page import Page
+    from knowledge_rag.drift.shell import Command, Word
+
+_TOOLS: Final = frozenset(("aws", "kubectl", "docker", "docker-compose"))
+OPTIONS: Final[Mapping[str, str]] = {
+    "--alarm-name": "alarm", "--alarm-names": "alarm", "--dashboard-name": "dashboard",
+    "--function-name": "function", "--queue-name": "queue", "--queue-url": "queue",
+    "--table-name": "table", "--db-cluster-identifier": "database",
+    "--db-instance-identifier": "database", "--cluster": "cluster", "--cluster-name": "cluster",
+    "--service": "service", "--services": "service", "--log-group-name": "log group",
+    "--topic-arn": "topic", "--bucket": "bucket", "--secret-id": "secret",
+    "--state-machine-arn": "state machine", "--auto-scaling-group-name": "auto scaling group",
+    "--auto-scaling-group-names": "auto scaling group", "--repository-name": "repository",
+    "--stream-name": "stream",
+}  # fmt: skip
+"""Options of ``aws`` whose value is a name, and the kind that it is of."""
+_RESOURCES: Final[Mapping[str, str]] = {
+    short: kind
+    for kind, names in {
+        "deployment": "deployments deploy", "statefulset": "statefulsets sts", "daemonset": "daemonsets ds",
+        "service": "services svc", "configmap": "configmaps cm", "secret": "secrets", "job": "jobs",
+        "cronjob": "cronjobs cj", "ingress": "ingresses ing", "namespace": "namespaces ns",
+        "persistentvolumeclaim": "persistentvolumeclaims pvc", "horizontalpodautoscaler": "hpa",
+    }.items()
+    for short in (kind, *names.split())
+}  # fmt: skip
+_IDENTIFIER: Final = re.compile(
+    r"(?=.{6,80}$)(?:[A-Za-z][\w]*(?:[-_.][\w]+)+|(?:[A-Z][a-z0-9]+){2,})"
+)
+"""What a code span has to be to be taken for a name: of several parts, or in CamelCase."""
+_NAME: Final = re.compile(
+    r"(?!my|your|some|example|foo|test)/?[A-Za-z0-9][\w.-]{3,}(?:/[\w.-]+)*(?<!ml)(?<!json)"
+)
+_FILE: Final = re.compile(
+    r"\.(?:md|ya?ml|json|py|sh|tf|go|rb|js|ts|txt|conf|log|html?|xml|ini|toml|lock|service)$"
+)
+_LEAST_HEADINGS: Final = 5
+_SHARE: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A name in a document: its kind, ``""`` if that isn't known, and where it stands."""
+
+    path: str
+    line: int
+    column: int
+    name: str
+    kind: str = ""
+    level: int = 0
+    """Of a heading that is a name; 0 elsewhere."""
+
+
+def mentions_in(page: Page) -> Iterator[Mention]:
+    """Find what may be names of resources: in commands, code spans and headings."""
+    for command in commands_in(page.codes, _TOOLS):
+        for kind, word, name in _named(command):
+            if HOLE not in name and _NAME.fullmatch(name):
+                yield Mention(page.path, word.line, word.column, name, kind)
+    for code in page.codes:
+        text = code.text.strip()
+        if not code.is_block and _IDENTIFIER.fullmatch(text) and not _FILE.search(text):
+            yield Mention(page.path, *code.places[0], text)
+    for line, level, text in page.headings:
+        if re.fullmatch(r"[\w.-]{3,80}", text):
+            yield Mention(page.path, line, level + 2, text, level=level)
+
+
+def _named(command: Command) -> Iterator[tuple[str, Word, str]]:
+    tool, *words = command.words
+    texts = [word.text for word in words]
+    if tool.text == "aws":
+        for at, text in enumerate(texts):
+            option, equals, value = text.partition("=")
+            if option in OPTIONS and (equals or at + 1 < len(words)):
+                word = words[at] if equals else words[at + 1]
+                yield (
+                    OPTIONS[option],
+                    word,
+                    re.split(r"[/:](?!.*[/:])", value or word.text)[-1]
+                    if (OPTIONS[option] in ("queue", "topic", "state machine"))
+                    else (value or word.text),
+                )
+    elif tool.text == "kubectl":
+        yield from _of_kubectl(words, texts)
+    elif "compose" in (tool.text + " " + " ".join(texts[:1])):
+        services = texts[1:] if tool.text == "docker" else texts
+        if services[:1] and services[0] in (
+            "restart",
+            "stop",
+            "start",
+            "logs",
+            "kill",
+            "pause",
+            "rm",
+        ):
+            for word in words[1 + (tool.text == "docker") :]:
+                if not word.text.startswith("-"):
+                    yield "compose service", word, word.text
+
+
+def _of_kubectl(words: Sequence[Word], texts: Sequence[str]) -> Iterator[tuple[str, Word, str]]:
+    for at, text in enumerate(texts):
+        before = texts[at - 1] if at else ""
+        kind, slash, name = text.partition("/")
+        if before in ("-n", "--namespace"):
+            yield "namespace", words[at], text
+        elif slash and kind in _RESOURCES:
+            yield _RESOURCES[kind], words[at], name
+        elif before in _RESOURCES and not text.startswith("-") and "create" not in texts[:2]:
+            yield _RESOURCES[before], words[at], text
+
+
+def check_names(mentions: Sequence[Mention], code: Code) -> Iterator[Finding]:
+    """Find names that the code doesn't define, and that it seems to define otherwise."""
+    known = {kind: _Known(names) for kind, names in code.names.items()}
+    everything = _Known(
+        {name: file for names in code.names.values() for name, file in names.items()}
+    )
+    lists = _lists(mentions, known)
+    for mention in mentions:
+        if mention.level:
+            kind = lists.get((mention.path, mention.level), "")
+            if kind and not known[kind].has(mention.name):
+                like = known[kind].like(mention.name, typed=True)
+                yield _finding(mention, kind, like, known[kind])
+        elif mention.name not in code.words and not everything.has(mention.name):
+            of = known.get(mention.kind) if mention.kind else everything
+            like = of.like(mention.name, typed=bool(mention.kind)) if of else ""
+            if mention.name in code.removed:
+                yield _removed(mention, code.removed[mention.name])
+            elif of and like:
+                yield _finding(mention, mention.kind or "name", like, of)
+
+
+def _finding(mention: Mention, kind: str, like: str, known: _Known) -> Finding:
+    where = f", but {like} in {known.file(like)}" if like else ""
+    message = f"the code defines no {kind} {mention.name}{where}"
+    end = mention.column + len(mention.name)
+    return Finding(
+        mention.path,
+        mention.line,
+        mention.column,
+        end,
+        Kind.UNKNOWN_NAME,
+        mention.name,
+        message,
+        like,
+    )
+
+
+def _removed(mention: Mention, removal: Removal) -> Finding:
+    message = f"commit {removal.commit} of {removal.day} removed {mention.name} from {removal.file}"
+    end = mention.column + len(mention.name)
+    return Finding(
+        mention.path,
+        mention.line,
+        mention.column,
+        end,
+        Kind.UNKNOWN_NAME,
+        mention.name,
+        message,
+        removal.instead,
+    )
+
+
+def _lists(mentions: Sequence[Mention], known: Mapping[str, _Known]) -> dict[tuple[str, int], str]:
+    """Return the levels of documents whose headings are names of a kind, nearly all."""
+    headings: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for mention in mentions:
+        if mention.level:
+            headings[mention.path, mention.level].append(mention.name)
+    found: dict[tuple[str, int], str] = {}
+    for key, names in headings.items():
+        for kind, of in known.items():
+            share = sum(map(of.has, names)) / len(names)
+            if len(names) >= _LEAST_HEADINGS and _SHARE <= share < 1:
+                found[key] = kind
+    return found
+
+
+class _Known:
+    """Names of one kind; each also as what is behind its first parts, which a deployment may fill in."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._files: dict[str, str] = {}
+        for name, file in names.items():
+            for tail in tails(name.rpartition(HOLE)[2].strip("-_./:") if HOLE in name else name):
+                if tail:
+                    self._files.setdefault(tail, file)
+        self._patterns = [
+            re.compile(".*".join(map(re.escape, re.split(f"{HOLE}+", name))))
+            for name in names
+            if HOLE in name and len(name.strip(HOLE)) > 3
+        ]
+
+    def has(self, name: str) -> bool:
+        """Whether a name is defined, or the end of one is."""
+        return name in self._files or any(pattern.fullmatch(name) for pattern in self._patterns)
+
+    def file(self, name: str) -> str:
+        """Return the file that defines a name."""
+        return self._files[name]
+
+    def like(self, name: str, *, typed: bool) -> str:
+        """Return the defined name that may be meant."""
+        found = near(name, self._files, 0.8 if typed else 0.87)
+        return "" if found and _is_counterpart(name, found) else found
+
+
+def _is_counterpart(name: str, other: str) -> bool:
+    """Whether two names differ in a number or a word of their own, as those of siblings do."""
+    mine, theirs = (re.sub(r"[-_.\d]+", " ", each).split() for each in (name, other))
+    if mine == theirs:
+        return True
+    return len(mine) == len(theirs) and any(
+        a != b and not near(a, [b], 0.7) for a, b in zip(mine, theirs, strict=True)
+    )

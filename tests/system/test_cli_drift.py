@@ -1,0 +1,105 @@
+"""Checking that runbooks still fit the world, as people and builds do it."""
+
+from __future__ import annotations
+
+import json
+
+from jsonschema import validate
+
+from tests.support.cli import assert_one_line
+from tests.support.local import CORPUS, PROJECT, write_files
+
+SARIF = PROJECT / "tests/data/sarif-schema-2.1.0.json"
+BAD = "# A\r\n\r\n`kubectl gett pods`\r\n\r\n[x](gone.md)\r\n"
+
+
+def test_the_sample_runbooks_and_the_handbook_are_clean(cli):
+    for folder in (CORPUS, PROJECT / "docs/operations"):
+        ran = cli("drift", folder)
+        assert (ran.code, ran.out) == (0, "")
+
+
+def test_findings_are_printed_so_that_editors_open_them(cli, tmp_path):
+    write_files(tmp_path, {"a.md": BAD, "b/c.rst": "Title\n=====\n\nDo ``kubectl gett`` it.\n"})
+    ran = cli("drift", tmp_path)
+    assert ran.code == 1
+    assert ran.out.splitlines()[:2] == [
+        "a.md:3:10: error: kubectl has no command gett; did you mean get? [unknown-command]",
+        "a.md:5:5: error: gone.md leads to no file [dead-link]",
+    ]
+    assert ran.err.endswith("in 2 documents\n")
+
+
+def test_each_check_has_a_switch(cli, tmp_path):
+    write_files(tmp_path, {"a.md": BAD})
+    assert "dead-link" not in cli("drift", tmp_path, "--check", "commands").out
+    assert "dead-link" in cli("drift", tmp_path, "--skip", "commands").out
+    assert cli("drift", tmp_path, "--skip", "commands", "--skip", "links").code == 0
+
+
+def test_a_program_gets_json_and_a_review_tool_sarif(cli, tmp_path):
+    write_files(tmp_path, {"a.md": BAD, "bad.md": b"caf\xe9"})
+    ran = cli("drift", tmp_path, "--json")
+    assert ran.code == 1
+    kinds = [finding["kind"] for finding in ran.json["findings"]]
+    assert kinds == ["unreadable", "unknown-command", "dead-link"]
+    assert ran.json["checked_against"]["aws"].startswith("botocore ")
+    sarif = cli("drift", tmp_path, "--format", "sarif").json
+    (run,) = sarif["runs"]
+    assert [result["ruleId"] for result in run["results"]] == kinds
+    region = run["results"][1]["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 3, "endLine": 3, "startColumn": 10, "endColumn": 14}
+    if SARIF.exists():
+        validate(sarif, json.loads(SARIF.read_text()))
+
+
+def test_a_baseline_knows_findings_wherever_they_move(cli, tmp_path):
+    docs, known = tmp_path / "docs", tmp_path / "known.json"
+    write_files(docs, {"a.md": BAD})
+    assert cli("drift", docs, "--baseline", known, "--write-baseline").code == 0
+    write_files(docs, {"a.md": "New first line\n" + BAD})
+    ran = cli("drift", docs, "--baseline", known)
+    assert (ran.code, ran.out) == (0, "")
+    assert ran.err == "0 findings, 2 known in 1 document\n"
+    write_files(docs, {"a.md": BAD + BAD})
+    assert len(cli("drift", docs, "--baseline", known).out.splitlines()) == 2
+
+
+def test_notes_alone_do_not_fail(cli, tmp_path):
+    call = "aws rds failover-db-cluster --db-cluster-identifier a --target-db b"
+    write_files(tmp_path, {"a.md": f"```sh\n{call}\n```\n"})
+    ran = cli("drift", tmp_path)
+    assert ran.code == 0
+    assert "[abbreviated-option]" in ran.out
+
+
+def test_bad_input_is_one_line(cli, tmp_path):
+    write_files(tmp_path, {"docs/a.md": "a\n", "other.json": "{}"})
+    for arguments, word in (
+        ((tmp_path / "gone",), "no such folder"),
+        ((tmp_path / "docs", "--write-baseline"), "--baseline"),
+        ((tmp_path / "docs", "--baseline", tmp_path / "gone.json"), "--write-baseline"),
+        ((tmp_path / "docs", "--baseline", tmp_path / "other.json", "--write-baseline"), "no baseline"),
+    ):  # fmt: skip
+        ran = cli("drift", *arguments)
+        assert ran.code == 2
+        assert_one_line(ran.err, word)
+
+
+def test_names_are_compared_with_code(cli, tmp_path):
+    alarms = "kind: Deployment\nmetadata: {name: checkout-api}\n"
+    write_files(
+        tmp_path, {"docs/a.md": "`kubectl logs deployment/chekout-api`\n", "k8s/a.yaml": alarms}
+    )
+    write_files(tmp_path, {"k8s/broken.yaml": "kind: [\n"})
+    ran = cli("drift", tmp_path / "docs", "--code", tmp_path / "k8s")
+    assert ran.code == 1
+    assert ran.out == (
+        "a.md:1:15: error: the code defines no deployment chekout-api, but checkout-api in a.yaml; "
+        "did you mean checkout-api? [unknown-name]\n"
+    )
+    assert ran.err.startswith("skipped broken.yaml: broken.yaml:")
+    assert cli("drift", tmp_path / "docs").code == 0
+    assert_one_line(
+        cli("drift", tmp_path / "docs", "--code", tmp_path / "gone").err, "no such file"
+    )

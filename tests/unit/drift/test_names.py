@@ -1,0 +1,180 @@
+"""Names in runbooks against what code defines."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+
+import pytest
+
+from knowledge_rag.drift.check import World, check_documents
+from knowledge_rag.drift.code import read_code
+from knowledge_rag.drift.findings import Check
+from tests.support.local import write_files
+
+CODE = {
+    "infra/rds.tf": """
+resource "aws_rds_cluster" "orders" {
+  cluster_identifier = "orders-cluster"
+}
+resource "aws_sqs_queue" "main" {
+  name = "${var.env}-orders-dead-letters"
+}
+""",
+    "cfn/alarms.yaml": """
+Resources:
+  A:
+    Type: AWS::CloudWatch::Alarm
+    Properties: {AlarmName: !Sub "${AWS::StackName}-queue-too-old"}
+  B:
+    Type: AWS::Lambda::Function
+    Properties: {FunctionName: {"Fn::Join": ["-", [{Ref: Name}, "import-orders"]]}}
+""",
+    "k8s/app.yaml": """
+kind: Deployment
+metadata: {name: checkout-api, namespace: shop-prod}
+spec: {template: {spec: {containers: [{name: app}]}}}
+---
+kind: List
+items:
+- {kind: StatefulSet, metadata: {name: search-index}}
+""",
+    "chart/templates/svc.yaml": """
+{{- if .Values.on }}
+kind: Service
+metadata:
+  name: {{ .Release.Name }}-gateway
+{{- end }}
+""",
+    "rules.yml": """
+groups:
+- name: a
+  rules:
+  - {alert: KubePodCrashLooping, expr: up}
+  - {alert: TargetDown, expr: up}
+""",
+    "compose.yaml": "services:\n  ledger-writer: {image: x}\n",
+    "app/settings.py": "RETRY_QUEUE = 'orders-retries'\n",
+}
+
+
+@pytest.fixture
+def found(tmp_path):
+    root = tmp_path / "repo"
+    write_files(root, CODE)
+
+    def find(text, path="docs/a.md"):
+        world = World(
+            lambda _: True,
+            frozenset({Check.NAMES}),
+            lambda words: read_code([root], words, root / "docs"),
+        )
+        return [
+            (each.line, each.column, each.subject, each.fix)
+            for each in check_documents([(path, text)], world)
+        ]
+
+    return find
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "subject", "fix"),
+    [
+        ("`kubectl rollout restart deployment/chekout-api`", 26, "chekout-api", "checkout-api"),
+        ("`kubectl -n shop-prd get pods`", 13, "shop-prd", "shop-prod"),
+        ("`kubectl describe sts search-indx`", 23, "search-indx", "search-index"),
+        ("`kubectl get svc main-gatway`", 18, "main-gatway", ""),
+        ("`docker compose restart ledger-writter`", 25, "ledger-writter", "ledger-writer"),
+        ("The alert `KubePodCrashLoping` fires.", 12, "KubePodCrashLoping", "KubePodCrashLooping"),
+        ("See `orders-dead-leters`.", 6, "orders-dead-leters", "orders-dead-letters"),
+        ("`aws lambda get-function --function-name import-order`", 42, "import-order", "import-orders"),
+    ],
+)  # fmt: skip
+def test_a_name_like_a_defined_one_is_found(found, text, column, subject, fix):
+    expected = [(1, column, subject, fix)] if fix else []
+    assert found(text + "\n") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`aws rds failover-db-cluster --db-cluster-identifier orders-cluster`",
+        "`aws rds failover-db-cluster --db-cluster-identifier <orders-db>`",
+        "`aws rds failover-db-cluster --db-cluster-identifier orders-main`",
+        "`aws rds failover-db-cluster --db-cluster-identifier billing-main-2`",
+        "`aws sqs purge-queue --queue-url https://sqs.x.amazonaws.com/1/prod-orders-dead-letters`",
+        "`kubectl get svc anything-gateway` and `checkout-api` in `shop-prod`",
+        "`queue-too-old`, `prod-queue-too-old`, `orders-retries`, `search-index-2`",
+        "`kubectl create deployment checkout-apj`",
+        "`checkout-ui` and `TargetUp` are others'; `app-settings.py` is a file",
+        "checkout-apj in prose",
+    ],
+)
+def test_other_names_are_nobodys_business(found, text):
+    assert found(text + "\n") == []
+
+
+def test_a_heading_among_headings_that_are_alarms_is_found(found, tmp_path):
+    names = ["KubePodCrashLooping", "TargetDown", "NodeFull", "DiskSlow", "ApiErrors"]
+    rules = "".join(f"  - {{alert: {name}, expr: up}}\n" for name in names)
+    write_files(tmp_path / "repo", {"rules.yml": f"groups:\n- rules:\n{rules}"})
+    page = "".join(f"## {name}\n\nDo.\n\n" for name in names)
+    assert found(page) == []
+    assert found(page + "## OldAlert\n") == [(21, 4, "OldAlert", "")]
+    assert found("## OldAlert\n\n## Other\n") == []
+
+
+def test_a_name_that_a_commit_removed_is_found_with_the_commit(tmp_path):
+    def commit(name):
+        write_files(
+            tmp_path,
+            {"db.tf": f'resource "aws_rds_cluster" "a" {{\n  cluster_identifier = "{name}"\n}}\n'},
+        )
+        for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", name]):
+            subprocess.run(
+                ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command],
+                cwd=tmp_path,
+                check=True,
+            )
+
+    commit("orders-db")
+    commit("orders-cluster")
+    text = "Fail over: `aws rds failover-db-cluster --db-cluster-identifier orders-db`, with `orders-db`.\n"
+    world = World(
+        lambda _: True,
+        frozenset({Check.NAMES}),
+        lambda words: read_code([tmp_path], words, tmp_path / "docs"),
+    )
+    first, second = check_documents([("a.md", text)], world)
+    assert (first.subject, first.fix, second.column) == ("orders-db", "orders-cluster", 83)
+    assert first.message.startswith("commit ")
+    assert first.message.endswith(" removed orders-db from db.tf")
+
+
+def test_broken_and_hostile_files_define_nothing_and_are_named(tmp_path):
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
+    )
+    write_files(
+        tmp_path,
+        {
+            "bomb.yaml": f"kind: X\n{bomb}",
+            "deep.json": '{"Resources": ' + "[" * 5000 + "}",
+            "loop.yaml": "kind: &a\n  b: *a\n",
+            "binary.yaml": b"kind: \0\xff",
+            "latin.yaml": b"kind: caf\xe9\n",
+            "broken.tf": 'resource "aws_sqs_queue" "q" { name = "a-b-c" \n resource {{{',
+            "cyclic/templates/_a.yaml": 'kind: X\n{{ include "a" . }}\n{{ define "a" }}{{ include "a" . }}{{ end }}\n',
+            "good.yaml": "kind: Deployment\nmetadata: {name: fine}\n",
+        },
+    )
+    (tmp_path / "again").symlink_to(tmp_path)
+    (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere")
+    begun = time.process_time()
+    code = read_code([tmp_path], frozenset({"fine"}), tmp_path / "docs")
+    assert time.process_time() - begun < 10
+    assert code.names["deployment"] == {"fine": "good.yaml"}
+    assert code.words == {"fine"}
+    assert [each.partition(":")[0] for each in code.unread] == [
+        "bomb.yaml", "deep.json", "latin.yaml", "loop.yaml",
+    ]  # fmt: skip

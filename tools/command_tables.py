@@ -1,0 +1,239 @@
+"""Makes ``knowledge_rag/drift/tables`` from what the tools say of themselves.
+
+Run with the tools on the path, and with the Python of an environment that has ``awscli``::
+
+    python -m tools.command_tables tools --helm build/helm.js
+    python -m tools.command_tables aws --python .venv-awscli/bin/python
+
+``kubectl``, ``docker``, ``terraform``, ``systemctl`` and ``psql`` are asked for ``--help``, ``git`` for its
+completions. Helm's come from npm's ``@withfig/autocomplete`` (MIT), the AWS CLI's own commands and
+renamed arguments from ``awscli`` (Apache-2.0), compared with the botocore that it brings.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+FOLDER: Final = Path(__file__).parent.parent / "knowledge_rag/drift/tables"
+_FLAGS: Final = re.compile(r"^ {1,8}(?=-)(?P<flags>\S.*?)(?::?$|  |:\s|\t)")
+_FLAG: Final = re.compile(r"(?<![\w<\[=-])(--?[\w?][\w.-]*)(\[?[= ](?P<value>[^\s,]+))?")
+_COMMAND: Final = re.compile(r"^ {2,4}([a-z][\w-]*)\*? {2,}\S|^ {2}([a-z][\w-]*)( [A-Z\[].*)?$")
+_COMMANDS: Final = re.compile(r"^(?!Global|Usage|Examples|Options|Aliases|\s).*[Cc]ommands?\b.*:$")
+_VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?")
+_DEPRECATED: Final = re.compile(r"\(?deprecated", re.IGNORECASE)
+_VERSIONS: Final = {
+    "kubectl": ["version", "--client"],
+    "docker": ["--version"],
+    "terraform": ["version"],
+    "systemctl": ["--version"],
+    "psql": ["--version"],
+    "git": ["--version"],
+}
+_FOREIGN: Final = frozenset(("credential-gcloud.sh",))
+"""What this machine adds to a tool."""
+_REVISIONS: Final = frozenset(
+    (
+        "log", "show", "diff", "diff-tree", "diff-index", "diff-files", "rev-list", "shortlog",
+        "format-patch", "whatchanged", "blame", "annotate", "rev-parse", "bisect", "stash",
+    )
+)  # fmt: skip
+"""Their options are those of rev-list and diff, too, of which no list is complete."""
+
+
+_HIDDEN: Final = {
+    "kubectl": {"--record": 0},
+    "docker": {"--net": 1, "--net-alias": 1, "--dns-opt": 1},
+}
+"""Options that no help lists and that some commands accept, and whether they take a value."""
+
+
+def _said(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
+    return done.stdout or done.stderr
+
+
+def _takes_value(flag: re.Match[str]) -> bool:
+    value = flag["value"] or ""
+    return bool(value) and value not in ("true", "false") and not value.startswith("[")
+
+
+def flags_of(text: str) -> dict[str, int]:
+    """Return the flags that a help text lists: 1 for those that take a value, else 0."""
+    found: dict[str, int] = {}
+    for line in text.splitlines():
+        column = _FLAGS.match(line)
+        if column:
+            flags = list(_FLAG.finditer(column["flags"].replace("/", " ")))
+            value = int(any(map(_takes_value, flags)))
+            found |= {flag[1]: value for flag in flags}
+    return found
+
+
+def commands_of(text: str) -> list[str]:
+    """Return the subcommands that a help text lists."""
+    found: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        if line and not line[0].isspace():
+            inside = _COMMANDS.match(line) is not None
+        elif inside and (command := _COMMAND.match(line)):
+            found.append(command[1] or command[2])
+    return [name for name in found if name not in _FOREIGN]
+
+
+def _aliases(text: str) -> list[str]:
+    listed = re.search(r"^Aliases:\n(.+)", text, re.MULTILINE)
+    return [name.split()[-1] for name in listed[1].split(",")] if listed else []
+
+
+def walk(tool: str, path: tuple[str, ...], table: dict[str, Any], help_flag: str) -> None:
+    """Fill the table with a command and everything below it."""
+    text = _said(tool, *path, help_flag)
+    below = commands_of(text) if tool != "systemctl" or not path else []
+    table[" ".join(path)] = {"flags": flags_of(text), "below": list(below)}
+    names = [name for name in _aliases(text) if path and name != path[-1]]
+    if names:
+        table[" ".join(path)]["aliases"] = names
+    for flag, takes_value in _HIDDEN.get(tool, {}).items():
+        if "unknown flag" not in _said(tool, *path, flag, help_flag):
+            table[" ".join(path)]["flags"][flag] = takes_value
+    if tool in ("systemctl", "psql"):
+        return
+    for name in below:
+        if name not in path[-1:] and len(path) < 4:
+            walk(tool, (*path, name), table, help_flag)
+
+
+def git() -> dict[str, Any]:
+    """Return git's table from its own completions."""
+    names = _said("git", "--list-cmds=main,others,nohelpers").split()
+    names = [name for name in names if name not in _FOREIGN]
+    table: dict[str, Any] = {"": {"flags": dict.fromkeys(
+        ("--version", "--help", "--paginate", "--no-pager", "--no-replace-objects", "--bare",
+         "--literal-pathspecs", "--no-optional-locks", "--html-path", "--man-path", "--info-path",
+         "--glob-pathspecs", "--noglob-pathspecs", "--icase-pathspecs", "-p", "-P", "-v", "-h"), 0)
+        | dict.fromkeys(("-C", "-c", "--exec-path", "--git-dir", "--work-tree", "--namespace",
+                         "--super-prefix", "--config-env", "--list-cmds", "--attr-source"), 1),
+        "below": sorted({*names, "help", "version"})}}  # fmt: skip
+    for name in names:
+        helper = _said("git", name, "--git-completion-helper-all").split()
+        usage = _said("git", name, "-h")
+        flags = {flag.rstrip("="): int(flag.endswith("=")) for flag in helper if flag != "--"}
+        if not flags or name in _REVISIONS or not all(f.startswith("--") for f in flags):
+            table[name] = {"flags": {}, "below": [], "open": 1}
+            continue
+        table[name] = {"flags": flags_of(usage) | flags, "below": []}
+    return table
+
+
+def from_specification(build: Path) -> dict[str, Any]:
+    """Return a tool's table from its completion specification."""
+    script = "import(process.argv[1]).then(m => console.log(JSON.stringify(m.default)))"
+    spec = json.loads(_said("node", "-e", script, str(build.resolve())))
+    table: dict[str, Any] = {}
+
+    def names(of: dict[str, Any]) -> list[str]:
+        return of["name"] if isinstance(of["name"], list) else [of["name"]]
+
+    def add(command: dict[str, Any], path: tuple[str, ...], common: dict[str, int]) -> None:
+        options = command.get("options", [])
+        own = {name: int("args" in one) for one in options for name in names(one)}
+        common = common | {
+            name: int("args" in one)
+            for one in options
+            if one.get("isPersistent")
+            for name in names(one)
+        }
+        below = command.get("subcommands", [])
+        key = " ".join(path)
+        table[key] = {"flags": common | own, "below": [names(one)[0] for one in below]}
+        if path and names(command)[1:]:
+            table[key]["aliases"] = names(command)[1:]
+        for one in below if key != "help" else ():
+            add(one, (*path, names(one)[0]), common)
+
+    add(spec, (), {})
+    return table
+
+
+def _add_plugins(table: dict[str, Any], docker: Path) -> None:
+    """Add what Docker's plugins bring, and the options of `build` that are buildx's."""
+    for build in ("build", "builder build", "image build"):
+        table[build]["flags"] |= from_specification(docker)["build"]["flags"] | dict.fromkeys(
+            ("--builder", "--output", "--secret", "--ssh", "--progress", "--cache-to", "--platform",
+             "--build-context", "--attest", "--sbom", "--provenance", "--metadata-file", "--call",
+             "--allow", "--annotation", "-o"), 1) | {"--load": 0, "--push": 0, "--check": 0, "-D": 0}  # fmt: skip
+    for plugin in ("ai", "buildx", "compose", "debug", "desktop", "extension", "init", "machine",
+                   "model", "mcp", "offload", "sandbox", "sbom", "scan", "scout", "app", "help"):  # fmt: skip
+        table[""]["below"].append(plugin)
+        table[plugin] = {"flags": {}, "below": [], "open": 1}
+
+
+def make_tools(fig: Path) -> dict[str, Any]:
+    """Return the tables of all tools."""
+    tables: dict[str, Any] = {}
+    for tool, version in _VERSIONS.items():
+        found = _VERSION.search(_said(tool, *version))
+        table: dict[str, Any] = {}
+        if tool == "git":
+            table = git()
+        else:
+            walk(tool, (), table, "-help" if tool == "terraform" else "--help")
+        if tool == "kubectl":
+            table[""]["flags"] |= flags_of(_said("kubectl", "options"))
+            table[""]["below"] += ["alpha", "options", "help", "convert"]
+            table["convert"] = {"flags": {}, "below": [], "open": 1}  # a plugin by now, and shipped
+        if tool == "docker":
+            _add_plugins(table, fig.parent / "docker.js")
+        if tool == "terraform":  # each says "all options of plan"
+            table["apply"]["flags"] |= table["plan"]["flags"]
+            table["destroy"]["flags"] |= table["apply"]["flags"]
+        tables[tool] = {
+            "version": found[0] if found else "",
+            "source": f"{tool}'s own help",
+            "commands": table,
+        }
+    package = json.loads((fig.parent.parent / "package.json").read_text(encoding="utf-8"))
+    source = f"{package['name']} {package['version']} (npm, MIT)"
+    tables["helm"] = {"version": "3", "source": source, "commands": from_specification(fig)}
+    return tables
+
+
+def write(name: str, value: dict[str, Any]) -> None:
+    """Write a table with one command a line, so that a change of one shows as one."""
+
+    def lines(of: Any, depth: int) -> str:
+        if depth == 0 or not isinstance(of, dict):
+            return json.dumps(of, separators=(",", ":"), sort_keys=True)
+        inner = ",\n".join(f"{json.dumps(k)}:{lines(v, depth - 1)}" for k, v in sorted(of.items()))
+        return f"{{\n{inner}\n}}"
+
+    path = FOLDER / name
+    path.write_text(lines(value, 3) + "\n", encoding="utf-8")
+    print(path.name, path.stat().st_size, "bytes")
+
+
+_DUMP: Final = Path(__file__).parent / "command_tables_awscli.py"
+
+
+def main() -> None:
+    """Make the tables that the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("tools", "aws"))
+    parser.add_argument("--helm", type=Path)
+    parser.add_argument("--python", default=sys.executable)
+    given = parser.parse_args()
+    if given.what == "tools":
+        write("tools.json", make_tools(given.helm))
+    else:
+        write("aws.json", json.loads(_said(given.python, str(_DUMP))))
+
+
+if __name__ == "__main__":
+    main()
