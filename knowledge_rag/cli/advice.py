@@ -125,12 +125,25 @@ def _read(path: Path) -> object:
 
 @dataclass(frozen=True, slots=True)
 class AdvisorChoice:
-    """Which advisor writes: ``extractive``, ``converse`` with a model, or ``agent`` with ``id/alias``."""
+    """Which advisor writes.
+
+    Args:
+        name: ``extractive``, ``model`` with ``provider:model``, ``converse`` with a model's id, or
+            ``agent`` with ``id/alias``.
+    """
 
     name: str
     model_id: str | None = None
     agent: str | None = None
     region: str | None = None
+    model: str | None = None
+
+
+def asks_aws(advisor: str, model: str | None) -> bool:
+    """Whether an advisor is Bedrock's."""
+    if advisor == "model":
+        return (model or "").startswith("bedrock")
+    return advisor != "extractive"
 
 
 def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
@@ -140,15 +153,32 @@ def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
         InvalidRequest: an option is missing or for another advisor, or no region is set.
         InvalidSettings: no model or agent can have such a name.
     """
-    options = (("--model-id", choice.model_id, "converse"), ("--agent", choice.agent, "agent"))
+    options = (
+        ("--model", choice.model, "model"),
+        ("--model-id", choice.model_id, "converse"),
+        ("--agent", choice.agent, "agent"),
+    )
     for option, given, whose in options:
         if given and choice.name != whose:
             raise InvalidRequest(f"{option} is for --advisor {whose}, not for {choice.name}")
+    if choice.name == "model":
+        return FallbackAdvisor(_model(choice.model, choice.region))
     if choice.name == "converse":
         return FallbackAdvisor(_converse(choice.model_id, choice.region))
     if choice.name == "agent":
         return FallbackAdvisor(_agent(choice.agent or deployed_agent, choice.region))
     return ExtractiveAdvisor()
+
+
+def _model(model: str | None, region: str | None) -> Advisor:
+    from knowledge_rag.orchestrator.advisors.chat_model import ChatModelAdvisor, chat_model
+    from knowledge_rag.orchestrator.wording import agent_prompt
+
+    if not model:
+        raise InvalidRequest(
+            "--advisor model needs --model PROVIDER:NAME, such as openai:NAME or ollama:NAME"
+        )
+    return ChatModelAdvisor(chat_model(model, region=region), agent_prompt())
 
 
 def _converse(model_id: str | None, region: str | None) -> Advisor:

@@ -28,6 +28,7 @@ class AdvisorName(StrEnum):
     """Who writes the guidance."""
 
     EXTRACTIVE = "extractive"
+    MODEL = "model"
     CONVERSE = "converse"
     AGENT = "agent"
 
@@ -48,10 +49,24 @@ IncidentOption = Annotated[
 AdvisorOption = Annotated[
     AdvisorName,
     typer.Option(
-        help="Who writes: nobody (steps are quoted), a Bedrock model, or a Bedrock agent."
+        help=(
+            "Who writes: nobody (steps are quoted), a model of any provider, a Bedrock model that cites, "
+            "or a Bedrock agent."
+        )
     ),
 ]
 ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="PROVIDER:NAME",
+        help=(
+            "Model for --advisor model, such as openai:NAME, anthropic:NAME, ollama:NAME or "
+            "bedrock_converse:NAME. Its key comes from the environment."
+        ),
+    ),
+]
+ModelIdOption = Annotated[
     str | None, typer.Option(metavar="ID", help="Bedrock model for --advisor converse.")
 ]
 AgentOption = Annotated[
@@ -76,7 +91,8 @@ def ask(
     knowledge_base: KnowledgeBaseOption = None,
     gateway: GatewayOption = None,
     advisor: AdvisorOption = AdvisorName.EXTRACTIVE,
-    model_id: ModelOption = None,
+    model: ModelOption = None,
+    model_id: ModelIdOption = None,
     agent: AgentOption = None,
     region: RegionOption = None,
     explain: ExplainOption = False,
@@ -87,7 +103,13 @@ def ask(
 
     Exits 1 if nothing is documented, 3 if the knowledge base is unavailable.
     """
-    from knowledge_rag.cli.advice import AdvisorChoice, LiveAnswer, consulted, incident_of
+    from knowledge_rag.cli.advice import (
+        AdvisorChoice,
+        LiveAnswer,
+        asks_aws,
+        consulted,
+        incident_of,
+    )
     from knowledge_rag.cli.evidence import exit_code_of
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
     from knowledge_rag.cli.terminal import out, print_json
@@ -95,9 +117,9 @@ def ask(
 
     backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
     backend.check_alone(kb=kb)
-    backend.check_region("--advisor", asks_aws=advisor is not AdvisorName.EXTRACTIVE)
+    backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
     asked = incident_of(question, incident)
-    choice = AdvisorChoice(advisor.value, model_id, agent, region)
+    choice = AdvisorChoice(advisor.value, model_id, agent, region, model)
     if json:
         consultation = consulted(question, asked, backend, choice, kb=kb)
     else:

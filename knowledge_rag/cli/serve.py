@@ -91,7 +91,15 @@ RepositoryOption = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option(metavar="ID", help="Bedrock model that may write the console's answers."),
+    typer.Option(
+        "--model",
+        metavar="PROVIDER:NAME",
+        help="Model of any provider that may write the console's answers, as for ask.",
+    ),
+]
+ModelIdOption = Annotated[
+    str | None,
+    typer.Option(metavar="ID", help="Bedrock model that may write them."),
 ]
 KeepOption = Annotated[
     bool,
@@ -113,7 +121,8 @@ def serve(
     console_port: ConsolePortOption = None,
     corpus: CorpusOption = None,
     repository_url: RepositoryOption = None,
-    model_id: ModelOption = None,
+    model: ModelOption = None,
+    model_id: ModelIdOption = None,
     agent: AgentOption = None,
     keep_answers: KeepOption = True,
     stack: StackOption = None,
@@ -141,12 +150,15 @@ def serve(
     backend = BackendOptions(function, knowledge_base, None, region, stack, gateway, timeout)
     backend.check_alone(kb=kb, port=port, corpus=corpus)
     options = ConsoleOptions(
-        console_port, corpus, repository_url, model_id, agent, region, keep_answers
+        console_port, corpus, repository_url, model_id, agent, region, keep_answers, model
     )
     if not console:
         options.check_wanted()
     if backend.is_local:
-        backend.check_region("--model-id", "--agent", asks_aws=bool(model_id or agent))
+        from knowledge_rag.cli.advice import asks_aws
+
+        by_aws = bool(model_id or agent) or asks_aws("model", model)
+        backend.check_region("--model-id", "--agent", asks_aws=by_aws)
         _serve_local(kb, port, options if console else None, backend.budget, json=json)
     elif not console:
         raise InvalidRequest("--no-console leaves nothing to serve of what is deployed")
@@ -281,13 +293,16 @@ class ConsoleOptions:
     agent: str | None = None
     region: str | None = None
     keep_answers: bool = True
+    model: str | None = None
 
     def check_wanted(self) -> None:
         """Refuse console options together with --no-console."""
-        given = (self.port, self.corpus, self.repository_url, self.model_id, self.agent)
+        given = (
+            self.port, self.corpus, self.repository_url, self.model, self.model_id, self.agent
+        )  # fmt: skip
         if any(one is not None for one in given):
             raise InvalidRequest(
-                "--console-port, --corpus, --repository-url, --model-id and --agent are the console's"
+                "--console-port, --corpus, --repository-url, --model, --model-id and --agent are the console's"
             )
 
     def settings(self, about: str) -> ConsoleSettings:
@@ -312,6 +327,8 @@ class ConsoleOptions:
             choices.append(AdvisorChoice("agent", region=self.region))
         if self.model_id:
             choices.insert(0, AdvisorChoice("converse", model_id=self.model_id, region=self.region))
+        if self.model:
+            choices.insert(0, AdvisorChoice("model", model=self.model, region=self.region))
         return {one.name: chosen_advisor(one, deployed_agent) for one in choices}
 
     def files(self, kb_path: Path) -> Corpus | None:

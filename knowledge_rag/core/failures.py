@@ -96,11 +96,12 @@ def _answered(error: ClientError) -> RetrievalFailed:
     response: Mapping[str, Any] = error.response
     code = str(response.get("Error", {}).get("Code", ""))
     metadata = response.get("ResponseMetadata", {})
-    reason = _CODES.get(code) or _by_status(metadata.get("HTTPStatusCode", 0))
+    reason = _CODES.get(code) or by_status(metadata.get("HTTPStatusCode", 0))
     return _failure(reason, code, str(metadata.get("RequestId", "")))
 
 
-def _by_status(status: int) -> Reason:
+def by_status(status: int) -> Reason:
+    """Return the reason for an HTTP status of 400 or more."""
     # A redirect, or a 4xx that the service does not model, is the wrong address or the wrong call.
     return _STATUSES.get(status, Reason.UNAVAILABLE if status >= 500 else Reason.CONFIGURATION)
 

@@ -3,8 +3,8 @@
 import pytest
 
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.orchestrator.advisors.converse import CUT_NOTE
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
+from knowledge_rag.orchestrator.advisors.writing import CUT_NOTE
 from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.recommendation import Shortfall
 from tests.support.advisors import assert_exact, cited_lines, words_of

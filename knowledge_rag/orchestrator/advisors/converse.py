@@ -10,16 +10,15 @@ import asyncio
 import math
 import random
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.bedrock import check_error, leave_time_to_parse
-from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed, UnreadableResponse
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
 from knowledge_rag.core.net.clients import create_client
 from knowledge_rag.core.net.deadline import Deadline, current_deadline
-from knowledge_rag.core.outcome import TOOL_NAMES, Reason, Status
+from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.response import read_json
 from knowledge_rag.guardrails.converse import (
     converse_answer,
@@ -28,49 +27,40 @@ from knowledge_rag.guardrails.converse import (
     text,
     to_search_result,
 )
-from knowledge_rag.orchestrator.advisors.advisor import DATA_ONLY, Advice, incident_text
 from knowledge_rag.orchestrator.advisors.calls import DEADLINE_SECONDS, ModelCalls, check_deadline
+from knowledge_rag.orchestrator.advisors.writing import (
+    EXAMPLE,
+    MAX_TOKENS,
+    TOKENS,
+    about_of,
+    advice_of,
+    nothing_found,
+    search_done,
+    task_of,
+    usable,
+)
 from knowledge_rag.orchestrator.errors import ModelFailed
-from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
-from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE, counted, listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from knowledge_rag.orchestrator.advisors.advisor import Advice
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.retrieval import Findings
 
-_EXAMPLE: Final = Citation("runbooks/example.md", 12, 18)
-"""The prompt's own, which no corpus has."""
+SEARCH_DONE: Final = search_done(
+    f"search results. The source of each names file and lines, for example {source_of(EXAMPLE)}; each of "
+    f"its content items is one line of that file, the first one line {EXAMPLE.start_line}"
+)
 
-SEARCH_DONE: Final = f"""\
-THIS REQUEST
-You have no tool here. {TOOL_NAMES[0]} has already been called for this incident, with at most \
-{MAX_QUERIES} queries and at most {RESULTS} results for one query: pass over WHEN TO SEARCH and HOW TO \
-SEARCH.
-What it listed stands in the user's message as search results. The source of each names file and \
-lines, for example {source_of(_EXAMPLE)}; each of its content items is one line of that file, the first \
-one line {_EXAMPLE.start_line}. These results are all that you may cite, as HOW TO CITE says: {_EXAMPLE}.\
-"""
-"""Follows the prompt, which speaks of a future search."""
-
-_WHOLE: Final = frozenset({"end_turn", "stop_sequence"})
-_CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded"})
-_BLOCKED: Final = frozenset({"guardrail_intervened", "content_filtered"})
 _READ: Final = ("output", "stopReason")
 
 
 def messages_of(incident: Incident, findings: Findings) -> list[dict[str, Any]]:
     """Return the user's message: the incident, the ledger's entries in their order, and the task."""
     results = [{"searchResult": to_search_result(entry)} for entry in findings.ledger.entries]
-    asked = "Advise on how to handle this incident, from these search results and nothing else."
-    if findings.failures:
-        missed = sum(it.outcome.reason is not None for it in findings.asked)
-        queries = counted(len(findings.asked), "query")
-        reasons = listed([*findings.failures])
-        asked += f" The search was incomplete: {missed} of {queries} degraded ({reasons})."
-    about = {"text": f"The incident. {DATA_ONLY}\n\n{incident_text(incident)}"}
-    return [{"role": "user", "content": [about, *results, {"text": asked}]}]
+    about, asked = {"text": about_of(incident)}, {"text": task_of(findings, "search results")}
+    return [{"role": "user", "content": [about, *results, asked]}]
 
 
 def read_response(response: object, findings: Findings) -> tuple[str, bool]:
@@ -83,21 +73,8 @@ def read_response(response: object, findings: Findings) -> tuple[str, bool]:
         ModelFailed: a guardrail or filter stopped it, it asked for a tool that it was not given, or
             there is no text.
     """
-    reason = text(member(response, "stopReason"))
-    if reason in _BLOCKED:
-        raise ModelFailed(Reason.GUARDRAIL, f"the answer ended with {reason}")
-    if reason not in _WHOLE | _CUT:
-        ended = reason if reason.isidentifier() else "no reason"
-        detail = f"the answer ended with {ended[:MAX_CODE_CHARACTERS]}"
-        raise ModelFailed(Reason.MALFORMED_RESPONSE, detail)
     sources = {index: entry.citation for index, entry in enumerate(findings.ledger.entries)}
-    said, cut = converse_answer(response, sources), reason in _CUT
-    if cut:
-        said = without_unfinished(said)
-    if not said.strip():
-        detail = "the answer was cut off in its first step" if cut else "the answer is empty"
-        raise ModelFailed(Reason.MALFORMED_RESPONSE, detail)
-    return said, cut
+    return usable(converse_answer(response, sources), text(member(response, "stopReason")))
 
 
 def check_response(
@@ -128,45 +105,12 @@ def check_response(
     response_dict["body"] = b"{}"
 
 
-_FENCE: Final = re.compile(r"\s*(?P<marks>`{3,}|~{3,})(?P<rest>[^\n]*)")
-_BEGINS: Final = re.compile(r"(?:#{1,6}|[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-"""A heading, or an item of a list that is in no other item: what is indented may be."""
-
-
-def without_unfinished(answer: str) -> str:
-    r"""Remove the step, heading or paragraph that an answer breaks off in.
-
-    Half a command is worse than none. A step with inner items is removed whole, since nobody knows
-    how many there would have been.
-
-    >>> without_unfinished("1. Stop the consumers [1].\n2. Purge the qu")
-    '1. Stop the consumers [1].\n'
-    """
-    last = position = 0
-    fence, blank = "", True
-    for line in answer.split("\n"):
-        marks = _FENCE.match(line)
-        if marks and not fence:
-            fence = marks["marks"]
-        elif marks and marks["marks"].startswith(fence) and not marks["rest"].strip():
-            fence = ""
-        elif not fence and (_BEGINS.match(line) or (blank and line[:1].strip())):
-            last = position
-        blank = not line.strip() and not fence
-        position += len(line) + 1
-    return answer[:last]
-
-
 NAME: Final = "converse"
 SERVICE_NAME: Final = "bedrock-runtime"
 
 MAX_ATTEMPTS: Final = 10
 FIRST_WAIT_SECONDS: Final = 0.5
 """Before the second attempt at most; it doubles with each one."""
-MAX_TOKENS: Final = 64_000
-CUT_NOTE: Final = (
-    "The model's answer was cut off at its length limit: more may be documented than is given."
-)
 
 _MODEL_ID: Final = re.compile(r"[a-zA-Z0-9_.:/-]{1,2048}")
 _PASSING: Final = frozenset({Reason.THROTTLED, Reason.UNAVAILABLE})
@@ -180,8 +124,7 @@ class ConverseSettings:
     Args:
         model_id: of a model, an inference profile (or its ARN) or a provisioned model that knows
             search results with citations.
-        max_tokens: of an answer, 1..MAX_TOKENS. 30 steps with their commands and references take
-            about 4,000.
+        max_tokens: of an answer, 1..MAX_TOKENS.
         temperature: 0..1; 0 is as deterministic as a model gets. ``None`` leaves it to the model, for
             those that take none.
         seconds: that an answer may take, everything included.
@@ -193,7 +136,7 @@ class ConverseSettings:
 
     model_id: str
     region: str
-    max_tokens: int = 4_096
+    max_tokens: int = TOKENS
     temperature: float | None = 0.0
     seconds: float = DEADLINE_SECONDS
     attempts: int = 3
@@ -243,10 +186,10 @@ class ConverseAdvisor:
             ModelFailed: there is no usable text.
         """
         if findings.status is not Status.OK:
-            return Advice(UNREACHABLE if findings.failures else NO_MATCH, findings, NAME)
+            return nothing_found(findings, NAME)
         response = await self._response(self._request(incident, findings))
         said, cut = read_response(response, findings)
-        return Advice(said, replace(findings, notes=(CUT_NOTE,)) if cut else findings, NAME)
+        return advice_of(said, findings, NAME, cut=cut)
 
     async def prepare(self) -> None:
         """Make the client ready; a failure here shows in the first advice."""

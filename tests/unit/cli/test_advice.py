@@ -13,6 +13,7 @@ from rich.console import Console
 from knowledge_rag.cli.advice import (
     AdvisorChoice,
     LiveAnswer,
+    asks_aws,
     chosen_advisor,
     incident_of,
     queries_of,
@@ -109,6 +110,21 @@ def test_a_file_that_says_nothing_is_refused_with_what_is_supported(tmp_path):
 def test_an_option_of_another_advisor_is_refused(name, model_id, agent, says):
     with pytest.raises(InvalidRequest, match=says):
         chosen_advisor(AdvisorChoice(name, model_id, agent, "us-east-1"))
+
+
+def test_a_provider_s_model_is_for_the_advisor_of_any_model():
+    with pytest.raises(InvalidRequest, match="--model is for --advisor model, not for converse"):
+        chosen_advisor(AdvisorChoice("converse", "some.model", region="r", model="openai:m"))
+    assert [
+        asks_aws(*it)
+        for it in (
+            ("model", "bedrock_converse:m"),
+            ("model", "ollama:m"),
+            ("model", None),
+            ("agent", None),
+            ("extractive", None),
+        )
+    ] == [True, False, False, True, False]
 
 
 def test_without_options_nobody_writes():

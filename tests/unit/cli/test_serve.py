@@ -18,6 +18,12 @@ def test_who_was_asked_for_writes_by_default_and_nobody_can_always():
     assert list(chosen.advisors("OTHER00001/ALIAS00001")) == ["converse", "agent", "extractive"]
 
 
+def test_a_model_of_any_provider_may_write():
+    assert list(ConsoleOptions(model="ollama:some-model").advisors()) == ["model", "extractive"]
+    with pytest.raises(InvalidSettings, match="PROVIDER:MODEL"):
+        ConsoleOptions(model="some-model").advisors()
+
+
 def test_the_agent_of_a_deployment_may_write_but_was_not_asked_for():
     options = ConsoleOptions(region="us-east-1")
     assert list(options.advisors("AGENT00001/ALIAS00001")) == ["extractive", "agent"]
@@ -25,7 +31,12 @@ def test_the_agent_of_a_deployment_may_write_but_was_not_asked_for():
 
 def test_options_of_a_console_that_is_not_to_be_are_refused():
     ConsoleOptions(region="us-east-1").check_wanted()
-    for given in (ConsoleOptions(port=0), ConsoleOptions(agent="x"), ConsoleOptions(model_id="")):
+    for given in (
+        ConsoleOptions(port=0),
+        ConsoleOptions(agent="x"),
+        ConsoleOptions(model_id=""),
+        ConsoleOptions(model=""),
+    ):
         with pytest.raises(InvalidRequest, match="are the console's"):
             given.check_wanted()
 

@@ -26,7 +26,7 @@ def test_every_option_that_is_told_exists_and_every_one_of_the_console_is_told()
     app.command()(serve)
     command = typer.main.get_command(app)
     options = {name for it in command.params for name in (*it.opts, *it.secondary_opts)}
-    table = PAGE[PAGE.index("| Option") : PAGE.index("With `--model-id`")]
+    table = PAGE[PAGE.index("| Option") : PAGE.index("## Read an answer")]
     told = set(re.findall(r"--[a-z-]+", table))
     assert told <= options
     assert options - told <= {"--console", "--port", "--help"}

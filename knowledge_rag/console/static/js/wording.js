@@ -90,7 +90,7 @@ export function isOfSearch(kind) {
 }
 
 /** @type {Record<string, string>} */
-const ADVISORS = { extractive: "the documents’ own words", converse: "a model", agent: "an agent" };
+const ADVISORS = { extractive: "the documents’ own words", model: "a model", converse: "a model", agent: "an agent" };
 
 /** @param {string} name of who writes */
 export function advisorText(name) {

@@ -17,16 +17,14 @@ from knowledge_rag.guardrails.converse import citation_of, source_of
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.converse import parse_converse_request
 from knowledge_rag.orchestrator.advisors.converse import (
-    CUT_NOTE,
     MAX_ATTEMPTS,
-    MAX_TOKENS,
     SEARCH_DONE,
     ConverseAdvisor,
     ConverseSettings,
     messages_of,
     read_response,
-    without_unfinished,
 )
+from knowledge_rag.orchestrator.advisors.writing import CUT_NOTE, MAX_TOKENS, without_unfinished
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.incident import Incident

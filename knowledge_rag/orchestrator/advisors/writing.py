@@ -1,0 +1,140 @@
+"""What a model that writes from given evidence is told, and how its answer is read, whoever runs the model."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
+from knowledge_rag.core.outcome import TOOL_NAMES, Reason
+from knowledge_rag.orchestrator.advisors.advisor import DATA_ONLY, Advice, incident_text
+from knowledge_rag.orchestrator.errors import ModelFailed
+from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
+from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE, counted, listed
+
+if TYPE_CHECKING:
+    from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.retrieval import Findings
+
+MAX_TOKENS: Final = 64_000
+"""Of an answer at most."""
+
+TOKENS: Final = 4_096
+"""Of an answer by default: 30 steps with their commands and references take about 4,000."""
+
+EXAMPLE: Final = Citation("runbooks/example.md", 12, 18)
+"""The prompt's own, which no corpus has."""
+
+CUT_NOTE: Final = (
+    "The model's answer was cut off at its length limit: more may be documented than is given."
+)
+
+_WHOLE: Final = frozenset({"end_turn", "stop_sequence", "stop", "completed", "complete"})
+_CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded", "length", "incomplete"})
+_BLOCKED: Final = frozenset(
+    {"guardrail_intervened", "content_filtered", "content_filter", "refusal", "safety"}
+)
+"""Why models end, in the words of Bedrock, Anthropic, OpenAI, Ollama and Google."""
+
+CUT: Final = "length"
+"""Ends an answer whose model doesn't say how it ended, or that was not read to its end."""
+
+
+def search_done(sources: str) -> str:
+    """Return what follows the prompt, which speaks of a future search.
+
+    Args:
+        sources: what the evidence stands in the user's message as, and how it names lines.
+    """
+    return f"""\
+THIS REQUEST
+You have no tool here. {TOOL_NAMES[0]} has already been called for this incident, with at most \
+{MAX_QUERIES} queries and at most {RESULTS} results for one query: pass over WHEN TO SEARCH and HOW TO \
+SEARCH.
+What it listed stands in the user's message as {sources}. These results are all that you may cite, as \
+HOW TO CITE says: {EXAMPLE}.\
+"""
+
+
+def about_of(incident: Incident) -> str:
+    """Return what the user's message begins with: the incident."""
+    return f"The incident. {DATA_ONLY}\n\n{incident_text(incident)}"
+
+
+def task_of(findings: Findings, sources: str) -> str:
+    """Return what it ends with: the task, and which searches failed."""
+    asked = f"Advise on how to handle this incident, from these {sources} and nothing else."
+    if findings.failures:
+        missed = sum(it.outcome.reason is not None for it in findings.asked)
+        queries = counted(len(findings.asked), "query")
+        reasons = listed([*findings.failures])
+        asked += f" The search was incomplete: {missed} of {queries} degraded ({reasons})."
+    return asked
+
+
+def nothing_found(findings: Findings, name: str) -> Advice:
+    """Return the advice for findings without evidence, which cost no call."""
+    return Advice(UNREACHABLE if findings.failures else NO_MATCH, findings, name)
+
+
+def usable(said: str, reason: str) -> tuple[str, bool]:
+    """Return an answer, and whether it was cut off at a length limit: then without its unfinished end.
+
+    Args:
+        said: the answer.
+        reason: why it ended, in the provider's word.
+
+    Raises:
+        ModelFailed: a guardrail or filter stopped it, it asked for a tool that it was not given, or
+            there is no text.
+    """
+    ended = reason.lower()
+    if ended in _BLOCKED:
+        raise ModelFailed(Reason.GUARDRAIL, f"the answer ended with {reason}")
+    if ended not in _WHOLE | _CUT:
+        why = reason if reason.isidentifier() else "no reason"
+        detail = f"the answer ended with {why[:MAX_CODE_CHARACTERS]}"
+        raise ModelFailed(Reason.MALFORMED_RESPONSE, detail)
+    cut = ended in _CUT
+    if cut:
+        said = without_unfinished(said)
+    if not said.strip():
+        detail = "the answer was cut off in its first step" if cut else "the answer is empty"
+        raise ModelFailed(Reason.MALFORMED_RESPONSE, detail)
+    return said, cut
+
+
+def advice_of(said: str, findings: Findings, name: str, *, cut: bool) -> Advice:
+    """Return the advice of :func:`usable`'s answer; a note of its findings says if it was cut off."""
+    return Advice(said, replace(findings, notes=(CUT_NOTE,)) if cut else findings, name)
+
+
+_FENCE: Final = re.compile(r"\s*(?P<marks>`{3,}|~{3,})(?P<rest>[^\n]*)")
+_BEGINS: Final = re.compile(r"(?:#{1,6}|[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
+"""A heading, or an item of a list that is in no other item: what is indented may be."""
+
+
+def without_unfinished(answer: str) -> str:
+    r"""Remove the step, heading or paragraph that an answer breaks off in.
+
+    Half a command is worse than none. A step with inner items is removed whole, since nobody knows
+    how many there would have been.
+
+    >>> without_unfinished("1. Stop the consumers [1].\n2. Purge the qu")
+    '1. Stop the consumers [1].\n'
+    """
+    last = position = 0
+    fence, blank = "", True
+    for line in answer.split("\n"):
+        marks = _FENCE.match(line)
+        if marks and not fence:
+            fence = marks["marks"]
+        elif marks and marks["marks"].startswith(fence) and not marks["rest"].strip():
+            fence = ""
+        elif not fence and (_BEGINS.match(line) or (blank and line[:1].strip())):
+            last = position
+        blank = not line.strip() and not fence
+        position += len(line) + 1
+    return answer[:last]
