@@ -54,7 +54,7 @@ _WORDS: Final = {
     Kind.OBSOLETE: r"obsolete|deprecated|superseded|out ?dated|historical|history|(?:old|former|previous|legacy)"
     r" (?:procedure|process|way|method|steps?|runbook|instructions?)|no longer (?:used|valid|needed|applies|relevant)"
     r"|changelog|archived\b|^\W*archive\W*$|retired|(?:until|before) (?:v\d|20\d\d\b)",
-    Kind.VERIFICATION: r"verif|validat|how (?:do|can) (?:i|we|you) know|(?:is|are) (?:it|we|everything) (?:over|done|fixed|healthy|fine|ok(?:ay)?|good|back)\b"
+    Kind.VERIFICATION: r"verif|validat|how (?:do|can) (?:i|we|you) know|(?:is|are) (?:it|we|everything) (?:\w+ )?(?:over|done|fixed|healthy|fine|ok(?:ay)?|good|back|working|up)\b|done when\b|(?:can|may|to) close\b"
     r"|afterwards|aftercare|clean(?:ing)?[ -]?up|when (?:it )?is (?:it )?over|closing|post[ -]?checks?|confirm",
     Kind.ROLLBACK: r"roll(?:ing)?[ -]?back|revert|undo|back[ -]?out|fall(?:ing)?[ -]?back",
     Kind.ESCALATION: r"escalat|who to (?:call|page|wake|contact)|contacts?\b|on-?call (?:teams?|people)",

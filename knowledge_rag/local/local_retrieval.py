@@ -15,7 +15,7 @@ from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.notices import answered
 from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS, timed_out
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.planning import Floors
+from knowledge_rag.orchestrator.relevance import Floors
 from knowledge_rag.orchestrator.retrieval import Budget, current_ids, to_arguments
 
 if TYPE_CHECKING:

@@ -130,9 +130,7 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
             else wording.near_miss(
                 reading[0].citation.source_file if reading else "",
                 unknown,
-                unread=any(block.is_unread for block in plan.blocks),
-                to_write=any(block.is_to_write for block in plan.blocks),
-                not_for=any(block.is_not_for for block in plan.blocks),
+                next((block.declined for block in plan.blocks if block.declined), None),
             ),
             warnings=_bounded(warnings),
             advisor=advisor,

@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.verify import Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice, Advisor
     from knowledge_rag.orchestrator.incident import Incident
-    from knowledge_rag.orchestrator.planning import Floors, Plan
+    from knowledge_rag.orchestrator.planning import Plan
     from knowledge_rag.orchestrator.recommendation import Recommendation
+    from knowledge_rag.orchestrator.relevance import Floors
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 MAX_ALERTS: Final = 10

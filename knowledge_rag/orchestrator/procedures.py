@@ -671,7 +671,7 @@ class _Collector:
         elif _HTML_STEPS.search(text):
             words = "\n".join(" ".join(it.split()) for it in plain.split("\n") if it.strip())
             self._add("", [Part(words)], block.start, block.end)
-        elif warns(plain):
+        elif warns(text):  # its class may say so: panel-warning
             self._warn(" ".join(plain.split()), Governs.CAUTION, block)
 
     def _parts(self, item: ListItem) -> list[Part]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Final
 
 from knowledge_rag.core.resources import shipped
@@ -85,13 +86,28 @@ def reasoned(
     return f"{source}: {'; '.join([*reasons, *more])}." if reasons or more else f"{source}."
 
 
+class Declined(StrEnum):
+    """Why a page that is about an incident gives no steps for it."""
+
+    UNREAD = "unread"
+    """No steps could be read from it."""
+    NOT_FOR = "not_for"
+    """It says that its steps aren't for what is asked: these lines are the reading."""
+    TO_WRITE = "to_write"
+    """It says that this is still to be written: this line is the reading."""
+
+
+_DECLINED: Final = {
+    Declined.UNREAD: "The closest page, {}, is about it, and no steps could be read from it.",
+    Declined.NOT_FOR: "{} says that its steps aren't for this: read its lines below.",
+    Declined.TO_WRITE: "{} says that this is still to be written.",
+}
+
+
 def near_miss(
     closest: str,
     unknown: tuple[str, ...],
-    *,
-    unread: bool = False,
-    not_for: bool = False,
-    to_write: bool = False,
+    declined: Declined | None = None,
 ) -> str:
     """Return why nothing is advised though something was found.
 
@@ -102,12 +118,8 @@ def near_miss(
     """
     if not closest:
         return "Nothing that was found says what to do."
-    if not_for:
-        return f"{closest} says that its steps aren't for this: read its lines below."
-    if to_write:
-        return f"{closest} says that this is still to be written."
-    if unread:
-        return f"The closest page, {closest}, is about it, and no steps could be read from it."
+    if declined:
+        return _DECLINED[declined].format(closest)
     missing = (
         f"nothing found mentions {listed([*unknown])}"
         if unknown

@@ -5,8 +5,10 @@ import json
 
 import pytest
 
+from knowledge_rag.evaluation.faults.server import answering, resetting, serving
 from tests.support.cli import OF_SAMPLE
 from tests.support.local import CORPUS
+from tests.support.providers import ANTHROPIC, PROVIDERS
 from tests.unit.orchestrator.schema import VALIDATOR
 
 QUESTION = "How do we fail over the RDS cluster?"
@@ -36,6 +38,9 @@ def answers(settled, first_use, tmp_path_factory):
             "missing": ("ask", "--incident", folder / "nowhere.json"),
             "no model": ("ask", QUESTION, "--advisor", "converse"),
             "no agent": ("ask", QUESTION, "--advisor", "agent"),
+            "no provider": ("ask", QUESTION, "--advisor", "model"),
+            "no key": ("ask", QUESTION, "--advisor", "model", "--model", "openai:some-model"),
+            "bare name": ("ask", QUESTION, "--advisor", "model", "--model", "some-model"),
         }
     )
 
@@ -106,6 +111,9 @@ def test_nothing_documented_is_said_and_exits_1(answers):
         ("endless", "/dev/zero: larger than 64 MiB"),
         ("no model", "--model-id"),
         ("no agent", "--agent ID/ALIAS"),
+        ("no provider", "--model PROVIDER:NAME"),
+        ("no key", "OPENAI_API_KEY"),
+        ("bare name", "PROVIDER:MODEL"),
     ],
 )
 def test_bad_input_is_one_line_and_exits_2(answers, name, says):
@@ -113,3 +121,39 @@ def test_bad_input_is_one_line_and_exits_2(answers, name, says):
     assert (ran.code, ran.out) == (2, "")
     assert ran.err.count("\n") == 1
     assert says in ran.err
+
+
+def asked_of(provider, settled, script, *options):
+    with serving(script) as server:
+        variables = {
+            name: value.format(url=server.url) for name, value in provider.environment.items()
+        }
+        model = ("--advisor", "model", "--model", f"{provider.name}:some-model")
+        return settled("ask", QUESTION, *model, *options, **variables)
+
+
+@pytest.mark.parametrize("provider", PROVIDERS, ids=lambda it: it.name)
+def test_a_model_of_any_provider_writes_and_what_it_made_up_is_not_shown(
+    settled, first_use, provider
+):
+    assert first_use.code == 0
+    said = "1. Fail the cluster over [1].\n2. Drop it [Source: runbooks/none.md, lines 1-2].\n"
+    ran = asked_of(provider, settled, answering(provider.answer(said)))
+    assert (ran.code, ran.err) == (0, OF_SAMPLE)
+    assert "| " in ran.out
+    assert "Fail the cluster over" in ran.out
+    assert 'Warning: "Drop it ." cites nothing, so it is no step' in ran.out
+    body = asked_of(provider, settled, answering(provider.answer(said)), "--json").json
+    output = body["agent_outputs"]["knowledge-rag"]
+    VALIDATOR.validate(output)
+    assert [it["action"] for it in output["recommendation"]["guidance"]] == [
+        "Fail the cluster over."
+    ]
+
+
+def test_a_model_that_cannot_be_reached_is_replaced_by_the_procedure(settled, first_use):
+    assert first_use.code == 0
+    ran = asked_of(ANTHROPIC, settled, resetting)
+    assert ran.code == 0
+    assert "The model could not be reached (unavailable)" in ran.out
+    assert "aws rds failover-db-cluster" in ran.out

@@ -19,9 +19,10 @@ from knowledge_rag.orchestrator.backends.aws import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.node import knowledge_rag_node
-from knowledge_rag.orchestrator.planning import COMPLETION_RESULTS, MAX_COMPLETED
+from knowledge_rag.orchestrator.planning import COMPLETION_RESULTS
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS, build_queries
 from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.searches import MAX_COMPLETED
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from tests.support.cli import SECONDS, lines_of
 from tests.support.local import CORPUS, PROJECT, minilm

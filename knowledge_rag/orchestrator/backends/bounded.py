@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from knowledge_rag.core.retrieval import Query
-    from knowledge_rag.orchestrator.planning import Floors
+    from knowledge_rag.orchestrator.relevance import Floors
 
 _Made = TypeVar("_Made")
 _Result = TypeVar("_Result")

@@ -3,20 +3,15 @@
 import pytest
 
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.orchestrator.choosing import Evidence as Searched
-from knowledge_rag.orchestrator.choosing import (
-    Wanted,
-    is_called,
-    is_filed,
-    is_superseded,
-    place_for,
-    same_name,
-)
+from knowledge_rag.orchestrator.choosing import is_superseded, place_for
 from knowledge_rag.orchestrator.governing import Governs
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.naming import is_called, is_filed, same_name
 from knowledge_rag.orchestrator.pagers import read
 from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import Strength
+from knowledge_rag.orchestrator.searches import Evidence as Searched
+from knowledge_rag.orchestrator.wanted import Wanted
 from tests.support.runbooks import actions, advised, alert, outlined, question
 
 MAIL, DISK = "runbooks/mail.md", "runbooks/disk.md"
@@ -159,6 +154,29 @@ class TestByName:
         given = advised(incident, {MAIL: text})
         assert actions(given) == ["Pull the plug of the bag tag printer."]
         assert given.evidence.strength is Strength.PARTIAL
+
+
+class TestByIndex:
+    TEXT = (
+        "# Lab engine\n\nWhat happened?\n\n- alert `LabQueueDepth`: [Results wait](#results-wait)\n"
+        "- alert `LabNodeDown`: [Fail over](#fail-over)\n- both: [Results wait](#results-wait) or [Fail over](#fail-over)\n\n"
+        "## Results wait\n\n- Free the queue.\n\n## Fail over\n\n- Move the engine.\n"
+    )
+
+    @pytest.mark.parametrize(
+        ("name", "action"),
+        [("LabQueueDepth", "Free the queue."), ("LabNodeDown", "Move the engine.")],
+    )
+    def test_a_line_with_the_name_and_one_link_files_that_section(self, name, action):
+        assert actions(advised(alert(name), {MAIL: self.TEXT})) == [action]
+
+    def test_a_title_names_its_alert_before_a_colon_where_a_section_is_called_so(self):
+        text = "# Hosts\n\nAbout hosts.\n\n## Datastore full\n\n- Move a disk.\n\n## Host gone\n\n- Call Ann.\n"
+        incident = alert(
+            "DatastoreFull: DS-GOLD-04 has less than 1 % free",
+            title="DatastoreFull: DS-GOLD-04 has less than 1 % free",
+        )
+        assert actions(advised(incident, {DISK: text})) == ["Move a disk."]
 
 
 class TestOfSeveral:
@@ -812,3 +830,38 @@ class TestHeldOff:
             given.reasoning == f"{MAIL} says that its steps aren't for this: read its lines below."
         )
         assert [(it.citation.start_line, it.citation.end_line) for it in given.reading] == [(3, 3)]
+
+
+class TestWhatIsLeftOutOrGoverns:
+    def test_a_list_under_a_todo_heading_gives_no_steps(self):
+        text = "# Lab\n\nAbout it.\n\n## Queue\n\n- Free it.\n\n## TODO\n\n- what to do if the microbiology analyser is silent\n"
+        given = advised(question("the microbiology analyser is silent"), {MAIL: text})
+        assert given.status is Status.NO_MATCH
+
+    def test_a_panel_of_an_export_that_is_called_a_warning_governs_the_steps(self):
+        text = (
+            "# Brokers\n\n## Disk\n\n"
+            '<div class="panel panel-warning"><p>Retention is unlimited by law.</p></div>\n\n1. Add a volume.\n'
+        )
+        (step,) = advised(question("the brokers' disk is full"), {DISK: text}).guidance
+        assert [it.text for it in step.guards if "unlimited" in it.text]
+
+    @pytest.mark.parametrize(
+        "asked",
+        [
+            "how do we get off the backup line of the shop",
+            "what do I need to do to return to the normal line of the shop",
+            "back to the main line of the shop please",
+        ],
+    )
+    def test_questions_that_want_to_return_get_the_section_for_that(self, asked):
+        text = "# Shop line\n\nAbout the line.\n\n## Use the backup line\n\n- Switch to the backup.\n\n## Back from the backup\n\n- Switch to main.\n"
+        assert actions(advised(question(asked), {MAIL: text})) == ["Switch to main."]
+
+    def test_a_section_that_asks_whether_it_works_again_undoes_nothing(self):
+        text = "# Shop line\n\nAbout the line.\n\n## Turn the banner off\n\n- Take the shop banner off.\n\n## Is it really working again?\n\n- Order a shirt.\n"
+        given = advised(
+            question("the shop works, can the shop banner end and go back to the usual"),
+            {MAIL: text},
+        )
+        assert actions(given)[0] == "Take the shop banner off."

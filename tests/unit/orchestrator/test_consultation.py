@@ -11,9 +11,10 @@ from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.consultation import consult, sources_of
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.planning import COMPLETION_RESULTS, MAX_COMPLETED
+from knowledge_rag.orchestrator.planning import COMPLETION_RESULTS
 from knowledge_rag.orchestrator.recommendation import Concern, Shortfall, Strength
 from knowledge_rag.orchestrator.retrieval import Asked, Findings, current_ids, on_behalf_of
+from knowledge_rag.orchestrator.searches import MAX_COMPLETED
 from knowledge_rag.orchestrator.showing import pieces_of
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE
 from tests.support.retrievals import DOWN, NOTHING, Answering, found, result

@@ -17,7 +17,7 @@ from knowledge_rag.core.headings import (
 )
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.governing import Governs, governs
-from knowledge_rag.orchestrator.planning import Floors
+from knowledge_rag.orchestrator.relevance import Floors
 from knowledge_rag.orchestrator.words import asked_words, share_of, spaced_words, words_of
 from tests.support.runbooks import (
     Search,

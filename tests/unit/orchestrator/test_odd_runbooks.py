@@ -10,9 +10,9 @@ import pytest
 from knowledge_rag.cli.recommendation import lines_of
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.orchestrator.consultation import consult
-from knowledge_rag.orchestrator.planning import MAX_COMPLETED
 from knowledge_rag.orchestrator.procedures import MAX_ITEMS
 from knowledge_rag.orchestrator.recommendation import Concern, Strength
+from knowledge_rag.orchestrator.searches import MAX_COMPLETED
 from knowledge_rag.orchestrator.showing import pieces_of
 from tests.support.runbooks import (
     Search,

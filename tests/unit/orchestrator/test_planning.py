@@ -10,16 +10,16 @@ from knowledge_rag.orchestrator.consultation import MAX_ALERTS, consult, look_up
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.planning import (
     COMPLETION_RESULTS,
-    MAX_COMPLETED,
     MAX_READING,
-    Floors,
     Plan,
     documents_to_complete,
     plan_of,
 )
 from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, Concern, Strength
+from knowledge_rag.orchestrator.relevance import Floors
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
+from knowledge_rag.orchestrator.searches import MAX_COMPLETED
 from knowledge_rag.orchestrator.wording import UNCLEAR
 from tests.support.runbooks import (
     Search,

@@ -1,0 +1,163 @@
+"""Sections that a procedure says to go to: on its own page, and in other documents."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+from posixpath import normpath
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.headings import (
+    number_of,
+)
+from knowledge_rag.orchestrator.governing import (
+    forbids,
+)
+from knowledge_rag.orchestrator.links import fold
+from knowledge_rag.orchestrator.naming import NAME, is_called, is_camel_case
+from knowledge_rag.orchestrator.procedures import (
+    asks_for_something,
+)
+from knowledge_rag.orchestrator.words import spaced_words
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterator
+
+    from knowledge_rag.orchestrator.outline import Outline, Section
+    from knowledge_rag.orchestrator.procedures import Procedure
+
+
+MAX_DEPTH: Final = 2
+"""Links inside a document that are followed, one behind the other."""
+MAX_LINKED: Final = 8
+"""Sections that links draw in at most."""
+MIN_HEADING_WORDS: Final = 3
+"""Words of a heading from which on it is named wherever it is written out; with its article, "The restart" is."""
+PAGE_LINK: Final = re.compile(r"\[[^\]\n]*\]\(#([\w.:%-]+)\)")
+"""A link to a section of the same page."""
+_SET_APART: Final = re.compile(
+    r"(?<!\w)(?:[*_]{1,2}|[\"“]|\[)(\w[^*_\"“”\[\]\n]{1,58}\w)(?:[*_]{1,2}|[\"”]|\])(?!\w)"
+)
+"""Words in quotes, in emphasis or of a link, as a heading is named within a sentence."""
+_CHAPTER: Final = re.compile(r"\b(?:section|chapter|procedure) (\d+(?:\.\d+)*)", re.IGNORECASE)
+"""How a chapter is named by its number."""
+_NEXT: Final = re.compile(r"\b(?:(?:next|following) section|section below)\b", re.IGNORECASE)
+_PREVIOUS: Final = re.compile(r"\b(?:(?:previous|last) section|section above)\b", re.IGNORECASE)
+
+
+_OUTSIDE: Final = re.compile(
+    r"\]\((?P<path>[\w./-]+\.(?:md|txt|html?))#(?P<anchor>[\w.%-]+)\)"
+    r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`),:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
+    r"|[*_\"“](?P<said>[^*_\"“”\n]{3,60})[*_\"”]+ (?:in|of|on) `?(?P<of>[\w./-]+\.(?:md|txt|html?))\b"
+)
+"""A link to a named section of another document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """A section of another document that a procedure says to go to.
+
+    Args:
+        files: that may be meant, from the corpus root and from the document's own folder, the likelier first.
+        section: its heading, or the anchor of that.
+    """
+
+    files: tuple[str, ...]
+    section: str
+
+
+def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
+    """Return the sections of other documents that a procedure names, in its order, each once."""
+    text = "\n".join(outline.lines.get(number, "") for number in sorted(procedure.lines))
+    folder = procedure.source_file.rpartition("/")[0]
+    found = []
+    for link in _OUTSIDE.finditer(text):
+        path = link["path"] or link["file"] or link["of"]
+        files = [normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path)]
+        if link["path"]:  # of a link the path is meant from the document's own folder
+            files.reverse()
+        usable = tuple(dict.fromkeys(it for it in files if not it.startswith(("..", "/"))))
+        if usable and procedure.source_file not in usable:
+            found.append(Elsewhere(usable, link["anchor"] or link["words"] or link["said"]))
+    return list(dict.fromkeys(found))
+
+
+def section_called(outline: Outline, name: str) -> Section | None:
+    """Return the section that an anchor or a heading's words name, if it asks for something.
+
+    Its first words do, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew it?".
+    """
+    sections = [it for it in outline.sections() if it.level and asks_for_something(outline, it)]
+    words = spaced_words(name)
+    is_telling = len(words.split()) >= MIN_HEADING_WORDS
+    begun = (it for it in sections if is_telling and spaced_words(it.heading).startswith(words))
+    called = (it for it in sections if is_called(it, name))
+    return next(itertools.chain(called, begun), None)
+
+
+def linked_sections(outline: Outline, main: Section, left: Container[int]) -> list[Section]:
+    """Return the sections of the page that a procedure says to go to, and those that these do; not in lines left out."""
+    found: list[Section] = []
+    turn = [main]
+    for _ in range(MAX_DEPTH):
+        turn = [
+            section
+            for source in turn
+            for section in _named_in(outline, source, left=left)
+            if not main.holds(section) and not section.holds(main) and section not in found
+        ]
+        found += dict.fromkeys(turn)
+    return found[:MAX_LINKED]
+
+
+def only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Section]:
+    """Return the sections that rows name which are left out, and that nothing else of a procedure names."""
+    others = {*range(main.start, main.end + 1)} - rows
+    elsewhere = {id(it) for it in _named_in(outline, main, left=rows)} | {id(main)}
+    return [it for it in _named_in(outline, main, left=others) if id(it) not in elsewhere]
+
+
+def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Iterator[Section]:
+    """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full.
+
+    A heading that is a name of several words in one is named wherever that stands, a chapter by its number.
+    """
+    headings = {n for it in source.walk() if it.level for n in range(it.start, it.heading_end + 1)}
+    lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
+    said = [outline.lines.get(n, "") for n in lines]
+    text = "\n".join(it for it in said if not forbids(it))
+    links = (it.removeprefix("user-content-") for it in PAGE_LINK.findall(text))
+    written = (it[0] for it in NAME.finditer(text) if is_camel_case(it[0]))
+    names = {fold(it) for it in (*links, *_SET_APART.findall(text), *written)} - {""}
+    numbers = set(_CHAPTER.findall(text))
+    spelled = spaced_words(text)
+    words = spelled.split()
+    runs = set(zip(words, words[1:], words[2:], strict=False))
+    for section in outline.sections():
+        heading = spaced_words(section.heading)
+        # the first words are looked up: a long page has many headings
+        is_named = tuple(heading.split()[:MIN_HEADING_WORDS]) in runs and heading in spelled
+        is_named |= heading.startswith(" the ") and heading in spelled
+        name = section.heading.partition(":")[0]
+        is_named |= not names.isdisjoint((fold(section.heading), fold(name), fold(section.anchor)))
+        is_named |= number_of(section.heading) in numbers
+        if is_named and section.level and asks_for_something(outline, section):
+            yield section
+    for section in source.walk():
+        yield from _beside(outline, section)
+
+
+def _beside(outline: Outline, section: Section) -> Iterator[Section]:
+    """Yield the sections before and behind one that its own text sends to: "see the next section"."""
+    beside = section.parent.children if section.parent else [section]
+    text = outline.text(*own_range(section))
+    for step, pattern in ((1, _NEXT), (-1, _PREVIOUS)):
+        if pattern.search(text) and 0 <= (place := beside.index(section) + step) < len(beside):
+            yield from (it for it in (beside[place],) if asks_for_something(outline, it))
+
+
+def own_range(section: Section) -> tuple[int, int]:
+    """Return the first and last line of a section's heading and own text, without those below it."""
+    last = max((block.end for block in section.blocks), default=section.start)
+    return section.start, max(last, section.heading_end)

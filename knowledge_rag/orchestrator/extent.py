@@ -1,0 +1,372 @@
+"""How much of a page is the procedure at a place: its section, or the page, with what belongs to it.
+
+Inside what is chosen nothing is chosen: see :mod:`procedures`.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.headings import (
+    ACTIONS,
+    NEVER,
+    Kind,
+    instructs,
+    is_called_rules,
+    is_numbered,
+    number_of,
+    tells_only_kind,
+)
+from knowledge_rag.orchestrator.cross_references import linked_sections, only_sent_to
+from knowledge_rag.orchestrator.governing import (
+    Governs,
+    holds_for_all,
+    is_unwritten,
+    says_nothing,
+)
+from knowledge_rag.orchestrator.links import fold
+from knowledge_rag.orchestrator.naming import CODE_SPAN, is_filed_alone, names_code
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
+from knowledge_rag.orchestrator.procedures import (
+    NotShown,
+    Why,
+    action_lines,
+    asks_for_something,
+    governed,
+    introduction_of,
+    procedure_of,
+    rules_of,
+)
+from knowledge_rag.orchestrator.wanted import UNDO, Place, is_asked_for
+from knowledge_rag.orchestrator.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from knowledge_rag.orchestrator.outline import Block, Outline, Section
+    from knowledge_rag.orchestrator.procedures import Procedure
+    from knowledge_rag.orchestrator.wanted import Wanted
+
+
+MAX_PAGE: Final = 60
+"""Action lines up to which a page that is one procedure is given whole; 30 and 120 measured the same."""
+MIN_KINDS: Final = 2
+"""Headings such as "Diagnosis" and "Mitigation" by which a page is about one matter."""
+_UNDO_LABEL: Final = re.compile(
+    r"\W*(?:\[[ x]\]\W*)?(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out)\b", re.IGNORECASE
+)
+"""How an item begins that undoes those before it."""
+_ONE_NAME: Final = re.compile(r"[\w.-]{2,40}")
+_STEP_NUMBER: Final = re.compile(r"\bstep (\d{1,3})\b", re.IGNORECASE)
+
+
+def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Procedure]:
+    """Return the procedure at a place, with what belongs to it.
+
+    First the section (or the page, if it is one procedure) in the author's order; then the sections that it
+    links to; then the page's own verification and clean-up. The page's warnings govern the first item.
+    """
+    outline, main = place.outline, _main_of(place, wanted)
+    if main is None or any(it.kind in NEVER for it in (main, *main.above())):
+        return []
+    found: list[Procedure] = []
+    others = _of_others(wanted, main)
+    rows = set(_other_rows(outline, wanted))
+    linked = linked_sections(outline, main, rows)
+    # what only those rows send to is for their cases
+    others += only_sent_to(outline, main, rows) if rows else ()
+    given: list[Section] = [*others]
+    for section in (main, *_resolving(main), *linked, *_closing(main)):
+        if any(it.holds(section) for it in given):
+            continue
+        if procedure := procedure_of(
+            outline, section, leave_out=given, other_rows=rows, alert=alert
+        ):
+            found.append(procedure)
+            given.append(section)
+    if not found:
+        return []
+    if wanted.asks(UNDO) and not _asks_for_part(wanted, main):
+        found = _undoing(found[0]) or found
+    if found[0].path == main.path:
+        found[0] = with_rules(outline, main, found[0])
+    source = outline.source_file
+    left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
+    return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
+
+
+def _main_of(place: Place, wanted: Wanted) -> Section | None:
+    """Return the section that a procedure is made of; ``None`` if the place is for none."""
+    outline = place.outline
+    if _is_unwritten(outline, place.section):
+        return None
+    main = _climbed(place, wanted)
+    if is_one_procedure(outline, wanted) and not _asks_for_part(wanted, main):
+        return outline.root
+    tops = (outline.root, top_of(outline))
+    short = action_lines(outline, main) <= MAX_PAGE
+    if main not in tops or (place.section.kind is Kind.BACKGROUND and short):
+        return main
+    # a page of several matters is no procedure: what was found there is all there is of this one,
+    # unless that describes what the page is about
+    if place.why == "found" and place.section in tops and not short:
+        return None
+    return place.section
+
+
+def matter_at(outline: Outline, line: int, wanted: Wanted) -> Section:
+    """Return the section that the procedure around a line is made of; the one that it is in, if that is for none."""
+    *_, section = (it for it in outline.sections() if not it.level or it.start <= line <= it.end)
+    return _main_of(Place(outline, section), wanted) or section
+
+
+def _of_others(wanted: Wanted, main: Section) -> list[Section]:
+    """Return the sections below one that are for others than the one of several that the alert's labels name.
+
+    Of "hist-plant" and "hist-lab" the one is left out if the label ``cluster`` is the other; of tabs, those that
+    share no word with the incident, if another one does.
+    """
+    labels = {fold(it) for it in wanted.labels.split()}
+    others = list(tabs_of_others(wanted, main))
+    for above in main.walk():
+        named = [it for it in above.children if _ONE_NAME.fullmatch(it.heading.strip(" :`*"))]
+        meant = [it for it in named if fold(it.heading) in labels]
+        others += (it for it in named if len(meant) == 1 and it not in meant)
+    return others
+
+
+def tabs_of_others(wanted: Wanted, main: Section) -> Iterator[Section]:
+    """Yield the tabs that share no word with the incident, beside those that do."""
+    known = words_of([wanted.text, wanted.labels])
+    for above in main.walk():
+        tabs = [it for it in above.children if it.level == TAB_LEVEL and it.heading]
+        meant = [it for it in tabs if words_of([it.heading]) & known]
+        yield from (it for it in tabs if meant and it not in meant)
+
+
+_CASES: Final = re.compile(
+    r"\b(?:symptoms?|see|signs?|errors?|messages?|alerts?|alarms?|codes?|problems?|issues?|situations?|findings?|observations?|cases?"
+    r"|when|if|happens?|complaints?|states?|status)\b",
+    re.IGNORECASE,
+)
+"""How the first column of a table is headed that tells when each row applies."""
+
+
+def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
+    """Yield the rows of tables of cases that share less than half as much with the incident as the best row does.
+
+    A table is one of cases if its first column is headed so, or if the incident names what a single row has as code.
+    What a word tells is less the more rows hold it; if most rows are as good, all of them stay.
+    """
+    asked = words_of([*wanted.names, wanted.text])
+    for block in (it for section in outline.sections() for it in section.blocks):
+        head, rows = block.start, [*range(block.start + 2, block.end + 1)]
+        if block.form is not Form.TABLE:
+            continue
+        if not _CASES.search(cells_of(outline.text(head, head))[0]):
+            named = [n for n in rows if names_code(wanted.text, outline.text(n, n))]
+            if len(named) == 1:
+                yield from (n for n in rows if n not in named)
+            continue
+        of_others = set(_rows_of_others(outline, rows, wanted))
+        yield from of_others
+        rows = [n for n in rows if n not in of_others]
+        held = {n: words_of([outline.text(n, n)]) & asked for n in rows}
+        often = Counter(word for words in held.values() for word in words)
+        worth = {n: sum(math.log(len(rows) / often[it]) for it in held[n]) for n in rows}
+        best = max(worth.values(), default=0.0)
+        others = [n for n in rows if worth[n] < best / 2]
+        if 2 * len(others) > len(rows):
+            yield from others
+
+
+def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> Iterator[int]:
+    """Yield the rows that begin with the name of another thing, where others begin with the incident's: ``es-logs``."""
+    text = f"{wanted.text} {wanted.labels}"
+    firsts = {n: cells_of(outline.text(n, n))[0] for n in rows}
+    named = {n for n, first in firsts.items() if names_code(text, first)}
+    if named:
+        yield from (n for n, it in firsts.items() if n not in named and CODE_SPAN.match(it))
+
+
+def _undoing(procedure: Procedure) -> list[Procedure]:
+    """Return a procedure's items that are labelled as undoing it, with what governs it; none without any.
+
+    The steps that they name by number come behind them.
+    """
+    items = [it for it in procedure.items if _UNDO_LABEL.match(it.parts[0].text)]
+    if not items or len(items) == len(procedure.items):
+        return []
+    numbers = {n for it in items for part in it.parts for n in _STEP_NUMBER.findall(part.text)}
+    items += [it for it in procedure.items if it not in items and it.number.strip(".)") in numbers]
+    first, *others = items
+    governing = [it for it in procedure.items[0].governing if it not in first.governing]
+    return [replace(procedure, items=(governed(first, *governing), *others))]
+
+
+def with_rules(outline: Outline, section: Section, procedure: Procedure) -> Procedure:
+    """Return a section's procedure with what the sections around it say first, warn of and require."""
+    said = [it for above in section.above() for it in introduction_of(outline, above)]
+    said += [rules_of(outline, it) for it in _rules_beside(outline, section)]
+    rules = [it for it in said if it.kind is not Governs.NOTE]
+    first, *others = procedure.items
+    items = (governed(first, *said), *(governed(it, *rules) for it in others))
+    return replace(procedure, items=items)
+
+
+def _asks_for_part(wanted: Wanted, section: Section) -> bool:
+    """Whether a question wants one part of a page, and the section is that part."""
+    return is_asked_for(wanted, section.heading, {section.kind})
+
+
+def _climbed(place: Place, wanted: Wanted) -> Section:
+    """Go up until there is something to do, and the heading names a matter rather than a part of one."""
+    section = place.section
+    parts = [
+        it for it in place.outline.sections() if section.holds(it) and _asks_for_part(wanted, it)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    while section.parent:
+        above = section.parent
+        is_part = (
+            tells_only_kind(section.heading)
+            or _is_step(section)
+            or section.level == TAB_LEVEL
+            or any(_is_bare_resolution(it) for it in above.children if it is not section)
+        )
+        if (
+            not asks_for_something(place.outline, section)
+            or section.kind is Kind.BACKGROUND
+            or (is_part and not _asks_for_part(wanted, section) and _is_matter(above))
+        ):
+            section = above
+        else:
+            break
+    return section
+
+
+def _is_step(section: Section) -> bool:
+    """Whether a numbered heading is one step of the section around it."""
+    return is_numbered(section.heading) and not _is_chapter(section)
+
+
+def _is_chapter(section: Section) -> bool:
+    """Whether a numbered heading is about a matter of its own.
+
+    It is if several headings numbered like it count steps of their own, and most don't begin with an instruction;
+    those that only say what they are for, such as "5. Rollback", aside.
+    """
+    run = [it for it in section.parent.children if _tells_matter(it)] if section.parent else []
+    if section not in run:
+        return False
+    counting = sum(any(map(_counts, it.blocks)) for it in run)
+    told = sum(instructs(it.heading) for it in run)
+    return counting > 1 and len(run) > 2 * told
+
+
+def _tells_matter(section: Section) -> bool:
+    heading = section.heading
+    return (
+        bool(number_of(heading)) and not tells_only_kind(heading) and not is_called_rules(heading)
+    )
+
+
+def _counts(block: Block) -> bool:
+    """Whether a block is a list of two numbered items or more."""
+    return sum(item.is_numbered for item in block.items) > 1
+
+
+def _is_bare_resolution(section: Section) -> bool:
+    """Whether a section is only called "Steps" or the like: those beside it are parts of the same matter."""
+    return section.kind is Kind.RESOLUTION and tells_only_kind(section.heading)
+
+
+def _is_matter(section: Section) -> bool:
+    """Whether a section is about one matter, as a page of many is not."""
+    return section.level > 0 or len(section.children) == 1
+
+
+def _is_unwritten(outline: Outline, section: Section) -> bool:
+    """Whether a section is still to be written: it is headed so, or holds a TODO and nothing to do."""
+    if is_unwritten(section.heading):
+        return True
+    texts = [
+        outline.text(block.start, block.end) for part in section.walk() for block in part.blocks
+    ]
+    return bool(texts) and all(map(says_nothing, texts))
+
+
+def top_of(outline: Outline) -> Section:
+    """Return the section that is the page: the root, or its only heading."""
+    top = outline.root
+    while len(top.children) == 1 and not top.blocks:
+        top = top.children[0]
+    return top
+
+
+def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
+    """Whether a page is one procedure.
+
+    It is if it is filed under the alert's name alone and has at most MAX_PAGE action lines, or if its headings
+    say what its parts are for: all of them, or at least MIN_KINDS that ask for something.
+    """
+    if not outline.whole:
+        return False
+    if is_filed_alone(outline, wanted):
+        return action_lines(outline, outline.root) <= MAX_PAGE
+    if any(_is_chapter(it) for it in outline.sections()):
+        return False
+    top = top_of(outline)
+    parts = [
+        it
+        for it in top.children
+        if asks_for_something(outline, it)
+        and (it.level != LABEL_LEVEL or not tells_only_kind(it.heading))
+    ]
+    asking = [it.kind for it in parts if it.kind in ACTIONS and tells_only_kind(it.heading)]
+    # several matters may share their verification and their contacts
+    is_one = len(asking) >= MIN_KINDS and bool({Kind.DIAGNOSIS, Kind.RESOLUTION} & set(asking))
+    return is_one or all(
+        tells_only_kind(it.heading) or _is_step(it) or it.kind in (Kind.BACKGROUND, *NEVER)
+        for it in parts
+    )
+
+
+def _resolving(main: Section) -> Iterator[Section]:
+    """Yield the sections right behind a diagnosis that resolve what it finds."""
+    if main.kind is Kind.DIAGNOSIS and main.parent:
+        beside = main.parent.children
+        behind = itertools.islice(beside, beside.index(main) + 1, None)
+        yield from itertools.takewhile(lambda it: it.kind is Kind.RESOLUTION, behind)
+
+
+def _closing(main: Section) -> Iterator[Section]:
+    """Yield the sections beside a procedure, or beside the ones around it, that only verify or clean up."""
+    for around in (main, *main.above()):
+        if around.parent is None:
+            return
+        for beside in around.parent.children:
+            if (
+                beside is not around
+                and beside.kind in (Kind.VERIFICATION, Kind.ROLLBACK)
+                and tells_only_kind(beside.heading)
+            ):
+                yield beside
+
+
+def _rules_beside(outline: Outline, main: Section) -> Iterator[Section]:
+    """Yield the sections of rules, and of what not to do, beside a procedure, or beside the ones around it."""
+    for around in (main, *main.above()):
+        for beside in around.parent.children if around.parent else ():
+            if beside is not around and (
+                is_called_rules(beside.heading)
+                or beside.kind is Kind.PROHIBITED
+                or holds_for_all(outline.text(beside.start, beside.end))
+            ):
+                yield beside

@@ -1,0 +1,139 @@
+"""Whether a heading, a line or a page has an alert's name: as written, split into words, or with ``<...>`` for any."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.headings import (
+    Kind,
+)
+from knowledge_rag.orchestrator.links import fold, stem
+from knowledge_rag.orchestrator.outline import Form
+from knowledge_rag.orchestrator.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.orchestrator.outline import Outline, Section
+    from knowledge_rag.orchestrator.wanted import Place, Wanted
+
+
+_NAME_LENGTH: Final = 5
+"""Letters and digits from which a name inside a longer one is no chance."""
+MIN_NAME_WORDS: Final = 3
+"""Words of a heading, all of them in an alert's name and half of it, that make it the alert's own."""
+_ALERT_LINE: Final = re.compile(r"\b(?:alert|alarm|monitor|trigger)", re.IGNORECASE)
+NAME: Final = re.compile(r"[\w.:/-]*<[\w-]{1,20}>[\w.:/-]*|[\w][\w.:/-]*")
+
+
+_NUMBER: Final = re.compile(r"\d+")
+_CAMEL_CASE: Final = re.compile(r"(?=(?:[^\s]*[a-z\d_-][A-Z]){2})[A-Z][\w()./-]{7,}")
+
+
+CODE_SPAN: Final = re.compile(r"`([^`\n]+)`")
+
+
+def is_camel_case(text: str) -> bool:
+    """Whether a text is one word made of three or more, each with a capital."""
+    return _CAMEL_CASE.fullmatch(text) is not None
+
+
+def same_name(written: str, name: str) -> bool:
+    """Whether two names are one: letters and digits alone count, and ``<...>`` stands for anything."""
+    if "<" in written and ">" in written:
+        before, _, rest = written.partition("<")
+        behind = rest.partition(">")[2]
+        if len(fold(before)) < _NAME_LENGTH:
+            return False
+        return fold(name).startswith(fold(before)) and fold(name).endswith(fold(behind))
+    return fold(written) == fold(name) != ""
+
+
+def _has_name(heading: str, name: str) -> bool:
+    """Whether a heading is a name, or has it as one of its words; ``<az>`` stands for any."""
+    folded = fold(name)
+    if not folded or not heading:
+        return False
+    if fold(heading) == folded:
+        return True
+    if len(folded) >= _NAME_LENGTH and any(
+        same_name(found[0], name) for found in NAME.finditer(heading)
+    ):
+        return True
+    # NginxIngressPodDown heads Default-non-prod-ingress-NginxIngressPodDown as well
+    words, wanted = words_of([heading]), words_of([name])
+    if not set(_NUMBER.findall(heading)) <= set(_NUMBER.findall(name)):
+        return False  # KafkaBroker1Down is no KafkaBroker2Down
+    return 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted)) and words <= wanted
+
+
+def is_headed(section: Section, names: Sequence[str]) -> bool:
+    """Whether a heading is one of an alert's names, or has it as one of its words."""
+    return any(_has_name(section.heading, name) for name in names)
+
+
+def is_exactly(section: Section, names: Sequence[str]) -> bool:
+    """Whether a heading is one of an alert's names and nothing else."""
+    return any(fold(section.heading) == fold(name) for name in names)
+
+
+def is_called(section: Section, anchor: str) -> bool:
+    """Whether a link's anchor names a section's heading, or is the one that the heading sets."""
+    wanted = fold(anchor.removeprefix("user-content-"))
+    return bool(wanted) and wanted in (fold(section.heading), fold(section.anchor))
+
+
+def names_alert(line: str, name: str) -> bool:
+    """Whether a line that speaks of alerts holds a name: as one of its words, or, of several words, as it is written."""
+    if not _ALERT_LINE.search(line):
+        return False
+    if " " in name.strip():
+        return (
+            re.search(rf"(?<!\w){re.escape(name.strip())}(?!\w)", line, re.IGNORECASE) is not None
+        )
+    return any(same_name(found[0], name) for found in NAME.finditer(line))
+
+
+def is_filed(outline: Outline, name: str) -> bool:
+    """Whether a page is filed under an alert's name: front matter, title or file name."""
+    filed = (*outline.alerts, outline.title, stem(outline.source_file))
+    return bool(fold(name)) and any(same_name(it, name) for it in filed)
+
+
+def is_filed_alone(outline: Outline, wanted: Wanted) -> bool:
+    """Whether a page is filed under the alert's name and no other."""
+    return any(is_filed(outline, name) for name in wanted.names) and len(outline.alerts) <= 1
+
+
+def is_listed(place: Place, name: str) -> bool:
+    """Whether a line of a section's own text that speaks of alerts holds the name."""
+    outline, section = place.outline, place.section
+    # a list of symptoms names the alarms that tell of them; one of steps may name any other alert
+    steps = (Form.CODE,) if section.kind is Kind.BACKGROUND else (Form.CODE, Form.LIST)
+    for block in section.blocks:
+        if block.form in steps:
+            continue
+        for number in range(block.start, block.end + 1):
+            line = outline.lines.get(number, "")
+            if names_alert(line, name):
+                return True
+    return False
+
+
+def is_of_another(place: Place, names: Sequence[str]) -> bool:
+    """Whether a place is filed under the name of another alert: such a section is for that one alone."""
+    titles = [*place.section.path, place.outline.title, stem(place.outline.source_file)]
+    return any(
+        is_camel_case(title.strip()) and not any(same_name(title, name) for name in names)
+        for title in titles
+    )
+
+
+def names_code(text: str, line: str) -> bool:
+    """Whether a text holds what a line has as code: ``mgw-plc``."""
+    return any(
+        len(code) >= _NAME_LENGTH
+        and re.search(rf"(?<![\w-]){re.escape(code)}(?![\w-])", text, re.IGNORECASE)
+        for code in CODE_SPAN.findall(line)
+    )

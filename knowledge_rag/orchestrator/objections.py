@@ -1,0 +1,130 @@
+"""What a page itself says against giving its steps: they are not for this, stop here, or still to be written."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.headings import (
+    is_called_rules,
+)
+from knowledge_rag.core.stemming import stem as stemmed
+from knowledge_rag.orchestrator.governing import (
+    excluded_by,
+    forbidden_by,
+    is_to_do,
+    out_of_scope,
+    stopped_by,
+)
+from knowledge_rag.orchestrator.links import fold
+from knowledge_rag.orchestrator.naming import NAME
+from knowledge_rag.orchestrator.procedures import (
+    introduction_of,
+    rules_of,
+)
+from knowledge_rag.orchestrator.relevance import words_told
+from knowledge_rag.orchestrator.words import (
+    spaced_words,
+    words_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.orchestrator.governing import Governing
+    from knowledge_rag.orchestrator.outline import Outline
+    from knowledge_rag.orchestrator.procedures import Procedure
+    from knowledge_rag.orchestrator.wanted import Place, Wanted
+
+
+def not_for(place: Place, wanted: Wanted) -> Governing | None:
+    """Return what a page says before its steps of what they aren't for, or of its scope, if that is what is asked."""
+    outline = place.outline
+    said = _said_before(place)
+    asked = words_of([wanted.text, wanted.labels])
+    for it in said:
+        if any(words_of([what]) & asked for what in excluded_by(it.text)):
+            return it
+    rules = [rules_of(outline, it) for it in outline.sections() if is_called_rules(it.heading)]
+    for it in (*said, *rules):
+        outside = (words_of([what]) for what in out_of_scope(it.text))
+        if any(2 * len(words & asked) > len(words) for words in outside):
+            return it
+    return None
+
+
+def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> Governing | None:
+    """Return what a page says instead of its steps for what is asked.
+
+    It says to stop in that case, or forbids in every case what a question asks for: its verb, and most of its words.
+    """
+    governing = [it for one in procedures for item in one.items for it in item.governing]
+    asked = words_of([wanted.text, wanted.labels])
+    for it in (*_said_before(place), *governing):
+        if it.withheld:
+            continue
+        forbidden = [] if wanted.is_alert else forbidden_by(it.text)
+        if any(
+            _is_asked(words_of([what]), asked) for what in forbidden if _has_verb(what, wanted.text)
+        ):
+            return it
+        case = stopped_by(it.text)
+        words = words_of([case])
+        if words and 2 * len(words & asked) >= len(words) and _names_all(case, wanted):
+            return it
+    return None
+
+
+def _said_before(place: Place) -> list[Governing]:
+    around = (place.section, *place.section.above())
+    return [it for above in around for it in introduction_of(place.outline, above)]
+
+
+def _is_asked(words: set[str], asked: set[str]) -> bool:
+    return len(words) > 1 and 2 * len(words & asked) > len(words)
+
+
+def _has_verb(forbidden: str, text: str) -> bool:
+    """Whether a text asks for what is forbidden, which begins with its verb."""
+    verb, *_ = spaced_words(forbidden).split()
+    return any(stemmed(it) == stemmed(verb) for it in spaced_words(text).split())
+
+
+def _names_all(case: str, wanted: Wanted) -> bool:
+    """Whether an incident has every name of a case that is written as one: pedidos-db-ro-2."""
+    names = (it[0] for it in NAME.finditer(case) if not it[0].isalpha())
+    text = f"{wanted.text} {wanted.labels}".casefold()
+    return all(it.casefold() in text for it in names)
+
+
+def still_to_write(outline: Outline, wanted: Wanted) -> int | None:
+    """Return the line on which a page says that what is asked is still to be written: it holds half of its words."""
+    told = words_told(wanted)
+    for number, line in outline.lines.items():
+        if is_to_do(line) and len(told) < 2 * len(told & words_of([line])) > 2:
+            return number
+    return None
+
+
+def doubt_of(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> str:
+    """Return what speaks against procedures; ``""`` if nothing does."""
+    service, its = wanted.service, place.outline.service
+    if its and service and not (fold(its) in fold(service) or fold(service) in fold(its)):
+        return f"the page is about {its}, and the alert says {service}"
+    if place.why != "found":  # of what was only found, that is known to fit
+        return "the page says that it isn't for what is asked" if not_for(place, wanted) else ""
+    lines = place.outline.lines
+    text = " ".join([*lines.values(), place.outline.source_file]).casefold()
+    # only where the page names a thing of the same kind does another one's name say something
+    if not _IDENTIFIER.search(
+        " ".join(lines[n] for it in procedures for n in it.lines if n in lines)
+    ):
+        return ""
+    names = [it[0] for it in _IDENTIFIER.finditer(wanted.text) if it[0].casefold() not in text]
+    return f"it never mentions {', '.join(names[:3])}" if names else ""
+
+
+_IDENTIFIER: Final = re.compile(
+    r"(?<![A-Za-z\d])(?<![A-Za-z\d][-_.])(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z\d]+(?:[-_.][A-Za-z\d]+)+\b"
+)
+"""A name of one thing among several: db-primary-02, eu-west-1. It is looked for once a word, however long that is."""

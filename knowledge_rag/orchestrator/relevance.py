@@ -1,0 +1,337 @@
+"""Whether what search alone found is about the incident, and whether nothing else may be meant."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS, language_of
+from knowledge_rag.core.metadata import TITLE
+from knowledge_rag.orchestrator.choosing import is_superseded
+from knowledge_rag.orchestrator.extent import matter_at
+from knowledge_rag.orchestrator.governing import forbids
+from knowledge_rag.orchestrator.links import fold, stem
+from knowledge_rag.orchestrator.naming import is_camel_case, is_of_another
+from knowledge_rag.orchestrator.queries import WHO
+from knowledge_rag.orchestrator.wanted import (
+    Place,
+    asks_for_part,
+    asks_to_undo,
+    is_asked_for,
+    kinds_at,
+)
+from knowledge_rag.orchestrator.words import asked_words, meant_by, share_of, spaced_words, words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.orchestrator.outline import Outline, Section
+    from knowledge_rag.orchestrator.procedures import Procedure
+    from knowledge_rag.orchestrator.searches import Search
+    from knowledge_rag.orchestrator.wanted import Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """Scores of a search under which what it found is no advice; they belong to one search's scale.
+
+    Args:
+        sure: for alerts whose name the section doesn't hold.
+    """
+
+    alert: float
+    question: float
+    sure: float
+
+
+NAME_SHARE: Final = 0.75
+"""Share of the words of an alert's name a place must hold which isn't filed under it."""
+QUESTION_SHARE: Final = 0.5
+"""Share of a question's words that a place must hold unless it is close: a question has words of its own."""
+RIVAL_SHARE: Final = 0.85
+"""Share of a section's score from which on another procedure may be meant as well."""
+
+
+def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | None) -> bool:
+    """Whether what was found by search alone, and holds these words, is about the incident.
+
+    Its page must not name another thing of the same kind instead; a question must not name what nothing found
+    holds, unless the page names the service that it is about, nor an alert's section be filed under another alert.
+    Then a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
+    or as close as ``Floors.alert``; so must that of an alert called by a sentence, if its page names the alert's
+    service, whose words don't count. Any other alert's section must be as close as ``Floors.alert`` and hold
+    NAME_SHARE of the words of its name (of a sentence QUESTION_SHARE), or as close as ``Floors.sure``. Where the scores' scale isn't known,
+    words alone decide.
+    """
+    # what a log or a description names besides need not be documented
+    wanted = replace(search.wanted, text=search.member.title or search.wanted.text)
+    is_other = (
+        is_of_another(place, wanted.names)
+        if wanted.is_alert
+        else bool(
+            (unheard_of(wanted.text, search.results) and not _names(place.outline, wanted.service))
+            or _other_task(wanted.text, place)
+        )
+    )
+    if is_other or _siblings_of(wanted.text, place):
+        return False
+    score = search.score(place.outline.source_file)
+    is_sentence = wanted.is_alert and " " in wanted.names[0]
+    if wanted.is_alert and not (is_sentence and _names(place.outline, wanted.service)):
+        name = words_of(wanted.names[:1])
+        share = QUESTION_SHARE if is_sentence else NAME_SHARE
+        named = len(name & held) >= share * len(name)
+        return score >= (floors.alert if named else floors.sure) if floors else named
+    told = words_told(wanted)
+    is_told = share_of(told, held | meant_by(wanted.text, held)) >= QUESTION_SHARE
+    return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
+
+
+def words_told(wanted: Wanted) -> set[str]:
+    """Return the words of a question that tell what it is about."""
+    told = asked_words([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
+    return told - _OF_UNDOING if asks_to_undo(wanted) else told
+
+
+_OF_UNDOING: Final = words_of(["undo", "revert", "return", "normal", "switch", "turn"])
+
+
+def _names(outline: Outline, service: str) -> bool:
+    """Whether a page names a service, in its words or as what it is about."""
+    if not service:
+        return False
+    said = re.compile(rf"(?<![\w-]){re.escape(service)}(?![\w-])", re.IGNORECASE)
+    return any(said.search(line) for line in (outline.service, *outline.lines.values()))
+
+
+_AS_CODE: Final = re.compile(
+    r"(?<![\w-])(?:[A-Z]{4,}|[A-Za-z]+_\w+|(?=[\w-]*\d)[A-Z]+-?\w*\d{3,})(?![\w-])"
+)
+"""What is written as a program writes it: PLANNER, halt_reason, ORA-01653."""
+_COMPOUND: Final = re.compile(
+    r"(?<![\w/.-])(?!(?:prod|staging|dev|test|live|eu|us)[-_])[a-z]{2,}(?:[-_][a-z]+)+(?![\w/-])"
+)
+"""A name of several parts, as things are called: redis-session, aodb_core; of one among several, it has a number."""
+_OF_A_SERIES: Final = re.compile(r"(?<![\w/.-])[a-z]{2,}[-_][a-z](?![\w/-])")
+"""A name that ends in a single letter, as those of a series do: mq-a."""
+_OF_AN_ENVIRONMENT: Final = re.compile(
+    r"\b(?!(?:the|this|our|each|every|an?|production|prod|live)\b)(\w+) (?:environment|env)\b",
+    re.IGNORECASE,
+)
+_IN_CODE: Final = re.compile(r"`[^`\n]*`|^(?: {4}|\t).*$", re.MULTILINE)
+
+
+def _siblings_of(text: str, place: Place) -> list[str]:
+    """Return the names in a text that a page doesn't hold, though it holds others that begin alike as code, or as its own.
+
+    "redis-session" is not what a page about `redis-badge` is for; "fail-over" is a word. Of a series, the section
+    has to name the same one: what is done on "mq-a" is not for "mq-b".
+    """
+    outline, section = place.outline, place.section
+    page = "\n".join([*outline.lines.values(), outline.source_file, outline.title])
+    named = [
+        it[1] for it in _OF_AN_ENVIRONMENT.finditer(text) if it[1].casefold() not in page.casefold()
+    ]
+    code = " ".join([*_IN_CODE.findall(page), stem(outline.source_file), *section.path])
+    own = outline.text(section.start, section.end)
+    return [
+        *named,
+        *_others_alike(_COMPOUND, text, code, page),
+        *_others_alike(_OF_A_SERIES, text, own, own),
+    ]
+
+
+def _others_alike(pattern: re.Pattern[str], text: str, among: str, page: str) -> Iterator[str]:
+    """Yield the names in a text that a page doesn't hold, of those that begin like a name among its words."""
+    heads = {re.split("[-_]", it)[0] for it in pattern.findall(among.casefold())}
+    folded = fold(page)
+    for name in dict.fromkeys(pattern.findall(text.casefold())):
+        if re.split("[-_]", name)[0] in heads and fold(name) not in folded:
+            yield name
+
+
+_NAMED: Final = re.compile(
+    r"(?<=[\w,;] )[A-Z][a-z]{2,}\w*|\b[A-Za-z]+[a-z][A-Z]\w*|^[A-Z][a-z]{2,}\w*(?: [A-Z][a-z]{2,}\w*)*"
+)
+"""How a question names a thing: a capital within a sentence or a word, or at its start, there with its maker's name."""
+_ASKED_TO: Final = r"^(?:please |how (?:do|can|should|would) (?:i|we|you) |how to |(?:i|we) (?:need|want|have) to |(?:can|may|should) (?:i|we) )?"
+_TASKS: Final = tuple(
+    (re.compile(asked, re.IGNORECASE), re.compile(rf"\b(?:{words})", re.IGNORECASE))
+    for asked, words in (
+        (r"\brestor", r"restor|recover|pitr|point[- ]in[- ]time|undelet|bring(?:ing)? back"),
+        (r"\bupgrad", r"upgrad|updat|version|patch"),
+        (r"\bmigrat", r"migrat|move"),
+        (r"\brotat", r"rotat|renew|replac"),
+        (r"\b(?:en|de)crypt", r"(?:en|de)crypt|kms"),
+        (r"\brenam", r"renam"),
+        (r"\binstall", r"install|deploy"),
+        (rf"{_ASKED_TO}(?:create|provision|onboard)\b", r"creat|provision|onboard|add|new"),
+        (
+            rf"{_ASKED_TO}(?:delete|remove|decommission)\b",
+            r"delet|remov|decommission|drop|purg|clean|clear|prun",
+        ),
+        (rf"{_ASKED_TO}(?:roll ?back|revert)\b", r"roll(?:ed|ing)? ?back|revert|undo|previous|old"),
+    )
+)
+"""Tasks that a question may ask for, in words that tell a task and no symptom, and the words that a page has for each."""
+
+
+def _other_task(text: str, place: Place) -> bool:
+    """Whether a question asks for a task that a page has no word for, but where it forbids it."""
+    outline = place.outline
+    lines = [it for it in outline.lines.values() if not forbids(it)]
+    page = " ".join([*lines, outline.source_file, outline.title])
+    return any(asked.search(text) and not words.search(page) for asked, words in _TASKS)
+
+
+_NAMED_ELSEWHERE: Final = re.compile(r"(?<![\w-])[A-Z][a-z]{2,}(?![a-z])|\b[A-Za-z]+[a-z][A-Z]\w*")
+"""The same in a language with letters of its own, where a word in Latin ones is a name; German has capitals of its own."""
+_NOUNS_IN_CAPITALS: Final = "de"
+
+
+def _names_in(text: str) -> Iterator[re.Match[str]]:
+    language = language_of(text)
+    if language == _NOUNS_IN_CAPITALS:
+        return (it for it in _NAMED.finditer(text) if is_camel_case(it[0]))
+    own = language in LANGUAGES_OF_OTHER_SCRIPTS
+    return (_NAMED_ELSEWHERE if own else _NAMED).finditer(text)
+
+
+_OF_THE_CALENDAR: Final = frozenset({
+    "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday", "January", "February",
+    "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+})  # fmt: skip
+
+
+def unheard_of(text: str, results: Sequence[RetrievalResult]) -> list[str]:
+    """Return the names in a question that nothing that was found holds."""
+    held = " ".join(f"{it.content} {it.citation.source_file}" for it in results).casefold()
+    found = words_of([held])
+    names = (
+        it[0]
+        for it in _names_in(text)
+        if it[0] not in _OF_THE_CALENDAR and not _is_which(text[: it.start()], found)
+    )
+    return [
+        it
+        for it in names
+        if it.casefold() not in held and (own := words_of([it])) and not own & found
+    ]
+
+
+def _is_which(before: str, found: set[str]) -> bool:
+    """Whether a name stands right behind a word that pages hold, so that it says which one: "depot Erfurt"."""
+    *_, last = before.split(" ")[:-1] or [""]
+    return last.islower() and bool(own := words_of([last])) and own <= found
+
+
+def words_held(place: Place, procedures: Sequence[Procedure]) -> set[str]:
+    """Return the words of the procedures at a place, their headings, and the page's title and name.
+
+    What stands between their lines counts, too: a page's symptoms name its alerts.
+    """
+    said = (place.outline.text(min(it.lines), max(it.lines)) for it in procedures)
+    headings = (heading for it in procedures for heading in it.path)
+    return words_of([*said, *headings, place.outline.title, place.outline.source_file])
+
+
+def is_unambiguous(
+    place: Place,
+    held: set[str],
+    search: Search,
+    outlines: Mapping[str, Outline],
+    floors: Floors | None,
+) -> bool:
+    """Whether a question means a procedure that was found by search alone, and nothing else that was found.
+
+    It does if its section is as close as ``Floors.sure``, or holds all of the question's words, or what the question
+    has in the form of code and nothing else that was found has; or if no other procedure scores more than RIVAL_SHARE
+    of what it does: where the question says which part of a page it wants, no other page's section for that part.
+    A page that isn't used any more is no rival.
+    """
+    wanted = search.wanted
+    if wanted.is_alert or floors is None:
+        return True
+    source_file = place.outline.source_file
+    score = search.score(source_file)
+    if score >= floors.sure or words_told(wanted) <= held:
+        return True
+    own = matter_at(place.outline, place.section.start, wanted)
+    is_part = asks_for_part(wanted)
+    rivals = [
+        it
+        for it in search.usable()
+        if not is_superseded(outlines[it.citation.source_file])
+        and (
+            _is_asked_part(it, wanted, outlines)
+            if it.citation.source_file != source_file
+            else not (
+                is_part
+                or (own.start <= it.citation.end_line and it.citation.start_line <= own.end)
+                or matter_of(it, wanted, outlines) is own
+            )
+        )
+    ]
+    section = place.outline.text(own.start, own.end)
+    if any(
+        term in section and not any(term in it.content for it in rivals)
+        for term in _AS_CODE.findall(wanted.text)
+    ):
+        return True
+    return max((it.relevance_score or 0.0 for it in rivals), default=0.0) <= RIVAL_SHARE * score
+
+
+def _is_asked_part(
+    result: RetrievalResult, wanted: Wanted, outlines: Mapping[str, Outline]
+) -> bool:
+    """Whether a passage's section is for the part of a page that a question wants; any is for one that says none."""
+    outline, section = outlines[result.citation.source_file], matter_of(result, wanted, outlines)
+    place = Place(outline, section)
+    return not asks_to_undo(wanted) or is_asked_for(wanted, section.heading, kinds_at(place))
+
+
+def is_vague(wanted: Wanted, results: Sequence[RetrievalResult]) -> bool:
+    """Whether a question has at most one word that tells something, and several pages were found.
+
+    Unless just one of them has that word in its title or name, or holds a code that the question names, or just one
+    section's heading is in the question.
+    """
+    told = asked_words([wanted.text])
+    pages: dict[str, RetrievalResult] = {}
+    for it in results:
+        pages.setdefault(it.citation.source_file, it)
+    if wanted.is_alert or wanted.names or len(told) > 1 or len(pages) < 2:
+        return False
+    named = [
+        name
+        for name, it in pages.items()
+        if told and told <= words_of([name, str(it.metadata.get(TITLE, ""))])
+    ]
+    coded = {
+        it.citation.source_file
+        for it in results
+        if any(
+            code[0].casefold() in it.content.casefold()
+            for code in _ERROR_CODE.finditer(wanted.text)
+        )
+    }
+    asked = spaced_words(wanted.text)
+    headed = {
+        it.citation.section_header
+        for it in results
+        if (heading := spaced_words(it.citation.section_header)).strip() and heading in asked
+    }
+    return 1 not in (len(named), len(coded), len(headed))
+
+
+def matter_of(result: RetrievalResult, wanted: Wanted, outlines: Mapping[str, Outline]) -> Section:
+    """Return the section that the procedure of a passage is made of."""
+    # a passage may begin with the headings of the sections around its own
+    citation = result.citation
+    return matter_at(outlines[citation.source_file], citation.end_line, wanted)
+
+
+_ERROR_CODE: Final = re.compile(r"\b[A-Za-z]{1,8}[-_]?\d[\w-]*\b")
+"""A code of an error or the like: CU-30, ORA-00060."""

@@ -1,0 +1,151 @@
+"""What was asked and found for one alert of an incident, or for all of it."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, TITLE
+from knowledge_rag.orchestrator.links import anchored, linked_documents, stem
+from knowledge_rag.orchestrator.naming import is_camel_case, names_alert, same_name
+from knowledge_rag.orchestrator.wanted import PAST, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.retrieval import Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a search says of documents.
+
+    Args:
+        ranks: of each document, what its passages are worth by their ranks, by first and last line.
+        pages: of each document, how well its best passage did, 0..1.
+    """
+
+    ranks: Mapping[str, Mapping[tuple[int, int], float]] = field(default_factory=dict)
+    pages: Mapping[str, float] = field(default_factory=dict)
+
+
+MAX_COMPLETED: Final = 3
+"""Documents that are completed for one alert."""
+
+
+class Search:
+    """What was asked and found for one alert of an incident, or for all of it.
+
+    Attributes:
+        wanted: what it asks for.
+        order: documents that may give steps, the likeliest first.
+        sure: how many of them are linked, or named after the alert.
+    """
+
+    def __init__(self, member: Incident, incident: Incident, asked: Sequence[Asked]) -> None:
+        self.member = member
+        self.alert = "" if member is incident else member.alert_name
+        self.asked = [it for it in asked if member is incident or it.alert == self.alert]
+        self.results = [result for it in self.asked for result in it.outcome.results]
+        self.wanted = wanted_by(member, self.results)
+        self.evidence = _evidence(self.asked)
+        self.order, self.sure = self._order()
+
+    def _order(self) -> tuple[list[str], int]:
+        pages = self.evidence.pages
+        ranked = sorted(pages, key=lambda name: -pages[name])
+        first = {it.citation.source_file: it.metadata for it in reversed(self.results)}
+        reports = [it for it in ranked if first[it].get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM]
+        usable = reports if self.wanted.asks(PAST) else []
+        usable = usable or [it for it in ranked if it not in reports]
+        named = {it.citation.source_file for it in self.results if _is_named(it, self.wanted.names)}
+        sure = dict.fromkeys([*self.wanted.anchors, *(it for it in usable if it in named)])
+        return list(dict.fromkeys([*sure, *usable])), len(sure) if self.wanted.is_alert else 0
+
+    def usable(self) -> list[RetrievalResult]:
+        """Return what the first query found in documents that may give steps; all of it if they have nothing."""
+        found = self.asked[0].outcome.results
+        return [it for it in found if it.citation.source_file in self.order] or [*found]
+
+    def score(self, source_file: str) -> float:
+        """Return the best score of a passage of a document; 0 where there is none."""
+        own = (it for it in self.results if it.citation.source_file == source_file)
+        return max((it.relevance_score or 0.0 for it in own), default=0.0)
+
+
+def _evidence(asked: Iterable[Asked]) -> Evidence:
+    """Return what a search says: of passages by their ranks, of pages by the best score of a passage."""
+    ranks: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
+    pages: dict[str, float] = defaultdict(float)
+    for it in asked:
+        best = max((result.relevance_score or 0.0 for result in it.outcome.results), default=0.0)
+        for rank, result in enumerate(it.outcome.results):
+            by_rank, citation = 1 / (2 + rank), result.citation
+            ranks[citation.source_file][citation.start_line, citation.end_line] += by_rank
+            # of a score, only its share of the best one says something on any search's scale
+            share = (result.relevance_score or 0.0) / best if best > 0 else 2 * by_rank
+            pages[citation.source_file] = max(pages[citation.source_file], share)
+    return Evidence(ranks, pages)
+
+
+def _written(result: RetrievalResult) -> list[str]:
+    """Return what a passage's page and section are called."""
+    alerts = result.metadata.get(ALERTS)
+    return [
+        *(alerts if isinstance(alerts, list) else ()),
+        str(result.metadata.get(TITLE, "")),
+        result.citation.section_header,
+        stem(result.citation.source_file),
+    ]
+
+
+def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
+    written = _written(result)
+    return any(same_name(it, name) or name in result.content for it in written for name in names)
+
+
+def _spelled(text: str, results: Sequence[RetrievalResult]) -> Iterator[str]:
+    """Yield alerts that sections and pages are named after whose words a text holds in their order.
+
+    "datalake ingest stalled: no new files" names DatalakeIngestStalled.
+    """
+    for written in dict.fromkeys(it for result in results for it in _written(result)):
+        if is_camel_case(written):
+            spelled = _BETWEEN_WORDS.join(map(re.escape, _HUMP.findall(written)))
+            if re.search(rf"\b{spelled}\b", text, re.IGNORECASE):
+                yield written
+
+
+_BETWEEN_WORDS: Final = r"[\W_]{0,3}"
+_HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+
+
+def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
+    """Return what an incident asks for."""
+    text = " ".join(filter(None, (member.title, member.description, *member.signals)))
+    # in words, only what is written as alerts are counts: "auto-deploy" and "pubsub-rails" may be anything
+    more = (
+        filter(is_camel_case, member.names)
+        if " " in member.alert_name or not member.alert_name
+        else ()
+    )
+    # some pagers have a title alone, which is the alert's name where a page says so
+    titles = (
+        it
+        for it in (member.title,)
+        if not member.alert_name
+        and any(names_alert(line, it) for one in results for line in one.content.split("\n"))
+    )
+    # "DatastoreFull: DS-GOLD-04 has less than 1 % free": only a page that is called so can tell
+    called, colon, _ = member.title.partition(":")
+    before = (called,) if colon and re.fullmatch(r"[^\W_][\w-]*[A-Z_-][\w-]*", called) else ()
+    known = (member.alert_name, *titles, *more, *before, *_spelled(text, results))
+    names = tuple(dict.fromkeys(filter(None, known)))
+    links = anchored(linked_documents(results, member.links))
+    labels = " ".join((*member.labels.values(), member.service, member.severity))
+    return Wanted(names, text, links, bool(member.alert_name), labels, member.service)

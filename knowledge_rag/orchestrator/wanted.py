@@ -1,0 +1,110 @@
+"""What an incident or a question asks for, and a place in a document that may answer it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.headings import (
+    Kind,
+)
+from knowledge_rag.orchestrator.queries import WHO
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from knowledge_rag.orchestrator.outline import Outline, Section
+
+
+UNDO: Final = re.compile(
+    r"\b(?:undo|revert|rollback|back (?:on|off|to (?:the|normal|spot))|(?:on|off) again|(?:how|when|do|can|may|must|want) (?:\w+ ){0,2}(?:to )?return|return to (?:the|normal)"
+    r"|(?:roll|go|turn|put|set|scale|switch|move|get|bring|take|fail|change|shift|route)(?:t?ing|e?s|e?d)?\b.{0,60}\bback)\b",
+    re.IGNORECASE,
+)
+_UNDOES: Final = re.compile(
+    r"\b(?:undo|revert|roll(?:ing)? ?back|back|again|afterwards|(?:scal(?:e|ing)|back) down|normal|re-?enabl\w+|restor\w+|return(?:ing)?)\b",
+    re.IGNORECASE,
+)
+_LEAVE: Final = re.compile(
+    r"\b(?:get|come|go|switch) (?:off|out of|away from)\b|\b(?:can|may|could) (?:end|be ended)\b",
+    re.IGNORECASE,
+)
+"""Asks how to end what was switched on: "how do we get off the backup"."""
+_LEAVES: Final = re.compile(r"\b(?:off|end(?:ing)?|leave|out of)\b", re.IGNORECASE)
+_VERIFY: Final = re.compile(
+    r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|check (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b"
+    r"|\bwhat (?:do|should|must|can) (?:i|we) (?:check|verify)\b|\bbefore (?:i|we) close\b|\bbefore closing\b",
+    re.IGNORECASE,
+)
+PAST: Final = re.compile(
+    r"\blast time\b|\bdid we (?:do|fix)\b|\b(?:previous|earlier|past) incidents?\b|\bhappened before\b|\bpost-?mortem\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What an incident or a question asks for, as far as choosing needs it.
+
+    Args:
+        names: of alerts in it, exactly as written, the likeliest first.
+        anchors: documents that the alert links, the likeliest first, with the sections it names.
+        labels: what else is known of the alert, such as its environment.
+        is_alert: whether an alert tells of it, rather than a person's question.
+    """
+
+    names: tuple[str, ...] = ()
+    text: str = ""
+    anchors: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    is_alert: bool = False
+    labels: str = ""
+    service: str = ""
+
+    def asks(self, pattern: re.Pattern[str]) -> bool:
+        """Whether it is a question of a certain form."""
+        return not self.is_alert and pattern.search(self.text) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A section, and what speaks for it.
+
+    Args:
+        section: the section; the root stands for the page.
+        why: ``linked``, ``named``, ``page`` (the page is filed under the alert's name, the section fits best) or
+            ``found``.
+    """
+
+    outline: Outline
+    section: Section
+    why: str = "found"
+    worth: float = 0.0
+
+
+def asks_for_part(wanted: Wanted) -> bool:
+    """Whether a question says which part of a page it wants: how to undo, how to verify, whom to call."""
+    return asks_to_undo(wanted) or any(wanted.asks(it) for it in (_VERIFY, WHO))
+
+
+def asks_to_undo(wanted: Wanted) -> bool:
+    """Whether a question wants what was done to be undone or ended."""
+    return wanted.asks(UNDO) or wanted.asks(_LEAVE)
+
+
+def is_asked_for(wanted: Wanted, heading: str, kinds: set[Kind]) -> bool:
+    """Whether a question asks for undoing or verifying, and a section is for that."""
+    verifies = Kind.VERIFICATION in kinds  # "Is it working again?" undoes nothing
+    undoes = Kind.ROLLBACK in kinds or (_UNDOES.search(heading) is not None and not verifies)
+    leaves = undoes or _LEAVES.search(heading) is not None
+    return (
+        (wanted.asks(UNDO) and undoes)
+        or (wanted.asks(_LEAVE) and leaves)
+        or (wanted.asks(_VERIFY) and verifies)
+    )
+
+
+def kinds_at(place: Place) -> set[Kind]:
+    """Return what the headed sections at a place are for, those around it included."""
+    section = place.section
+    return {it.kind for it in (section, *section.above()) if it.heading}
