@@ -31,7 +31,21 @@ OPTIONS = {
     for parameter in at.command.params
     for option in (*parameter.opts, *parameter.secondary_opts, "--help")
 }
-OF_OTHERS = {"--a", "--add-config", "--change-batch", "--dry-run", "--grace-period"}
+OF_OTHERS = {
+    "--a",
+    "--add-config",
+    "--change-batch",
+    "--dry-run",
+    "--grace-period",
+    "--schedule",
+    "--type",
+} | {
+    "--db-cluster-identifier",
+    "--document-name",
+    "--schedule-offset",
+    "--instance-id",
+    "--instance-ids",
+}
 """Options of other programs that pages mention."""
 MEASURE = "python -m benchmarks"
 IS_COMMAND = re.compile(rf"{NAME} |(?:{'|'.join(ROOT.commands)}) --")
