@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
 
-EVIDENCE_FLOOR_HYBRID: Final = 0.157
+EVIDENCE_FLOOR_HYBRID: Final = 0.185
 """For the weighted sum of cosine and keyword coverage, lowered where the question's words hardly
 occur (``search.keyword_support``)."""
 
-EVIDENCE_FLOOR_SEMANTIC: Final = 0.213
+EVIDENCE_FLOOR_SEMANTIC: Final = 0.275
 """For the cosine, lowered likewise."""
 
 _lock: Final = threading.Lock()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -106,7 +107,9 @@ def rank(
         names = _names_support(index, words, question.language, mask)
         known = HYBRID_SCALE if search_type is SearchType.HYBRID else SEMANTIC_SCALE
         return [(row, float(np.interp(names * score, *known))) for row, score in found]
-    support = keyword_support(index, words, mask)
+    # told in plain words, a question shares few words with the page that answers it: half of them
+    # missing must cost less than half of the score
+    support = math.sqrt(keyword_support(index, words, mask))
     # the order is that of the scores even where nothing is supported and all of them become 0
     return [(row, support * score) for row, score in found]
 

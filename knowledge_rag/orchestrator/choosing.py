@@ -21,7 +21,12 @@ from knowledge_rag.core.headings import (
     kind_told,
 )
 from knowledge_rag.orchestrator.cross_references import PAGE_LINK, own_range
-from knowledge_rag.orchestrator.extent import is_one_procedure, tabs_of_others, top_of
+from knowledge_rag.orchestrator.extent import (
+    is_one_procedure,
+    matter_at,
+    tabs_of_others,
+    top_of,
+)
 from knowledge_rag.orchestrator.naming import (
     NAME,
     is_called,
@@ -110,7 +115,24 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
                 return _narrowed(replace(first, why=why), wanted, ranked)
         if linked and among is linked:
             return replace(linked[0], why="linked")
-    return ranked[0] if ranked else None
+    return replace(ranked[0], rival=_rival(ranked, wanted)) if ranked else None
+
+
+def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
+    """Return what the best section outside the first one's matter is worth, as a share of the first one's worth."""
+    first = ranked[0]
+    own = matter_at(first.outline, first.section.start, wanted)
+    others = (
+        it.worth
+        for it in ranked
+        if it.section.level
+        and not (
+            it.outline is first.outline
+            and it.section.start <= own.end
+            and own.start <= it.section.end
+        )
+    )
+    return max(others, default=0.0) / first.worth if first.worth > 0 else 1.0
 
 
 def _indexed(outline: Outline, names: Sequence[str]) -> Iterator[str]:
@@ -210,17 +232,17 @@ def _gives_steps(outline: Outline, wanted: Wanted) -> bool:
 
 
 def _ranked(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> list[Place]:
-    """Return all sections, the best first: evidence of the search, of their page, and shared words."""
+    """Return all sections, the best first: their best passage, that of their page, and shared words."""
     places = [Place(outline, section) for outline in outlines for section in outline.sections()]
     if not places:
         return []
-    ranks = [_rank_of(place, evidence) for place in places]
+    scores = [_score_of(place, evidence) for place in places]
     pages = [evidence.pages.get(it.outline.source_file, 0.0) for it in places]
     words = _bm25(wanted, places)
-    best = [max(values) or 1.0 for values in (ranks, pages, words)]
+    best = [max(values) or 1.0 for values in (scores, pages, words)]
     worth = [
-        rank / best[0] + PAGE_SHARE * page / best[1] + word / best[2] + _suits(wanted, place)
-        for rank, page, word, place in zip(ranks, pages, words, places, strict=True)
+        score / best[0] + PAGE_SHARE * page / best[1] + word / best[2] + _suits(wanted, place)
+        for score, page, word, place in zip(scores, pages, words, places, strict=True)
     ]
     ranked = [replace(place, worth=it) for place, it in zip(places, worth, strict=True)]
     return sorted(ranked, key=lambda it: -it.worth)
@@ -265,8 +287,8 @@ def _for_elsewhere(wanted: Wanted, outline: Outline) -> set[int]:
     return {key for key, names in own.items() if names and not names & asked}
 
 
-def _rank_of(place: Place, evidence: Evidence) -> float:
-    """Return what the chunks are worth that have lines of a section's own text, or of a bare heading above it."""
+def _score_of(place: Place, evidence: Evidence) -> float:
+    """Return the best score of a passage with lines of a section's own text, or of a bare heading above it."""
     section = place.section
     start, end = own_range(section)
     while section.parent and not section.parent.blocks and section.parent.children[0] is section:
@@ -274,8 +296,9 @@ def _rank_of(place: Place, evidence: Evidence) -> float:
         start = section.start
     if not section.level:
         start = 0
-    chunks = evidence.ranks.get(place.outline.source_file, {})
-    return sum(worth for (first, last), worth in chunks.items() if first <= end and start <= last)
+    passages = evidence.passages.get(place.outline.source_file, {})
+    own = (it for (first, last), it in passages.items() if first <= end and start <= last)
+    return max(own, default=0.0)
 
 
 def _bm25(wanted: Wanted, places: Sequence[Place]) -> list[float]:

@@ -52,6 +52,8 @@ QUESTION_SHARE: Final = 0.5
 """Share of a question's words that a place must hold unless it is close: a question has words of its own."""
 RIVAL_SHARE: Final = 0.85
 """Share of a section's score from which on another procedure may be meant as well."""
+CLEAR_SHARE: Final = 0.7
+"""Share of a section's worth, by search and words, up to which another matter isn't meant."""
 
 
 def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | None) -> bool:
@@ -217,8 +219,13 @@ def unheard_of(text: str, results: Sequence[RetrievalResult]) -> list[str]:
     return [
         it
         for it in names
-        if it.casefold() not in held and (own := words_of([it])) and not own & found
+        if it.casefold() not in held and (own := words_of([it])) and not _is_held(it, own, found)
     ]
+
+
+def _is_held(name: str, own: set[str], found: set[str]) -> bool:
+    """Whether a name's words were found: all parts of DocumentDB; of a maker's name and a product's, one."""
+    return bool(own & found) if " " in name else own <= found
 
 
 def _is_which(before: str, found: set[str]) -> bool:
@@ -247,7 +254,8 @@ def is_unambiguous(
     """Whether a question means a procedure that was found by search alone, and nothing else that was found.
 
     It does if its section is as close as ``Floors.sure``, or holds all of the question's words, or what the question
-    has in the form of code and nothing else that was found has; or if no other procedure scores more than RIVAL_SHARE
+    has in the form of code and nothing else that was found has; or if search and words together put every section
+    of another matter at most at CLEAR_SHARE of it; or if no other procedure scores more than RIVAL_SHARE
     of what it does: where the question says which part of a page it wants, no other page's section for that part.
     A page that isn't used any more is no rival.
     """
@@ -256,7 +264,7 @@ def is_unambiguous(
         return True
     source_file = place.outline.source_file
     score = search.score(source_file)
-    if score >= floors.sure or words_told(wanted) <= held:
+    if score >= floors.sure or words_told(wanted) <= held or place.rival <= CLEAR_SHARE:
         return True
     own = matter_at(place.outline, place.section.start, wanted)
     is_part = asks_for_part(wanted)

@@ -26,11 +26,11 @@ class Evidence:
     """What a search says of documents.
 
     Args:
-        ranks: of each document, what its passages are worth by their ranks, by first and last line.
+        passages: of each document, the best score of each passage, by first and last line.
         pages: of each document, how well its best passage did, 0..1.
     """
 
-    ranks: Mapping[str, Mapping[tuple[int, int], float]] = field(default_factory=dict)
+    passages: Mapping[str, Mapping[tuple[int, int], float]] = field(default_factory=dict)
     pages: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -79,18 +79,19 @@ class Search:
 
 
 def _evidence(asked: Iterable[Asked]) -> Evidence:
-    """Return what a search says: of passages by their ranks, of pages by the best score of a passage."""
-    ranks: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
+    """Return what a search says: the best score of each passage, of pages as a share of a query's best one."""
+    passages: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
     pages: dict[str, float] = defaultdict(float)
     for it in asked:
         best = max((result.relevance_score or 0.0 for result in it.outcome.results), default=0.0)
         for rank, result in enumerate(it.outcome.results):
-            by_rank, citation = 1 / (2 + rank), result.citation
-            ranks[citation.source_file][citation.start_line, citation.end_line] += by_rank
-            # of a score, only its share of the best one says something on any search's scale
-            share = (result.relevance_score or 0.0) / best if best > 0 else 2 * by_rank
-            pages[citation.source_file] = max(pages[citation.source_file], share)
-    return Evidence(ranks, pages)
+            # a search without scores still ranks
+            score = (result.relevance_score or 0.0) if best > 0 else 2 / (2 + rank)
+            name = result.citation.source_file
+            lines = (result.citation.start_line, result.citation.end_line)
+            passages[name][lines] = max(passages[name][lines], score)
+            pages[name] = max(pages[name], score / best if best > 0 else score)
+    return Evidence(passages, pages)
 
 
 def _written(result: RetrievalResult) -> list[str]:

@@ -74,12 +74,15 @@ class Place:
         section: the section; the root stands for the page.
         why: ``linked``, ``named``, ``page`` (the page is filed under the alert's name, the section fits best) or
             ``found``.
+        worth: by the search and by the incident's words; each counts 1 at most.
+        rival: what the best section of another matter is worth, as a share of ``worth``.
     """
 
     outline: Outline
     section: Section
     why: str = "found"
     worth: float = 0.0
+    rival: float = 1.0
 
 
 def asks_for_part(wanted: Wanted) -> bool:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -119,7 +120,7 @@ def test_words_change_no_semantic_order_only_all_scores_by_one_factor(cosines, w
     assert [row for row, _ in found] == sorted(
         range(len(cosines)), key=lambda r: (-max(cosines[r], 0), r)
     )
-    factor = support(chunks, question(**words))
+    factor = math.sqrt(support(chunks, question(**words)))
     assert [score for _, score in found] == pytest.approx(
         [factor * max(cosines[row], 0) for row, _ in found]
     )
