@@ -55,7 +55,7 @@ _WORDS: Final = {
     r" (?:procedure|process|way|method|steps?|runbook|instructions?)|no longer (?:used|valid|needed|applies|relevant)"
     r"|changelog|archived\b|^\W*archive\W*$|retired|(?:until|before) (?:v\d|20\d\d\b)",
     Kind.VERIFICATION: r"verif|validat|how (?:do|can) (?:i|we|you) know|(?:is|are) (?:it|we|everything) (?:\w+ )?(?:over|done|fixed|healthy|fine|ok(?:ay)?|good|back|working|up)\b|done when\b|(?:can|may|to) close\b"
-    r"|afterwards|aftercare|clean(?:ing)?[ -]?up|when (?:it )?is (?:it )?over|closing|post[ -]?checks?|confirm",
+    r"|^after\b|^at the end\b|afterwards|aftercare|clean(?:ing)?[ -]?up|when (?:it )?is (?:it )?over|closing|post[ -]?checks?|confirm",
     Kind.ROLLBACK: r"roll(?:ing)?[ -]?back|revert|undo|back[ -]?out|fall(?:ing)?[ -]?back",
     Kind.ESCALATION: r"escalat|who to (?:call|page|wake|contact)|contacts?\b|on-?call (?:teams?|people)",
     Kind.DIAGNOSIS: r"diagnos|triage|investigat|troubleshoot|debugg|identif|inspect|assess|first checks?"
@@ -65,7 +65,7 @@ _WORDS: Final = {
     Kind.BACKGROUND: r"symptom|impact|overview|background|timeline|root cause|related|references?\b|see also"
     r"|what went|lucky|lessons|action items|detection|glossary|meaning|introduction|purpose\b|objectives?\b|context|owner|about\b|summary"
     r"|possible causes?|causes?\b|expression|severity|links|resources|further reading|how it works|architecture"
-    r"|descriptions?\b|metadata|definitions?\b|evidence|service details|table of contents|contents",
+    r"|^what (?:this|it) (?:is|does)\b|^what is\b|descriptions?\b|metadata|definitions?\b|evidence|service details|table of contents|contents",
 }
 _ELSEWHERE: Final = {
     Kind.PROHIBITED: r"nicht (?:tun|machen|erlaubt)\b|verboten|niemals|auf keinen fall|à ne pas faire|ne pas faire|interdi[tc]|à éviter|(?:qué )?no (?:hacer|se debe)\b"
@@ -111,7 +111,7 @@ _OF_ANY_UNSPACED: Final = re.compile(
 _OF_ANY: Final = re.compile(
     r"(?:an?|all|any|and|or|the|this|these|that|it|its|is|are|be|do|done|can|if|in|on|of|for|from|to|up|with|by|at"
     r"|how|what|when|where|who|why|we|you|your|i|s|t|see|first|next|then|more|further|also|some|general|common|know"
-    r"|over|known|possible|quick|manual|short|long|term|actions?|checks?|commands?|causes?|root|cause|guide|guidance"
+    r"|over|known|always|possible|quick|manual|short|long|term|actions?|checks?|commands?|causes?|root|cause|guide|guidance"
     r"|info|information|notes?|plan|process|problems?|issues?|incidents?|alerts?|alarms?|pages?|\d+|[a-z]"
     r"|machen|durchführen|der|die|das|des|und|im|am|bei|zur|zum|le|la|les|du|de|et|el|los|las|del|il|da|и|в|на|с|по)"
 )

@@ -89,10 +89,7 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         elsewhere.update(map(id, tabs))
     ranked = [it for it in _ranked(wanted, usable, evidence) if id(it.section) not in elsewhere]
     if wanted.asks(WHO):
-        ranked = [it for it in ranked if _is_escalation(it)] or ranked
-    elif ranked:  # of the likeliest page, what undoes or verifies, where a question asks for that
-        likeliest = ranked[0].outline
-        ranked.sort(key=lambda it: -(it.outline is likeliest and _suits(wanted, it) > 0))
+        ranked = [it for it in ranked if is_escalation(it)] or ranked
     linked = [it for it in ranked if it.outline.source_file in wanted.anchors]
     order = list(wanted.anchors)
     linked.sort(key=lambda it: order.index(it.outline.source_file))
@@ -261,7 +258,7 @@ def _suits(wanted: Wanted, place: Place) -> float:
     return -5.0 if kinds & NEVER else 0.0
 
 
-def _is_escalation(place: Place) -> bool:
+def is_escalation(place: Place) -> bool:
     """Whether a section, one that it is in, or the page says whom to call."""
     return Kind.ESCALATION in kinds_at(place) or kind_told(place.outline.title) is Kind.ESCALATION
 

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.headings import (
     number_of,
 )
-from knowledge_rag.orchestrator.governing import (
-    forbids,
-)
+from knowledge_rag.orchestrator.governing import forbids, sentences
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import NAME, is_called, is_camel_case
 from knowledge_rag.orchestrator.procedures import (
@@ -125,7 +123,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
     """
     headings = {n for it in source.walk() if it.level for n in range(it.start, it.heading_end + 1)}
     lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
-    said = [outline.lines.get(n, "") for n in lines]
+    said = (it for n in lines for it in sentences(outline.lines.get(n, "")))
     text = "\n".join(it for it in said if not forbids(it))
     links = (it.removeprefix("user-content-") for it in PAGE_LINK.findall(text))
     written = (it[0] for it in NAME.finditer(text) if is_camel_case(it[0]))

@@ -33,7 +33,9 @@ from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import CODE_SPAN, is_filed_alone, names_code
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
 from knowledge_rag.orchestrator.procedures import (
+    Item,
     NotShown,
+    Part,
     Why,
     action_lines,
     asks_for_something,
@@ -42,7 +44,7 @@ from knowledge_rag.orchestrator.procedures import (
     procedure_of,
     rules_of,
 )
-from knowledge_rag.orchestrator.wanted import UNDO, Place, is_asked_for
+from knowledge_rag.orchestrator.wanted import Place, asks_to_undo, is_asked_for
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
@@ -58,11 +60,14 @@ MAX_PAGE: Final = 60
 MIN_KINDS: Final = 2
 """Headings such as "Diagnosis" and "Mitigation" by which a page is about one matter."""
 _UNDO_LABEL: Final = re.compile(
-    r"\W*(?:\[[ x]\]\W*)?(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out)\b", re.IGNORECASE
+    r"\W*(?:\[[ x]\]\W*)?(?:(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out)\b"
+    r"|(?:back to|going back|off|end(?:ing)?|when (?:it|this) is over)\b[^:\n]{0,30}:)",
+    re.IGNORECASE,
 )
-"""How an item begins that undoes those before it."""
+"""How an item, or the words that lead into its list, begin that undo those before it."""
+_LABEL_WORDS: Final = 6
 _ONE_NAME: Final = re.compile(r"[\w.-]{2,40}")
-_STEP_NUMBER: Final = re.compile(r"\bstep (\d{1,3})\b", re.IGNORECASE)
+_STEP_NUMBER: Final = re.compile(r"\b(?:step|point) (\d{1,3})\b", re.IGNORECASE)
 
 
 def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Procedure]:
@@ -81,7 +86,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     # what only those rows send to is for their cases
     others += only_sent_to(outline, main, rows) if rows else ()
     given: list[Section] = [*others]
-    for section in (main, *_resolving(main), *linked, *_closing(main)):
+    for section in (main, *_resolving(main), *linked, *_closing(outline, main)):
         if any(it.holds(section) for it in given):
             continue
         if procedure := procedure_of(
@@ -91,7 +96,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
             given.append(section)
     if not found:
         return []
-    if wanted.asks(UNDO) and not _asks_for_part(wanted, main):
+    if asks_to_undo(wanted) and not _asks_for_part(wanted, main):
         found = _undoing(found[0]) or found
     if found[0].path == main.path:
         found[0] = with_rules(outline, main, found[0])
@@ -199,7 +204,7 @@ def _undoing(procedure: Procedure) -> list[Procedure]:
 
     The steps that they name by number come behind them.
     """
-    items = [it for it in procedure.items if _UNDO_LABEL.match(it.parts[0].text)]
+    items = [*_labelled_as_undoing(procedure.items)]
     if not items or len(items) == len(procedure.items):
         return []
     numbers = {n for it in items for part in it.parts for n in _STEP_NUMBER.findall(part.text)}
@@ -207,6 +212,21 @@ def _undoing(procedure: Procedure) -> list[Procedure]:
     first, *others = items
     governing = [it for it in procedure.items[0].governing if it not in first.governing]
     return [replace(procedure, items=(governed(first, *governing), *others))]
+
+
+def _labelled_as_undoing(items: Iterable[Item]) -> Iterator[Item]:
+    """Yield what begins with a label of undoing ("Back to normal: ..."), or stands in a list below one ("Off:")."""
+    below = False
+    for item in items:
+        labels = [it.text for it in item.governing if it.text.rstrip().endswith(":")]
+        if labels:
+            below = any(_UNDO_LABEL.match(it) and len(it.split()) <= _LABEL_WORDS for it in labels)
+        if below or _UNDO_LABEL.match(item.parts[0].text):
+            yield item
+        for it in item.governing:
+            if _UNDO_LABEL.match(it.text) and not it.text.rstrip().endswith(":"):
+                part = Part(it.text, start=it.start, end=it.end)
+                yield Item("", (part,), it.start, it.end, item.path, Kind.ROLLBACK)
 
 
 def with_rules(outline: Outline, section: Section, procedure: Procedure) -> Procedure:
@@ -346,7 +366,7 @@ def _resolving(main: Section) -> Iterator[Section]:
         yield from itertools.takewhile(lambda it: it.kind is Kind.RESOLUTION, behind)
 
 
-def _closing(main: Section) -> Iterator[Section]:
+def _closing(outline: Outline, main: Section) -> Iterator[Section]:
     """Yield the sections beside a procedure, or beside the ones around it, that only verify or clean up."""
     for around in (main, *main.above()):
         if around.parent is None:
@@ -355,9 +375,20 @@ def _closing(main: Section) -> Iterator[Section]:
             if (
                 beside is not around
                 and beside.kind in (Kind.VERIFICATION, Kind.ROLLBACK)
-                and tells_only_kind(beside.heading)
+                and (tells_only_kind(beside.heading) or _is_after(beside, outline, main))
             ):
                 yield beside
+
+
+def _is_after(section: Section, outline: Outline, main: Section) -> bool:
+    """Whether a section is headed "After ...", and a procedure speaks of that."""
+    what = _AFTER.match(section.heading)
+    return what is not None and bool(
+        words_of([what[1]]) & words_of([outline.text(main.start, main.end)])
+    )
+
+
+_AFTER: Final = re.compile(r"after (.+)", re.IGNORECASE)
 
 
 def _rules_beside(outline: Outline, main: Section) -> Iterator[Section]:

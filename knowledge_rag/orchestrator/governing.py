@@ -189,7 +189,7 @@ def governs(text: str) -> Governs:
     text = text.replace("*", "")
     if is_struck(text) or is_obsolete(text):
         return Governs.OBSOLETE
-    first, *others = _sentences(text)
+    first, *others = sentences(text)
     is_lead = text.rstrip().endswith(":")
     if _FORBIDS_BEHIND.search(text.partition("\n")[0]):
         return Governs.PROHIBITED
@@ -203,7 +203,8 @@ def governs(text: str) -> Governs:
     return Governs.CAUTION if warns(text) or any(map(_forbids, others)) else Governs.NOTE
 
 
-def _sentences(text: str) -> list[str]:
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text; ``[""]`` of a blank one."""
     return [it for it in _SENTENCE_END.split(text) if it.strip()] or [""]
 
 
@@ -215,7 +216,7 @@ def _forbids(sentence: str) -> bool:
 
 def forbids(text: str) -> bool:
     """Whether any sentence opens with a prohibition."""
-    return any(prohibits(part) for it in _sentences(text) for part in it.split(": "))
+    return any(prohibits(part) for it in sentences(text) for part in it.split(": "))
 
 
 def names_the_wrong(text: str) -> bool:
@@ -303,7 +304,7 @@ def is_gone(text: str) -> bool:
         return False
     return any(
         _OBSOLETE.match(it) or _GONE_BEHIND.search(it) or _OLD_STEPS.match(it)
-        for it in _sentences(text)
+        for it in sentences(text)
     )
 
 

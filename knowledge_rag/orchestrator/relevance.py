@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS, language_of
 from knowledge_rag.core.metadata import TITLE
-from knowledge_rag.orchestrator.choosing import is_superseded
+from knowledge_rag.orchestrator.choosing import is_escalation, is_superseded
 from knowledge_rag.orchestrator.extent import matter_at
 from knowledge_rag.orchestrator.governing import forbids
 from knowledge_rag.orchestrator.links import fold, stem
@@ -20,6 +20,7 @@ from knowledge_rag.orchestrator.wanted import (
     asks_to_undo,
     is_asked_for,
     kinds_at,
+    words_of_part,
 )
 from knowledge_rag.orchestrator.words import asked_words, meant_by, share_of, spaced_words, words_of
 
@@ -61,7 +62,8 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
 
     Its page must not name another thing of the same kind instead; a question must not name what nothing found
     holds, unless the page names the service that it is about, nor an alert's section be filed under another alert.
-    Then a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
+    Contacts are about any question whom to call, and a section that has the code of a question ("V-307") is about it.
+    Else a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
     or as close as ``Floors.alert``; so must that of an alert called by a sentence, if its page names the alert's
     service, whose words don't count. Any other alert's section must be as close as ``Floors.alert`` and hold
     NAME_SHARE of the words of its name (of a sentence QUESTION_SHARE), or as close as ``Floors.sure``. Where the scores' scale isn't known,
@@ -79,6 +81,11 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
     )
     if is_other or _siblings_of(wanted.text, place):
         return False
+    if wanted.asks(WHO) and is_escalation(place):
+        return True
+    section = place.outline.text(place.section.start, place.section.end)
+    if not wanted.is_alert and any(it in section for it in _CODE_OF_ERROR.findall(wanted.text)):
+        return True
     score = search.score(place.outline.source_file)
     is_sentence = wanted.is_alert and " " in wanted.names[0]
     if wanted.is_alert and not (is_sentence and _names(place.outline, wanted.service)):
@@ -94,10 +101,7 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
 def words_told(wanted: Wanted) -> set[str]:
     """Return the words of a question that tell what it is about."""
     told = asked_words([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
-    return told - _OF_UNDOING if asks_to_undo(wanted) else told
-
-
-_OF_UNDOING: Final = words_of(["undo", "revert", "return", "normal", "switch", "turn"])
+    return told - words_of_part(wanted)
 
 
 def _names(outline: Outline, service: str) -> bool:
@@ -122,6 +126,8 @@ _OF_AN_ENVIRONMENT: Final = re.compile(
     r"\b(?!(?:the|this|our|each|every|an?|production|prod|live)\b)(\w+) (?:environment|env)\b",
     re.IGNORECASE,
 )
+_CODE_OF_ERROR: Final = re.compile(r"(?<![\w-])[A-Z]{1,8}-?\d{2,}(?![\w-])")
+"""A code of an error, as programs have them: V-307, R12."""
 _IN_CODE: Final = re.compile(r"`[^`\n]*`|^(?: {4}|\t).*$", re.MULTILINE)
 
 

@@ -10,6 +10,7 @@ from knowledge_rag.core.headings import (
     Kind,
 )
 from knowledge_rag.orchestrator.queries import WHO
+from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ _LEAVE: Final = re.compile(
 """Asks how to end what was switched on: "how do we get off the backup"."""
 _LEAVES: Final = re.compile(r"\b(?:off|end(?:ing)?|leave|out of)\b", re.IGNORECASE)
 _VERIFY: Final = re.compile(
-    r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|check (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b"
+    r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|(?:see|check) (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b"
     r"|\bwhat (?:do|should|must|can) (?:i|we) (?:check|verify)\b|\bbefore (?:i|we) close\b|\bbefore closing\b",
     re.IGNORECASE,
 )
@@ -93,6 +94,16 @@ def asks_for_part(wanted: Wanted) -> bool:
 def asks_to_undo(wanted: Wanted) -> bool:
     """Whether a question wants what was done to be undone or ended."""
     return wanted.asks(UNDO) or wanted.asks(_LEAVE)
+
+
+def words_of_part(wanted: Wanted) -> set[str]:
+    """Return the words by which a question says which part of a page it wants, and not what it is about."""
+    undoing = _OF_UNDOING if asks_to_undo(wanted) else set()
+    return undoing | (_OF_VERIFYING if wanted.asks(_VERIFY) else set())
+
+
+_OF_UNDOING: Final = words_of(["undo", "revert", "return", "normal", "switch", "turn"])
+_OF_VERIFYING: Final = words_of(["check", "verify", "close", "ticket"])
 
 
 def is_asked_for(wanted: Wanted, heading: str, kinds: set[Kind]) -> bool:
