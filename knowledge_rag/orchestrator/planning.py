@@ -196,7 +196,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
     if place is not None and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
         is_found = place.why == "found"
-        held = words_held(place, procedures) if is_found else set()
+        held = words_held(place, procedures, wanted) if is_found else set()
         is_about = not is_found or is_relevant(place, held, search, floors)
         if is_found and is_about and (instead := _instead(place, search)):
             return instead
@@ -212,7 +212,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
                 alert,
                 given,
                 place.why,
-                unknown=_words_beyond(wanted.text, words_held(place, given)) if is_found else (),
+                unknown=_words_beyond(wanted.text, words_held(place, given, wanted)) if is_found else (),
                 elsewhere=tuple(elsewhere),
                 score=search.score(place.outline.source_file) if floors else None,
                 doubt=doubt_of(place, given, wanted),

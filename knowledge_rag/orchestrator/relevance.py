@@ -25,7 +25,7 @@ from knowledge_rag.orchestrator.wanted import (
 from knowledge_rag.orchestrator.words import asked_words, meant_by, share_of, spaced_words, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.outline import Outline, Section
@@ -62,6 +62,7 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
 
     Its page must not name another thing of the same kind instead; a question must not name what nothing found
     holds, unless the page names the service that it is about, nor an alert's section be filed under another alert.
+    What undoes or verifies is about a question for that.
     Contacts are about any question whom to call, and a section that has the code of a question ("V-307") is about it.
     Else a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
     or as close as ``Floors.alert``; so must that of an alert called by a sentence, if its page names the alert's
@@ -87,6 +88,8 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
     if not wanted.is_alert and any(it in section for it in _CODE_OF_ERROR.findall(wanted.text)):
         return True
     score = search.score(place.outline.source_file)
+    if is_asked_for(wanted, place.section.heading, kinds_at(place)):
+        return True
     is_sentence = wanted.is_alert and " " in wanted.names[0]
     if wanted.is_alert and not (is_sentence and _names(place.outline, wanted.service)):
         name = words_of(wanted.names[:1])
@@ -240,12 +243,16 @@ def _is_which(before: str, found: set[str]) -> bool:
     return last.islower() and bool(own := words_of([last])) and own <= found
 
 
-def words_held(place: Place, procedures: Sequence[Procedure]) -> set[str]:
+def words_held(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> set[str]:
     """Return the words of the procedures at a place, their headings, and the page's title and name.
 
-    What stands between their lines counts, too: a page's symptoms name its alerts.
+    What stands between their lines counts, too: a page's symptoms name its alerts. How to undo or verify need not
+    repeat what the page is about: then all of its words count.
     """
-    said = (place.outline.text(min(it.lines), max(it.lines)) for it in procedures)
+    if asks_for_part(wanted):
+        said: Iterable[str] = place.outline.lines.values()
+    else:
+        said = (place.outline.text(min(it.lines), max(it.lines)) for it in procedures)
     headings = (heading for it in procedures for heading in it.path)
     return words_of([*said, *headings, place.outline.title, place.outline.source_file])
 

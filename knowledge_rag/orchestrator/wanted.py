@@ -32,7 +32,16 @@ _LEAVE: Final = re.compile(
     re.IGNORECASE,
 )
 """Asks how to end what was switched on: "how do we get off the backup"."""
-_LEAVES: Final = re.compile(r"\b(?:off|end(?:ing)?|leave|out of)\b", re.IGNORECASE)
+_OVER: Final = re.compile(
+    r"\b(?:is|are|was|were|has been|have been) (?!not\b|\w+n['’]t\b)(?:\w+ ){0,2}?(?:ok|okay|fine|good|healthy|repaired|fixed|replaced|stable|over)\b(?! ?\d)"
+    r"|\b(?:works?|working|runs?|running|ok|fine|up) (?:\w+ )?again\b|\bwant\b.{0,40}\bagain\b",
+    re.IGNORECASE,
+)
+"""Says that the trouble is over: then what was switched on for it is to end."""
+_LEAVES: Final = re.compile(
+    r"^\W*(?:\d[\d.]*\W+)?(?:off|end(?:ing)?|leav(?:e|ing)|out of|releas(?:e|ing))\b|\boff\W*$",
+    re.IGNORECASE,
+)
 _VERIFY: Final = re.compile(
     r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|(?:see|check) (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b"
     r"|\bwhat (?:do|should|must|can) (?:i|we) (?:check|verify)\b|\bbefore (?:i|we) close\b|\bbefore closing\b",
@@ -93,7 +102,12 @@ def asks_for_part(wanted: Wanted) -> bool:
 
 def asks_to_undo(wanted: Wanted) -> bool:
     """Whether a question wants what was done to be undone or ended."""
-    return wanted.asks(UNDO) or wanted.asks(_LEAVE)
+    return wanted.asks(UNDO) or _asks_to_end(wanted)
+
+
+def _asks_to_end(wanted: Wanted) -> bool:
+    is_over = wanted.asks(_OVER) and not wanted.asks(_VERIFY)
+    return is_over or wanted.asks(_LEAVE)
 
 
 def words_of_part(wanted: Wanted) -> set[str]:
@@ -112,8 +126,8 @@ def is_asked_for(wanted: Wanted, heading: str, kinds: set[Kind]) -> bool:
     undoes = Kind.ROLLBACK in kinds or (_UNDOES.search(heading) is not None and not verifies)
     leaves = undoes or _LEAVES.search(heading) is not None
     return (
-        (wanted.asks(UNDO) and undoes)
-        or (wanted.asks(_LEAVE) and leaves)
+        (asks_to_undo(wanted) and undoes)
+        or (_asks_to_end(wanted) and leaves)
         or (wanted.asks(_VERIFY) and verifies)
     )
 

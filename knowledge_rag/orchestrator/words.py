@@ -32,7 +32,7 @@ _LONG_STEM: Final = 6
 COMMON: Final = frozenset({
     "a", "about", "above", "after", "all", "alarm", "alert", "also", "am", "an", "and", "any",
     "are", "as", "at", "be", "because", "been", "before", "below", "but", "by", "can", "did",
-    "do", "does", "error", "errors", "fail", "failed", "failing", "fails", "for", "from", "had",
+    "do", "does", "each", "error", "errors", "fail", "failed", "failing", "fails", "for", "from", "had",
     "has", "have", "how", "i", "if", "in", "incident", "into", "is", "issue", "it", "its", "many",
     "minute", "minutes", "more", "no", "not", "of", "off", "on", "one", "or", "our", "out",
     "over", "per", "problem", "s", "says", "second", "seconds", "seems", "service", "since", "so",
