@@ -289,9 +289,12 @@ class _Procedure:
             yield [(indent, ""), (label.rstrip(), _LABEL_STYLES[guard.kind])]
             rest = margin[0][0] + (_CROSS if never else INDENT)
             margin = [(rest, "")]
-        yield from laid_out(
+        for line in laid_out(
             text, self._width, first=margin, rest=rest, markdown=self._markdown and not never
-        )
+        ):
+            # a gap without its mark would end what must not be done
+            is_gap = never and not any(part.strip() for part, _ in line)
+            yield [(rest.rstrip(), "")] if is_gap else line
 
     # steps
 

@@ -232,11 +232,13 @@ def _labelled_as_undoing(items: Iterable[Item]) -> Iterator[Item]:
 def with_rules(outline: Outline, section: Section, procedure: Procedure) -> Procedure:
     """Return a section's procedure with what the sections around it say first, warn of and require."""
     said = [it for above in section.above() for it in introduction_of(outline, above)]
-    said += [rules_of(outline, it) for it in _rules_beside(outline, section)]
+    never = [it for it in section.walk() if it.kind is Kind.PROHIBITED and it is not section]
+    said += [rules_of(outline, it) for it in (*_rules_beside(outline, section), *never)]
     rules = [it for it in said if it.kind is not Governs.NOTE]
     first, *others = procedure.items
     items = (governed(first, *said), *(governed(it, *rules) for it in others))
-    return replace(procedure, items=items)
+    left = tuple(it for it in procedure.not_shown if it.why is not Why.PROHIBITED)
+    return replace(procedure, items=items, not_shown=left)
 
 
 def _asks_for_part(wanted: Wanted, section: Section) -> bool:

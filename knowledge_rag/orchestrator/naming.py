@@ -9,7 +9,7 @@ from knowledge_rag.core.headings import (
     Kind,
 )
 from knowledge_rag.orchestrator.links import fold, stem
-from knowledge_rag.orchestrator.outline import Form
+from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
@@ -65,7 +65,13 @@ def _has_name(heading: str, name: str) -> bool:
     words, wanted = words_of([heading]), words_of([name])
     if not set(_NUMBER.findall(heading)) <= set(_NUMBER.findall(name)):
         return False  # KafkaBroker1Down is no KafkaBroker2Down
+    if not wanted & _STATES:
+        words -= _STATES  # payroll-db-connections is PayrollDbConnectionsHigh
     return 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted)) and words <= wanted
+
+
+_STATES: Final = words_of(["high", "low", "down", "full", "slow", "growing", "stuck", "missing"])
+"""Words for the state that an alert is about; its own name may lack the one that its heading has."""
 
 
 def is_headed(section: Section, names: Sequence[str]) -> bool:
@@ -116,9 +122,21 @@ def is_listed(place: Place, name: str) -> bool:
             continue
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
-            if names_alert(line, name):
+            if names_alert(line, name) or (block.form is Form.TABLE and _begins_with(line, name)):
                 return True
     return False
+
+
+def _begins_with(row: str, name: str) -> bool:
+    """Whether a table's row begins with a name as code, and says more of it than where to look."""
+    cell, *others = cells_of(row)
+    first = CODE_SPAN.fullmatch(cell.strip())
+    says = len(" ".join(others).split()) >= _SAYING
+    return first is not None and same_name(first[1], name) and says
+
+
+_SAYING: Final = 4
+"""Words from which on a row says what to do; "section 3b" is a reference."""
 
 
 def is_of_another(place: Place, names: Sequence[str]) -> bool:

@@ -212,7 +212,9 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
                 alert,
                 given,
                 place.why,
-                unknown=_words_beyond(wanted.text, words_held(place, given, wanted)) if is_found else (),
+                unknown=_words_beyond(wanted.text, words_held(place, given, wanted))
+                if is_found
+                else (),
                 elsewhere=tuple(elsewhere),
                 score=search.score(place.outline.source_file) if floors else None,
                 doubt=doubt_of(place, given, wanted),

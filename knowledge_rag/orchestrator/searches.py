@@ -113,15 +113,18 @@ def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
 def _spelled(text: str, results: Sequence[RetrievalResult]) -> Iterator[str]:
     """Yield alerts that sections and pages are named after whose words a text holds in their order.
 
-    "datalake ingest stalled: no new files" names DatalakeIngestStalled.
+    "datalake ingest stalled: no new files" names DatalakeIngestStalled; VaultSealed has to be written as it is.
     """
     for written in dict.fromkeys(it for result in results for it in _written(result)):
+        if _TWO_HUMPS.fullmatch(written) and re.search(rf"(?<![\w-]){written}(?![\w-])", text):
+            yield written
         if is_camel_case(written):
             spelled = _BETWEEN_WORDS.join(map(re.escape, _HUMP.findall(written)))
             if re.search(rf"\b{spelled}\b", text, re.IGNORECASE):
                 yield written
 
 
+_TWO_HUMPS: Final = re.compile(r"[A-Z][a-z\d]+[A-Z][a-z\d]+")
 _BETWEEN_WORDS: Final = r"[\W_]{0,3}"
 _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 

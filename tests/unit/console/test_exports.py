@@ -183,6 +183,10 @@ Ask the duty manager first: it is the only copy.
 ### What not to do
 
 - Never purge.
+
+### Old procedure
+
+- Restart the broker.
 """
 
 
@@ -213,11 +217,10 @@ def test_procedures_stand_first_with_what_governs_them_and_what_is_not_shown():
     assert "**Caution:** Ask the duty manager first: it is the only copy." in procedures
     assert procedures.index("Caution") < procedures.index("1. ") < procedures.index("2. Wait.")
     assert "Destructive: delete, find -delete" in procedures
-    assert (
-        "## Not shown\n\n- runbooks/queue.md:10-12 (What not to do), what must not be done" in rest
-    )
-    assert "Never purge" not in procedures
-    assert "Never purge" not in sources  # retrieved, and not cited
+    assert procedures.index("> **Do not:**\n>\n> - Never purge.") < procedures.index("1. ")
+    assert "## Not shown\n\n- runbooks/queue.md:14-16 (Old procedure)" in rest
+    assert "Restart the broker" not in procedures
+    assert "Restart the broker" not in sources  # retrieved, and not cited
     assert BY_MODEL not in text
 
 
