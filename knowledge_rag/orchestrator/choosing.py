@@ -7,6 +7,7 @@ incident's own words agree on best. Inside what is chosen nothing is chosen: see
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -90,6 +91,8 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
     ranked = [it for it in _ranked(wanted, usable, evidence) if id(it.section) not in elsewhere]
     if wanted.asks(WHO):
         ranked = [it for it in ranked if is_escalation(it)] or ranked
+    elif ranked and (behind := _part_behind(ranked[0], wanted)):
+        ranked.insert(0, behind)
     linked = [it for it in ranked if it.outline.source_file in wanted.anchors]
     order = list(wanted.anchors)
     linked.sort(key=lambda it: order.index(it.outline.source_file))
@@ -113,6 +116,20 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         if linked and among is linked:
             return replace(linked[0], why="linked")
     return replace(ranked[0], rival=_rival(ranked, wanted)) if ranked else None
+
+
+def _part_behind(place: Place, wanted: Wanted) -> Place | None:
+    """Return the section right behind one that undoes or verifies it, where a question asks for that.
+
+    "Ending free run" stands behind "Free run": their headings share a word.
+    """
+    section = place.section
+    beside = section.parent.children if section.parent else [section]
+    for behind in itertools.islice(beside, beside.index(section) + 1, beside.index(section) + 2):
+        is_its_own = words_of([behind.heading]) & words_of([section.heading])
+        if is_its_own and is_asked_for(wanted, behind.heading, {behind.kind}):
+            return replace(place, section=behind)
+    return None
 
 
 def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
