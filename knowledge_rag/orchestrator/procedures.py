@@ -282,14 +282,18 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
     found = []
     for place, block in enumerate(section.blocks):
         text = _plain(outline, block)
-        if block.form not in (Form.PARAGRAPH, Form.QUOTE) or says_nothing(text):
+        is_led_into = bool(found) and block.start <= found[-1].end
+        if block.form not in (Form.PARAGRAPH, Form.QUOTE) or says_nothing(text) or is_led_into:
             continue
         kind = Governs.CAUTION if warns(text) else Governs.NOTE
         if is_precondition(text):
             kind = Governs.PRECONDITION
         end = block.end
         behind = section.blocks[place + 1] if place + 1 < len(section.blocks) else None
-        if behind and behind.form is Form.CODE:
+        is_led = behind and kind is not Governs.NOTE and _leads(text)
+        if behind and (
+            behind.form is Form.CODE or (is_led and behind.form in (Form.PARAGRAPH, Form.TABLE))
+        ):
             end = behind.end
         elif kind is not Governs.NOTE and behind and behind.form is Form.LIST:
             # "Before you begin" leads into the list below it without a colon, too
