@@ -101,6 +101,8 @@ class Why(StrEnum):
     """A section for another one of several than the incident's labels name."""
     ROW = "row"
     """Rows of a table for other cases than the one that the incident's words tell."""
+    UNWRITTEN = "unwritten"
+    """A section that is still to be written: "TODO"."""
     HELD_OFF = "held_off"
     """The page says that they aren't for what is asked."""
     NOT_GIVEN = "not_given"
@@ -124,7 +126,7 @@ class NotShown:
     @property
     def is_missed(self) -> bool:
         """Whether its author means it to be done, so that the procedure isn't complete without it."""
-        return self.why not in (Why.PROHIBITED, Why.OBSOLETE, Why.OTHER, Why.ROW, Why.HELD_OFF)
+        return self.why in (Why.NOT_RETRIEVED, Why.LIMIT, Why.ELSEWHERE, Why.NOT_GIVEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,6 +366,13 @@ def _is_out(part: Section, root: Section) -> bool:
     )
 
 
+def _why_never(section: Section) -> Why | None:
+    """Return why a section gives no steps, whatever else includes it; ``None`` if it may."""
+    if is_unwritten(section.heading):
+        return Why.UNWRITTEN
+    return {Kind.PROHIBITED: Why.PROHIBITED, Kind.OBSOLETE: Why.OBSOLETE}.get(section.kind)
+
+
 def held_off_by(procedure: Procedure, said: Governing) -> Procedure:
     """Return a procedure of nothing but the lines that say that its steps aren't for what is asked."""
     first, last = procedure.items[0], procedure.items[-1]
@@ -411,8 +420,7 @@ class _Collector:
         """Take a section and all below it."""
         if id(section) in self._out:
             return
-        if section is not self._root and section.kind in NEVER_SECTIONS:
-            why = Why.PROHIBITED if section.kind is Kind.PROHIBITED else Why.OBSOLETE
+        if section is not self._root and (why := _why_never(section)):
             self._not_shown.append(
                 NotShown(
                     self._outline.source_file, section.start, section.end, why, section.heading

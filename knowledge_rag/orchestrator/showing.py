@@ -52,6 +52,7 @@ _REASONS: Final = {
     Why.ELSEWHERE: "in a section that was not retrieved",
     Why.OTHER: "for another one than the alert names",
     Why.ROW: "other rows of the table",
+    Why.UNWRITTEN: "still to be written",
     Why.HELD_OFF: "the page says that they aren't for this",
     Why.NOT_GIVEN: "left out by the model",
     Why.PROHIBITED: "what must not be done",
