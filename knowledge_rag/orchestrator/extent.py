@@ -174,7 +174,8 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
         if block.form is not Form.TABLE:
             continue
         if not _CASES.search(cells_of(outline.text(head, head))[0]):
-            named = [n for n in rows if names_code(wanted.text, outline.text(n, n))]
+            said = " ".join((*wanted.names, wanted.text))
+            named = [n for n in rows if names_code(said, outline.text(n, n))]
             if len(named) == 1:
                 yield from (n for n in rows if n not in named)
             continue
@@ -192,7 +193,7 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
 
 def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> Iterator[int]:
     """Yield the rows that begin with the name of another thing, where others begin with the incident's: ``es-logs``."""
-    text = f"{wanted.text} {wanted.labels}"
+    text = " ".join((*wanted.names, wanted.text, wanted.labels))
     firsts = {n: cells_of(outline.text(n, n))[0] for n in rows}
     named = {n for n, first in firsts.items() if names_code(text, first)}
     if named:

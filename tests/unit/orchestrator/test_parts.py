@@ -1,0 +1,116 @@
+"""The part of a page that is asked for, and what comes with a procedure although its heading doesn't say so."""
+
+import pytest
+
+from knowledge_rag.orchestrator.procedures import Why
+from tests.support.runbooks import actions, advised, alert, question
+
+PAGE = "runbooks/ledger.md"
+CONTACTS = "escalation.md"
+
+FREE_RUN = (
+    "# Charging\n\n## Free run\n\n1. Ask the duty manager.\n2. Switch charging to free: `chg mode free`\n\n"
+    "## Ending free run\n\n1. Charging must be good for ten minutes.\n2. Switch it back: `chg mode normal`\n\n"
+    "## Roll back a tariff\n\n1. Load the tariff before it: `chg tariff previous`\n"
+)
+
+
+def given_for(text, page):
+    return actions(advised(question(text), {PAGE: page}))
+
+
+class TestUndoing:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "charging is ok again, how do we stop the free run",
+            "charging was repaired, what about the free run of charging",
+            "how do we get off the free run of charging",
+        ],
+    )
+    def test_a_question_that_says_the_trouble_is_over_gets_what_ends_the_measure(self, text):
+        first, *_ = given_for(text, FREE_RUN)
+        assert first == "Charging must be good for ten minutes."
+
+    def test_a_question_about_the_trouble_gets_the_measure(self):
+        first, *_ = given_for(
+            "charging does not work, switch the free run of charging on", FREE_RUN
+        )
+        assert first == "Ask the duty manager."
+
+    def test_of_a_list_below_a_label_of_undoing_only_that_is_given(self):
+        page = "# Paper mode\n\nOn:\n\n1. Show the banner.\n2. Stop the app.\n\nOff:\n\n1. Start the app.\n2. Hide the banner.\n"
+        text = "paper mode can end now, what do we switch back"
+        assert given_for(text, page) == ["Start the app.", "Hide the banner."]
+
+    def test_a_sentence_behind_the_steps_may_be_what_undoes_them(self):
+        page = "# Emergency calls\n\n1. Test a call.\n2. Send all calls to Solvik: `route via solvik`\n\nBack to normal: `route via local`, then point 1.\n"
+        text = "emergency calls go to Solvik, all sites are repaired, how do we take the calls back"
+        assert given_for(text, page) == [
+            "Back to normal: `route via local`, then point 1.",
+            "Test a call.",
+        ]
+
+    def test_another_matters_rollback_undoes_nothing_of_this_one(self):
+        page = "# Hub\n\n## Chute storm\n\n1. Divert full chutes.\n\nAfter the storm: `hub undivert`\n\n## Roll back a sort plan\n\n1. Activate the plan before it.\n"
+        given = given_for("the chute storm is over, what has to be put back?", page)
+        assert "Activate the plan before it." not in given
+        assert "Divert full chutes." in given
+
+
+class TestBeside:
+    def test_what_is_headed_after_comes_with_the_procedure_that_speaks_of_it(self):
+        page = "# OLT\n\n## Card failed\n\n1. Order a swap of the card.\n\n## Pool full\n\n1. Widen the pool.\n\n## After a swap\n\n1. Save the configuration.\n"
+        assert given_for("a card of the olt failed", page) == [
+            "Order a swap of the card.",
+            "Save the configuration.",
+        ]
+        assert given_for("the address pool of the olt is full", page) == ["Widen the pool."]
+
+    def test_a_page_given_whole_shows_what_it_forbids_and_no_todo(self):
+        page = "# VaultSealed\n\n## Steps\n\n1. Restart the pod.\n\n## Do not\n\n- Run `vault operator init`.\n\n## TODO\n\n- Replay the batch with `--force`.\n"
+        given = advised(alert("VaultSealed"), {PAGE: page})
+        assert actions(given) == ["Restart the pod."]
+        (step,) = given.guidance
+        assert any("vault operator init" in it.text for it in step.guards)
+        (procedure,) = given.procedures
+        assert [it.why for it in procedure.not_shown] == [Why.UNWRITTEN]
+
+    def test_a_section_is_followed_though_another_sentence_of_its_line_forbids_something(self):
+        page = "# Planner\n\n## Run is late\n\n1. Wait.\n2. Still not done: go to \"Publish yesterday's plan\". Don't wait longer.\n\n## Publish yesterday's plan\n\n1. Ask dispatch.\n"
+        assert "Ask dispatch." in given_for("the run of the planner is late", page)
+
+    def test_a_warning_keeps_what_it_leads_into(self):
+        page = "# Gateways\n\nTwo generations, don't mix them up:\n\n   gen 2 is in Leipzig\n   gen 1 is in Liege\n\n## GatewayUnreachable\n\n1. Ping it.\n"
+        (step,) = advised(alert("GatewayUnreachable"), {PAGE: page}).guidance
+        assert any("gen 1 is in Liege" in it.text for it in step.guards)
+
+
+class TestNames:
+    @pytest.mark.parametrize("name", ["payroll-db-connections", "PayrollDbConnections"])
+    def test_an_alarm_may_lack_the_state_that_its_heading_has(self, name):
+        page = "# payroll-db\n\n## PayrollDbConnectionsHigh\n\n1. Count them.\n\n## PayrollDbSlotGrowing\n\n1. Drop it.\n"
+        given = advised(alert(name), {PAGE: page})
+        assert actions(given) == ["Count them."]
+        assert given.evidence.reasons == ("it is filed under the alert's name",)
+
+    def test_a_row_that_begins_with_a_things_name_is_for_it(self):
+        page = "# Queues\n\n| queue | what to do |\n|---|---|\n| `in-dlq` | purge it once it is 14 days old |\n| `out-dlq` | never purge, call customs first |\n"
+        given = advised(alert("out-dlq", description="messages visible"), {PAGE: page})
+        assert given.evidence.reasons == ("it is filed under the alert's name",)
+        assert [it.citations[0].citation.start_line for it in given.guidance] == [6]
+
+    def test_a_page_of_a_name_of_two_words_is_named_by_a_title_that_has_it(self):
+        page = "# VaultSealed\n\n1. Restart the pod.\n"
+        given = advised(question("[FIRING:3] VaultSealed prod (vault-1 vault-3)"), {PAGE: page})
+        assert given.evidence.reasons == ("it is filed under the alert's name",)
+
+
+class TestWhomToCall:
+    def test_contacts_are_given_whatever_the_question_is_about(self):
+        texts = {
+            CONTACTS: "# Who to call\n\n| Area | Person |\n|---|---|\n| Images | Rory |\n| Database | Hanneke |\n",
+            PAGE: "# Viewer\n\n1. Clear the cache.\n",
+        }
+        given = advised(question("sunday 2 am, the viewer of images is slow, who do I wake"), texts)
+        assert {it.citations[0].citation.source_file for it in given.guidance} == {CONTACTS}
