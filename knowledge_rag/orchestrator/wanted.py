@@ -24,7 +24,7 @@ UNDO: Final = re.compile(
     re.IGNORECASE,
 )
 _UNDOES: Final = re.compile(
-    r"\b(?:undo|revert|roll(?:ing)? ?back|back|again|afterwards|(?:scal(?:e|ing)|back) down|normal|re-?enabl\w+|restor\w+|return(?:ing)?)\b",
+    r"\b(?:undo|revert|lift(?:ing)?|resum\w+|unfreez\w+|roll(?:ing)? ?back|back|again|afterwards|(?:scal(?:e|ing)|back) down|normal|re-?enabl\w+|restor\w+|return(?:ing)?)\b",
     re.IGNORECASE,
 )
 _LEAVE: Final = re.compile(
@@ -33,8 +33,8 @@ _LEAVE: Final = re.compile(
 )
 """Asks how to end what was switched on: "how do we get off the backup"."""
 _OVER: Final = re.compile(
-    r"\b(?:is|are|was|were|has been|have been) (?!not\b|\w+n['’]t\b)(?:\w+ ){0,2}?(?:ok|okay|fine|good|healthy|repaired|fixed|replaced|stable|over)\b(?! ?\d)"
-    r"|\b(?:works?|working|runs?|running|ok|fine|up) (?:\w+ )?again\b|\bwant\b.{0,40}\bagain\b",
+    r"\b(?:is|are|was|were|has been|have been) (?!not\b|\w+n['’]t\b)(?:\w+ ){0,2}?(?:ok|okay|fine|good|green|normal|healthy|repaired|fixed|replaced|stable|over)\b(?! ?\d)"
+    r"|\b(?:works?|working|runs?|running|ok|fine|up|green|normal|healthy|stable) (?:\w+ )?again\b|\bwant\b.{0,40}\bagain\b",
     re.IGNORECASE,
 )
 """Says that the trouble is over: then what was switched on for it is to end."""
