@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.knowledge_base import KnowledgeBase
 
 
-ADVICE_FLOORS: Final = Floors(alert=0.45, question=0.20, sure=0.55)
+ADVICE_FLOORS: Final = Floors(alert=0.45, question=0.20, sure=0.55, clear=0.35)
 """Scores of the first query, in hybrid search, under which a section that is not filed under the alert's name
 is no advice; ``docs/decisions/0019-procedures.md`` has the figures."""
 

@@ -281,7 +281,7 @@ def introduction_of(outline: Outline, section: Section) -> list[Governing]:
 
 
 def _own_words(outline: Outline, section: Section) -> list[Governing]:
-    found = []
+    found: list[Governing] = []
     for place, block in enumerate(section.blocks):
         text = _plain(outline, block)
         is_led_into = bool(found) and block.start <= found[-1].end

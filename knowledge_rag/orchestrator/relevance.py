@@ -40,11 +40,13 @@ class Floors:
 
     Args:
         sure: for alerts whose name the section doesn't hold.
+        clear: for alerts whose name it holds, if no other matter comes near.
     """
 
     alert: float
     question: float
     sure: float
+    clear: float
 
 
 NAME_SHARE: Final = 0.75
@@ -62,13 +64,8 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
 
     Its page must not name another thing of the same kind instead; a question must not name what nothing found
     holds, unless the page names the service that it is about, nor an alert's section be filed under another alert.
-    What undoes or verifies is about a question for that.
-    Contacts are about any question whom to call, and a section that has the code of a question ("V-307") is about it.
-    Else a question's section must be as close to it as ``Floors.question`` and hold QUESTION_SHARE of its words,
-    or as close as ``Floors.alert``; so must that of an alert called by a sentence, if its page names the alert's
-    service, whose words don't count. Any other alert's section must be as close as ``Floors.alert`` and hold
-    NAME_SHARE of the words of its name (of a sentence QUESTION_SHARE), or as close as ``Floors.sure``. Where the scores' scale isn't known,
-    words alone decide.
+    Then it has to be close enough, see :func:`_is_alerts` and :func:`_is_questions`. Where the scores' scale isn't
+    known, words alone decide.
     """
     # what a log or a description names besides need not be documented
     wanted = replace(search.wanted, text=search.member.title or search.wanted.text)
@@ -82,23 +79,51 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
     )
     if is_other or _siblings_of(wanted.text, place):
         return False
-    if wanted.asks(WHO) and is_escalation(place):
-        return True
-    section = place.outline.text(place.section.start, place.section.end)
-    if not wanted.is_alert and any(it in section for it in _CODE_OF_ERROR.findall(wanted.text)):
-        return True
     score = search.score(place.outline.source_file)
-    if is_asked_for(wanted, place.section.heading, kinds_at(place)):
-        return True
     is_sentence = wanted.is_alert and " " in wanted.names[0]
     if wanted.is_alert and not (is_sentence and _names(place.outline, wanted.service)):
-        name = words_of(wanted.names[:1])
-        share = QUESTION_SHARE if is_sentence else NAME_SHARE
-        named = len(name & held) >= share * len(name)
-        return score >= (floors.alert if named else floors.sure) if floors else named
+        return _is_alerts(place, wanted, held, score, floors)
+    return _is_questions(place, wanted, held, score, floors)
+
+
+def _is_alerts(
+    place: Place, wanted: Wanted, held: set[str], score: float, floors: Floors | None
+) -> bool:
+    """Whether a section is about an alert.
+
+    It must be as close as ``Floors.alert`` and hold NAME_SHARE of the words of its name (of a sentence
+    QUESTION_SHARE), or as close as ``Floors.sure``. Where search and words together put every other matter at most at
+    CLEAR_SHARE of it, ``Floors.clear`` stands in for ``Floors.alert``.
+    """
+    name = words_of(wanted.names[:1])
+    share = QUESTION_SHARE if " " in wanted.names[0] else NAME_SHARE
+    named = len(name & held) >= share * len(name)
+    if floors is None:
+        return named
+    floor = floors.clear if place.rival <= CLEAR_SHARE else floors.alert
+    return score >= (floor if named else floors.sure)
+
+
+def _is_questions(
+    place: Place, wanted: Wanted, held: set[str], score: float, floors: Floors | None
+) -> bool:
+    """Whether a section is about a question, or about an alert that is called by a sentence and whose service its page names.
+
+    Contacts are about any question whom to call, and a section that has the code of a question ("V-307") is about it.
+    Else it must hold QUESTION_SHARE of the words and, unless it is the part that is asked for, be as close as
+    ``Floors.question``; or be as close as ``Floors.alert``.
+    """
+    section = place.outline.text(place.section.start, place.section.end)
+    has_code = any(it in section for it in _CODE_OF_ERROR.findall(wanted.text))
+    if (wanted.asks(WHO) and is_escalation(place)) or (has_code and not wanted.is_alert):
+        return True
     told = words_told(wanted)
+    if floors is None:
+        return bool(told & held)
     is_told = share_of(told, held | meant_by(wanted.text, held)) >= QUESTION_SHARE
-    return score >= (floors.question if is_told else floors.alert) if floors else bool(told & held)
+    if is_asked_for(wanted, place.section.heading, kinds_at(place)):
+        return is_told
+    return score >= (floors.question if is_told else floors.alert)
 
 
 def words_told(wanted: Wanted) -> set[str]:

@@ -172,7 +172,7 @@ def test_an_uncertain_question_in_another_language_is_asked_back():
         "disk.md": "# Disk\n\n1. Clean the disk of the server.\n",
     }
     search = Search(pages)
-    search.floors = Floors(alert=0.45, question=0.2, sure=0.55)
+    search.floors = Floors(alert=0.45, question=0.2, sure=0.55, clear=0.45)
     asked = question("Die Nachrichten auf dem server kommen seit gestern nicht mehr an")
     given = asyncio.run(consult(asked, search)).recommendation
     assert not given.guidance

@@ -280,19 +280,27 @@ class TestNearMisses:
 DRAINED = "# Queue of mail\n\n- Drain the queue.\n"
 
 
-QUESTION = Floors(alert=1.0, question=0.5, sure=1.0)
+QUESTION = Floors(alert=1.0, question=0.5, sure=1.0, clear=1.0)
 
 
 class TestFloors:
     @pytest.mark.parametrize(
         ("incident", "floors", "is_given"),
         [
-            (question("queue of mail"), Floors(alert=1.0, question=0.5, sure=1.0), True),
-            (question("queue of mail"), Floors(alert=0.0, question=0.51, sure=0.0), False),
-            (alert("MailOfQueue"), Floors(alert=0.5, question=1.0, sure=1.0), True),
-            (alert("MailOfQueue"), Floors(alert=0.51, question=0.0, sure=0.0), False),
-            (alert("RedisReplicaSlow"), Floors(alert=0.0, question=0.0, sure=0.5), True),
-            (alert("RedisReplicaSlow"), Floors(alert=0.0, question=0.0, sure=0.51), False),
+            (question("queue of mail"), Floors(alert=1.0, question=0.5, sure=1.0, clear=1.0), True),
+            (
+                question("queue of mail"),
+                Floors(alert=0.0, question=0.51, sure=0.0, clear=0.0),
+                False,
+            ),
+            (alert("MailOfQueue"), Floors(alert=0.5, question=1.0, sure=1.0, clear=0.5), True),
+            (alert("MailOfQueue"), Floors(alert=0.51, question=0.0, sure=0.0, clear=0.51), False),
+            (alert("RedisReplicaSlow"), Floors(alert=0.0, question=0.0, sure=0.5, clear=0.0), True),
+            (
+                alert("RedisReplicaSlow"),
+                Floors(alert=0.0, question=0.0, sure=0.51, clear=0.0),
+                False,
+            ),
             (question("queue of mail"), None, True),
             # called by a sentence: as a question where the page names the service
             (alert("Queue of mail grows", service="drain"), QUESTION, True),
@@ -308,7 +316,7 @@ class TestFloors:
 
     def test_do_not_hold_for_what_is_filed_under_the_alerts_name(self):
         found = asked(*passages(MAIL, DRAINED))
-        assert plan_of(alert("QueueOfMail"), found, Floors(1.0, 1.0, 1.0)).procedures
+        assert plan_of(alert("QueueOfMail"), found, Floors(1.0, 1.0, 1.0, 1.0)).procedures
 
 
 def group(*names):
@@ -412,7 +420,7 @@ class TestVagueQuestions:
 class TestUnclearQuestions:
     """A question that several procedures answer about as well gets their names, and no steps."""
 
-    FLOORS = Floors(alert=0.9, question=0.2, sure=0.95)
+    FLOORS = Floors(alert=0.9, question=0.2, sure=0.95, clear=0.9)
     QUEUE = "# Queue\n\n## Meaning\n\nMails wait.\n\n## Fix\n\n- Drain the mails.\n"
     CACHE = "# Cache\n\n## Fix\n\n- Drain the mails of the cache.\n"
     ALERTS = (
