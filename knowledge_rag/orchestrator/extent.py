@@ -25,6 +25,7 @@ from knowledge_rag.core.headings import (
 from knowledge_rag.orchestrator.cross_references import linked_sections, only_sent_to
 from knowledge_rag.orchestrator.governing import (
     Governs,
+    forbids,
     holds_for_all,
     is_unwritten,
     says_nothing,
@@ -48,7 +49,7 @@ from knowledge_rag.orchestrator.wanted import Place, asks_to_undo, is_asked_for
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from knowledge_rag.orchestrator.outline import Block, Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
@@ -162,15 +163,38 @@ _CASES: Final = re.compile(
 """How the first column of a table is headed that tells when each row applies."""
 
 
+_LIST_MARK: Final = re.compile(r"^\s*[-*+]\s+")
+_NOTES: Final = re.compile(
+    r"\b(?:notes?|tips|tricks|things|stuff|gotchas|learn(?:ed|t)|cheat ?sheet|odds and ends)\b",
+    re.IGNORECASE,
+)
+"""How a page or its folder is called whose list's items have nothing to do with each other."""
+
+
+def _is_notes(outline: Outline) -> bool:
+    """Whether a page is notes: called so, without sections, and its lists without numbers."""
+    top = top_of(outline)
+    first = [outline.text(it.start, it.end) for it in top.blocks[:1] if it.form is Form.PARAGRAPH]
+    items = [item for block in top.blocks for item in block.items]
+    called = " ".join([re.sub(r"[/_.-]", " ", outline.source_file), outline.title, *first])
+    is_flat = not top.children and bool(items) and not any(it.is_numbered for it in items)
+    return is_flat and _NOTES.search(called) is not None
+
+
 def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
-    """Yield the rows of tables of cases that share less than half as much with the incident as the best row does.
+    """Yield the rows of tables of cases, and items of notes, that are for other cases than the incident.
 
     A table is one of cases if its first column is headed so, or if the incident names what a single row has as code.
-    What a word tells is less the more rows hold it; if most rows are as good, all of them stay.
+    An item of notes that forbids something stays.
     """
     asked = words_of([*wanted.names, wanted.text])
+    is_notes = _is_notes(outline)
     for block in (it for section in outline.sections() for it in section.blocks):
         head, rows = block.start, [*range(block.start + 2, block.end + 1)]
+        if is_notes and block.form is Form.LIST:
+            texts = {it.start: outline.text(it.start, it.end) for it in block.items}
+            others = _sharing_less(texts, asked)
+            yield from (n for n in others if not forbids(_LIST_MARK.sub("", texts[n])))
         if block.form is not Form.TABLE:
             continue
         if not _CASES.search(cells_of(outline.text(head, head))[0]):
@@ -182,13 +206,20 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
         of_others = set(_rows_of_others(outline, rows, wanted))
         yield from of_others
         rows = [n for n in rows if n not in of_others]
-        held = {n: words_of([outline.text(n, n)]) & asked for n in rows}
-        often = Counter(word for words in held.values() for word in words)
-        worth = {n: sum(math.log(len(rows) / often[it]) for it in held[n]) for n in rows}
-        best = max(worth.values(), default=0.0)
-        others = [n for n in rows if worth[n] < best / 2]
-        if 2 * len(others) > len(rows):
-            yield from others
+        yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
+
+
+def _sharing_less(texts: Mapping[int, str], asked: set[str]) -> list[int]:
+    """Return which texts share less than half as much with what is asked as the best one does.
+
+    What a word tells is less the more texts hold it; if most texts are as good, none is returned.
+    """
+    held = {n: words_of([text]) & asked for n, text in texts.items()}
+    often = Counter(word for words in held.values() for word in words)
+    worth = {n: sum(math.log(len(texts) / often[it]) for it in held[n]) for n in texts}
+    best = max(worth.values(), default=0.0)
+    others = [n for n in texts if worth[n] < best / 2]
+    return others if 2 * len(others) > len(texts) else []
 
 
 def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> Iterator[int]:

@@ -226,7 +226,8 @@ def procedure_of(
 ) -> Procedure | None:
     """Return a section, all below it included, as a procedure; ``None`` if it asks for nothing.
 
-    Sections of `leave_out` are given elsewhere; `other_rows` are lines of tables' rows for other cases.
+    Sections of `leave_out` are given elsewhere; `other_rows` are the first lines of
+    rows and items for other cases.
     """
     collector = _Collector(outline, section, leave_out, other_rows)
     collector.take(section)
@@ -604,6 +605,9 @@ class _Collector:
         ]  # a blank line
         first = len(self._items)
         for item in block.items:
+            if item.start in self._other_rows:
+                self._leave_out(item.start, item.end)
+                continue
             parts = self._parts(item)
             said = next((part.text for part in parts if not part.is_code and part.text.strip()), "")
             kind = _never(said, parts)
@@ -633,7 +637,7 @@ class _Collector:
         first = len(self._items)
         for number in body:
             if number in self._other_rows:
-                self._leave_row(number)
+                self._leave_out(number, number)
                 continue
             cells = cells_of(lines.get(number, ""))
             labelled = zip(heads + [""] * len(cells), cells, strict=False)
@@ -652,14 +656,13 @@ class _Collector:
         if len(self._items) == first:
             self._pending = lead + self._pending
 
-    def _leave_row(self, number: int) -> None:
-        """Name a row that is for another case, together with those right above it."""
+    def _leave_out(self, start: int, end: int) -> None:
+        """Name a row or item that is for another case, together with those right above it."""
         last = self._not_shown[-1] if self._not_shown else None
-        if last and (last.why, last.end) == (Why.ROW, number - 1):
-            self._not_shown[-1] = replace(last, end=number)
+        if last and (last.why, last.end) == (Why.ROW, start - 1):
+            self._not_shown[-1] = replace(last, end=end)
         else:
-            name = self._outline.source_file
-            self._not_shown.append(NotShown(name, number, number, Why.ROW))
+            self._not_shown.append(NotShown(self._outline.source_file, start, end, Why.ROW))
 
     def _take_code(self, block: Block) -> None:
         """Take code that no paragraph introduces: with the item right above it, else as an item of its own."""

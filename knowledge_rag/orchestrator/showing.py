@@ -51,7 +51,7 @@ _REASONS: Final = {
     Why.LIMIT: "too long to show",
     Why.ELSEWHERE: "in a section that was not retrieved",
     Why.OTHER: "for another one than the alert names",
-    Why.ROW: "other rows of the table",
+    Why.ROW: "for other cases",
     Why.UNWRITTEN: "still to be written",
     Why.HELD_OFF: "the page says that they aren't for this",
     Why.NOT_GIVEN: "left out by the model",

@@ -114,3 +114,23 @@ class TestWhomToCall:
         }
         given = advised(question("sunday 2 am, the viewer of images is slow, who do I wake"), texts)
         assert {it.citations[0].citation.source_file for it in given.guidance} == {CONTACTS}
+
+
+class TestNotes:
+    NOTES = (
+        "# OCR, loose notes\n\n- portals: P-IN1 to P-IN4\n- low sun on P-IN3 in March: `ocr mode manual`\n"
+        "- disk of ocr-1 is full: `ocr purge --older 30d`\n- Never lower the limit below 0.75.\n"
+    )
+
+    def test_of_notes_the_ones_that_share_most_with_the_question_are_given_and_what_they_forbid(
+        self,
+    ):
+        given = advised(question("P-IN3 reads nothing, low sun"), {PAGE: self.NOTES})
+        assert actions(given) == ["low sun on P-IN3 in March: `ocr mode manual`"]
+        (procedure,) = given.procedures
+        assert [it.why for it in procedure.not_shown] == [Why.ROW, Why.ROW]
+        assert any("0.75" in it.text for it in given.guidance[0].guards)
+
+    def test_a_list_of_a_page_that_is_no_notes_is_given_whole(self):
+        page = self.NOTES.replace("OCR, loose notes", "Low sun on P-IN3")
+        assert len(actions(advised(question("low sun on P-IN3"), {PAGE: page}))) == 3
