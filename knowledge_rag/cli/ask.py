@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -31,6 +31,17 @@ class AdvisorName(StrEnum):
     MODEL = "model"
     CONVERSE = "converse"
     AGENT = "agent"
+
+
+class AnswerFormat(StrEnum):
+    """Form of an answer."""
+
+    TERMINAL = "terminal"
+    SLACK = "slack"
+    MARKDOWN = "markdown"
+    TEXT = "text"
+    SMS = "sms"
+    JSON = "json"
 
 
 QuestionArgument = Annotated[
@@ -76,6 +87,17 @@ AgentOption = Annotated[
         help="Bedrock agent and its alias for --advisor agent.  [default: that of --stack]",
     ),
 ]
+FORMAT: Final = typer.Option(
+    "--format",
+    help="How to print it: for this terminal, as Slack's blocks, a Markdown note, text, an SMS, or JSON.",
+)
+RepositoryOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where cited lines can be opened, with {path}, {start} and {end}.  [default: as ingest found it]",
+    ),
+]
 ExplainOption = Annotated[
     bool, typer.Option("--explain", help="Also show the queries and the evidence.")
 ]
@@ -97,6 +119,8 @@ def ask(
     region: RegionOption = None,
     explain: ExplainOption = False,
     timeout: TimeoutOption = None,
+    form: Annotated[AnswerFormat, FORMAT] = AnswerFormat.TERMINAL,
+    repository_url: RepositoryOption = None,
     json: JsonOption = False,
 ) -> None:
     """Get steps for a question or an incident, each with its lines.
@@ -120,14 +144,21 @@ def ask(
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
     asked = incident_of(question, incident)
     choice = AdvisorChoice(advisor.value, model_id, agent, region, model)
-    if json:
+    form = AnswerFormat.JSON if json else form
+    if form is not AnswerFormat.TERMINAL:
         consultation = consulted(question, asked, backend, choice, kb=kb)
     else:
         with LiveAnswer() as live:
             consultation = consulted(question, asked, backend, choice, kb=kb, notify=live.notify)
     recommendation = consultation.recommendation
-    if json:
+    if form is AnswerFormat.JSON:
         print_json({"agent_outputs": {AGENT_ID: recommendation.to_dict()}})
+    elif form is not AnswerFormat.TERMINAL:
+        from knowledge_rag.cli.channel import print_message
+        from knowledge_rag.cli.knowledge_bases import chosen
+
+        path = chosen(kb) if backend.is_local else None
+        print_message(form.value, asked, consultation, path, repository_url, question)
     else:
         if explain:
             show_evidence(out(), consultation.findings)

@@ -104,7 +104,7 @@ def _ingest(
     json: bool,
 ) -> bool:
     """Ingest once and show what it did; return whether a file could not be read."""
-    from knowledge_rag.cli.knowledge_bases import ingest_folder
+    from knowledge_rag.cli.knowledge_bases import ingest_folder, note_links
     from knowledge_rag.cli.lint import show_first
 
     try:
@@ -115,6 +115,7 @@ def _ingest(
             f"documents that are done stay in {path}; the same command goes on from there",
         )
         raise
+    note_links(folder, path)
     if json:
         web = {} if pages is None else {"pages": [page.to_dict() for page in pages]}
         print_json(as_json(report, path) | web)

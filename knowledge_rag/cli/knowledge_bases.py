@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.cli.terminal import err, print_note, progress_bar
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
-from knowledge_rag.local.knowledge_base import KnowledgeBase
+from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.models import (
     embedder,
     embedder_of,
@@ -19,7 +20,8 @@ from knowledge_rag.local.models import (
     other_languages,
 )
 from knowledge_rag.local.settings import LocalSettings
-from knowledge_rag.local.store import CORPUS, note_corpus, noted
+from knowledge_rag.local.source_links import LINKS, RepositoryLinks, links_of_checkout
+from knowledge_rag.local.store import CORPUS, note, noted
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -82,6 +84,23 @@ def _embedder_for(folder: Path, kb_path: Path, *, languages: bool | None) -> Emb
 _NAMED_LANGUAGES: Final = 3
 
 
+def note_links(folder: Path, kb_path: Path) -> str:
+    """Note where a folder's lines can be opened; return why they can't, ``""`` if they can."""
+    documents = KnowledgeBaseDocuments(kb_path).after("", sys.maxsize)
+    found = links_of_checkout(folder, frozenset(one.source_file for one in documents))
+    stored = found.to_json() if isinstance(found, RepositoryLinks) else ""
+    if noted(kb_path, LINKS) != stored:
+        note(kb_path, LINKS, stored)
+    return found if isinstance(found, str) else ""
+
+
+def links_to_lines(kb_path: Path | None, repository_url: str | None) -> RepositoryLinks | None:
+    """Return where cited lines can be opened: by the template that was given, else as the last ingest found it."""
+    if repository_url:
+        return RepositoryLinks(repository_url)
+    return RepositoryLinks.from_json(noted(kb_path, LINKS)) if kb_path else None
+
+
 def sample_knowledge_base() -> tuple[Path, IngestReport]:
     """Bring the sample knowledge base up to date with the documents that ship.
 
@@ -130,7 +149,7 @@ def _sample() -> Path:
         return path
     try:
         path, report = sample_knowledge_base()
-        note_corpus(path, corpus)
+        note(path, CORPUS, corpus)
     except IngestFailed:  # a folder that is only read from: what is there will do
         if not path.exists():
             raise

@@ -86,7 +86,7 @@ RepositoryOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Where the console leads to for changes, with {path}, {start} and {end}.",
+        help="Where the console leads to for changes, with {path}, {start} and {end}.  [default: as ingest found it]",
     ),
 ]
 ModelOption = Annotated[
@@ -210,6 +210,7 @@ def _local_console(
     found: KnowledgeBase, options: ConsoleOptions, budget: Budget
 ) -> Callable[[str], AbstractContextManager[str]]:
     """Check the console's options, and return what serves it, from the wire API's address to its own."""
+    from knowledge_rag.cli.knowledge_bases import links_to_lines
     from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.console.server import FunctionInItsProcess, local_console
     from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
@@ -218,7 +219,10 @@ def _local_console(
     documents = KeptDocuments(KnowledgeBaseDocuments(found.path), options.files(found.path))
     about = f"{found.path.name} ({found.chunks} chunks)"
     settings = replace(
-        options.settings(about), budget=budget, corrected=lambda text: found.corrected(text).text
+        options.settings(about),
+        repository=links_to_lines(found.path, options.repository_url),
+        budget=budget,
+        corrected=lambda text: found.corrected(text).text,
     )
     advisors = options.advisors()
 
@@ -307,9 +311,9 @@ class ConsoleOptions:
 
     def settings(self, about: str) -> ConsoleSettings:
         """Return the console's settings."""
-        from knowledge_rag.console.addresses import RepositoryLinks
         from knowledge_rag.console.app import ConsoleSettings
         from knowledge_rag.local.settings import LocalSettings
+        from knowledge_rag.local.source_links import RepositoryLinks
 
         repository = RepositoryLinks(self.repository_url) if self.repository_url else None
         data = LocalSettings.from_environment().data_dir

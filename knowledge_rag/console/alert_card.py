@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.console.addresses import document_url, is_web_address
 from knowledge_rag.console.json_http import Refused
-from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.incident import Incident, name_of
 from knowledge_rag.orchestrator.links import Link, fit
 from knowledge_rag.orchestrator.pagers import SUPPORTED
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 _JSON: Final = re.compile(r"\s*(?:\{|\[\s*[{\[\"])")
 """How JSON begins; ``[FIRING:1] DiskFull`` is a title."""
-
-MAX_NAMED: Final = 5
-"""Alerts of a group that its title names."""
 
 
 def pasted_incident(text: str) -> Incident | None:
@@ -43,17 +40,6 @@ def _trouble(text: str) -> str:
     except (ValueError, RecursionError):
         return "the pasted JSON can't be read: ask in words"
     return f"the pasted JSON names nothing to look up; {SUPPORTED}"
-
-
-def name_of(incident: Incident) -> str:
-    """Return a pasted incident's name, for titles and lists of questions."""
-    if incident.is_group:
-        names = [one.alert_name or one.title for one in incident.alerts]
-        more = ["..."] if len(names) > MAX_NAMED else []
-        return f"{len(names)} alerts: {', '.join([*names[:MAX_NAMED], *more])}"
-    name, title = incident.alert_name, incident.title
-    texts = (title if name in title else name, incident.description, *incident.signals)
-    return next(filter(None, texts), incident.service)
 
 
 def alert_card(incident: Incident, source_files: Collection[str] = ()) -> dict[str, Any]:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 
-from knowledge_rag.console.chat_exports import to_note, to_slack
 from knowledge_rag.console.document_view import read_ranges, view, without_known
 from knowledge_rag.console.events import as_of_now, utc_now
-from knowledge_rag.console.exports import to_json, to_markdown
+from knowledge_rag.console.exports import to_chat, to_json, to_markdown, to_note
 from knowledge_rag.console.json_http import Json, Refused, only, read_object, text_in, whole_in
 from knowledge_rag.console.limits import (
     MAX_COMMENT_CHARACTERS,
@@ -29,9 +28,9 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-    from knowledge_rag.console.addresses import RepositoryLinks
     from knowledge_rag.console.answers import Answer, Reports
     from knowledge_rag.console.questions import Asker
+    from knowledge_rag.local.source_links import RepositoryLinks
 
 _MAX_KEY: Final = 64
 _MAX_NUMBER: Final = 10_000
@@ -39,10 +38,10 @@ _LOOKED_AT: Final = 100
 """Documents among which examples are looked for."""
 _TEXTS: Final = {
     "md": ("text/markdown", to_markdown),
-    "slack": ("text/plain", to_slack),
+    "slack": ("text/plain", to_chat),
     "txt": ("text/plain", to_note),
 }
-"""Endings of an exported answer: Markdown, Slack's markup, a pager's note."""
+"""Endings of an exported answer: Markdown, text for a chat, a pager's note."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from knowledge_rag.console.addresses import RepositoryLinks
     from knowledge_rag.console.documents import Documents
+    from knowledge_rag.local.source_links import RepositoryLinks
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.retrieval import Retrieval
 

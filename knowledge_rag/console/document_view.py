@@ -31,9 +31,9 @@ from knowledge_rag.guardrails.staleness import CitedLines, FileNow, compare
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from knowledge_rag.console.addresses import RepositoryLinks
     from knowledge_rag.console.documents import Documents, IngestedDocument, Stale
     from knowledge_rag.guardrails.staleness import Corpus
+    from knowledge_rag.local.source_links import RepositoryLinks
 
 _RANGE: Final = re.compile(r"L?([1-9][0-9]{0,9})(?:-L?([1-9][0-9]{0,9}))?")
 _HIDDEN: Final = re.compile(f"[{STEERING}]")
@@ -114,8 +114,9 @@ def _whole(
         known["file"] = (
             "gone" if now is None else "same" if now.sha256 == document.sha256 else "changed"
         )
-    if repository is not None:
-        known["repositoryUrl"] = repository.url(document.source_file, 1, len(document.lines))
+    whole = (document.source_file, 1, len(document.lines))
+    if repository is not None and (url := repository.url(*whole)):
+        known["repositoryUrl"] = url
     return known
 
 
@@ -134,8 +135,9 @@ def _ranges(
             one["missing"] = True
         else:
             one["reference"] = str(Citation(document.source_file, first, last))
-            if repository is not None:
-                one["repositoryUrl"] = repository.url(document.source_file, first, last)
+            lines = (document.source_file, first, last)
+            if repository is not None and (url := repository.url(*lines)):
+                one["repositoryUrl"] = url
         listed.append(one | ({"stale": became} if became else {}))
     return listed
 

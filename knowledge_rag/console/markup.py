@@ -1,43 +1,25 @@
-"""Parses an answer's Markdown; raw HTML, images, entities and link definitions count as words.
-
-A reference travels through Markdown as a mark that can't be forged, since the mark's characters are removed from all
-text first. Each mark becomes its reference's link after the HTML has been sanitised.
-"""
+"""Writes an answer's Markdown as HTML; each mark becomes its reference's link after the HTML has been sanitised."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from markdown_it import MarkdownIt
 from markdown_it.common.utils import escapeHtml
 from markdown_it.renderer import RendererHTML
 
-from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.channel.marks import CLOSE, MARKS, OPEN, PLACE, make_parser
 from knowledge_rag.orchestrator.answer import is_label
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
-    from markdown_it.rules_inline import StateInline
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
     from markdown_it.utils import EnvType, OptionsDict
 
-
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A reference as it stands in the answer, e.g. ``[Source 1]``, and its citations ``{"number", "citation"}``."""
-
-    text: str
-    citations: tuple[Mapping[str, object], ...]
-
-
-OPEN: Final = "\ue000"
-CLOSE: Final = "\ue001"
-"""Around a reference's number, in Markdown and in the HTML made of it; private-use characters."""
 
 WRITTEN: Final = "written"
 """Key of the rendering's ``env``: each reference as it stands in the answer, by its number."""
@@ -48,22 +30,10 @@ PLACED: Final = "placed"
 LABEL: Final = "label"
 """Class of a paragraph that only names a part of the answer, so that it needs no citation."""
 
-_MARKS: Final = re.compile(f"[{OPEN}{CLOSE}]")
-_PLACE: Final = re.compile(rf"\[{OPEN}(\d+){CLOSE}\]")
 _LANGUAGE: Final = re.compile(r"[a-z0-9+#-]{1,20}")
 _ALIGNED: Final = re.compile(r"text-align:(left|center|right)")
 _HEADINGS: Final = {"h1": "h3", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
 """An answer's headings stand below the page's own."""
-
-
-def plain(text: str) -> str:
-    """Remove our marks from a text, and make hidden and direction-changing characters visible."""
-    return neutralise(_MARKS.sub("\ufffd", text))
-
-
-def place_of(number: int) -> str:
-    """Return the mark of a reference in Markdown: a bracket, as the reference itself was one."""
-    return f"[{OPEN}{number}{CLOSE}]"
 
 
 def mark_of(number: int) -> str:
@@ -71,48 +41,10 @@ def mark_of(number: int) -> str:
     return f"{OPEN}{number}{CLOSE}"
 
 
-def places_in(source: str) -> list[int]:
-    """Return the numbers of the references in a piece of Markdown."""
-    return [int(number) for number in _PLACE.findall(source)]
-
-
 @cache
 def parser() -> MarkdownIt:
     """Return the Markdown parser of answers."""
-    return make_parser()
-
-
-def make_parser() -> MarkdownIt:
-    """Make a Markdown parser of answers, to be configured further."""
-    made = MarkdownIt("commonmark", {"html": False}, renderer_cls=_Html)
-    made.enable(["table", "strikethrough"])
-    made.disable(["html_block", "html_inline", "image", "entity", "reference"])
-    made.inline.ruler.before("link", "cite", _cite)
-    made.validateLink = _is_web_address  # type: ignore[method-assign]
-    made.normalizeLinkText = str  # type: ignore[method-assign, assignment]
-    return made
-
-
-def _is_web_address(url: str) -> bool:
-    """Whether a browser may be led there, and nothing of ours is in the address."""
-    try:
-        address = urlsplit(url)
-        plain_host = bool(address.hostname) and address.username is None
-    except ValueError:
-        return False
-    has_mark = "%ee%80%80" in url.lower() or _MARKS.search(url) is not None
-    return address.scheme in ("http", "https") and plain_host and not has_mark
-
-
-def _cite(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as the parser calls it
-    found = _PLACE.match(state.src, state.pos, state.posMax)
-    if found is None:
-        return False
-    if not silent:
-        token = state.push("cite", "", 0)
-        token.meta = {"number": int(found[1])}
-    state.pos = found.end()
-    return True
+    return make_parser(_Html)
 
 
 class _Html(RendererHTML):
@@ -167,7 +99,7 @@ def _shown(content: str, env: EnvType) -> str:
         env[PLACED].add(number)
         return str(env[WRITTEN][number])
 
-    return escapeHtml(_MARKS.sub("", _PLACE.sub(written, content)))
+    return escapeHtml(MARKS.sub("", PLACE.sub(written, content)))
 
 
 def prepare(tokens: Sequence[Token]) -> None:

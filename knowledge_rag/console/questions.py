@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette.event import ServerSentEvent
 
-from knowledge_rag.console.alert_card import name_of, pasted_incident
+from knowledge_rag.console.alert_card import pasted_incident
 from knowledge_rag.console.answers import Answer
 from knowledge_rag.console.events import AnswerEvents, html_of, removed_of, utc_now
 from knowledge_rag.console.json_http import Refused, only, text_in
@@ -27,7 +27,7 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.consultation import consult
-from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.incident import Incident, name_of
 from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.queries import build_queries, queries_for
 from knowledge_rag.orchestrator.retrieval import log_defect

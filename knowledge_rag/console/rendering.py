@@ -13,23 +13,19 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import nh3
+from markdown_it.renderer import RendererHTML
 
-from knowledge_rag.console.addresses import document_url
-from knowledge_rag.console.markup import (
+from knowledge_rag.channel.marks import (
     CLOSE,
-    LABEL,
     OPEN,
-    PLACED,
-    WRITTEN,
     Reference,
     make_parser,
-    mark_of,
-    parser,
     place_of,
     places_in,
     plain,
-    prepare,
 )
+from knowledge_rag.console.addresses import document_url
+from knowledge_rag.console.markup import LABEL, PLACED, WRITTEN, mark_of, parser, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -207,4 +203,4 @@ def _blocks(source: str, parse: MarkdownIt) -> Iterator[_Parsed]:
 
 @cache
 def _outliner() -> MarkdownIt:
-    return make_parser().disable("inline")
+    return make_parser(RendererHTML).disable("inline")

@@ -453,10 +453,10 @@ def noted(path: Path, key: str) -> str:
     return ""
 
 
-def note_corpus(path: Path, corpus: str) -> None:
-    """Note which state of a folder a knowledge base was made from; raises as :func:`ingest_transaction`."""
+def note(path: Path, key: str, value: str) -> None:
+    """Note something about a knowledge base, for :func:`noted`; raises as :func:`ingest_transaction`."""
     with ingest_transaction(path) as connection:
-        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (CORPUS, corpus))
+        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
 
 def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str]) -> bool:

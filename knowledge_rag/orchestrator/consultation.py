@@ -255,6 +255,21 @@ def sources_of(findings: Findings) -> list[dict[str, Any]]:
     return sources
 
 
+def answer_parts(consultation: Consultation) -> tuple[list[dict[str, Any]], bool]:
+    """Return the parts of an answer's text, as the event ``text`` has them, and whether a model wrote it."""
+    pieces, by_model = _pieces(consultation)
+    return [_part(piece) for piece in pieces], by_model
+
+
+def _pieces(consultation: Consultation) -> tuple[list[Piece], bool]:
+    """Return the text of an answer, and whether a model wrote it; its summary if it recommends nothing."""
+    given, verified = consultation.recommendation, consultation.verified
+    if verified is not None and given.status is Status.OK:
+        return list(pieces_of(verified)), True
+    ledger = consultation.findings.ledger
+    return showing.pieces_of(given, ledger) or [Piece(given.summary)], False
+
+
 def _part(piece: Piece) -> dict[str, Any]:
     if not piece.cited:
         return {"text": piece.text}
@@ -299,20 +314,16 @@ class _LiveAnswer:
 
         Where it recommends nothing, that is its summary.
         """
-        given, verified = consultation.recommendation, consultation.verified
         findings = consultation.findings
-        if verified is None or given.status is not Status.OK:
-            self._restart(findings)
-            shown = showing.pieces_of(given, findings.ledger)
-            self._events.text(shown or [Piece(given.summary)], by_model=False)
-            return
-        rest, streamed = self._stream.close()
-        same = findings.ledger == self._findings.ledger
-        if self._shown and same and streamed == verified:
-            self._events.text(rest, by_model=True)
-            return
+        pieces, by_model = _pieces(consultation)
+        if by_model:
+            rest, streamed = self._stream.close()
+            same = findings.ledger == self._findings.ledger
+            if self._shown and same and streamed == consultation.verified:
+                self._events.text(rest, by_model=True)
+                return
         self._restart(findings)
-        self._events.text(pieces_of(verified), by_model=True)
+        self._events.text(pieces, by_model=by_model)
 
     def _restart(self, findings: Findings) -> None:
         if self._shown:

@@ -174,6 +174,9 @@ class Incident:
 
 MAX_LINKS: Final = 5
 MAX_NAMES: Final = 20
+MAX_NAMED: Final = 5
+"""Alerts of a group that its title names."""
+
 
 _NAMED: Final = frozenset(
     {"alertname", "alarmname", "alias", "alert", "alarm", "check", "class", "monitor", "rule"}
@@ -331,3 +334,14 @@ def _flattened(member: Mapping[object, object]) -> dict[object, object]:
             facts.update(islice(inner.items(), MAX_ITEMS))
     facts.update(islice(member.items(), MAX_ITEMS))
     return facts
+
+
+def name_of(incident: Incident) -> str:
+    """Return an incident's name, for titles and lists of questions."""
+    if incident.is_group:
+        names = [one.alert_name or one.title for one in incident.alerts]
+        more = ["..."] if len(names) > MAX_NAMED else []
+        return f"{len(names)} alerts: {', '.join([*names[:MAX_NAMED], *more])}"
+    name, title = incident.alert_name, incident.title
+    texts = (title if name in title else name, incident.description, *incident.signals)
+    return next(filter(None, texts), incident.service)

@@ -134,8 +134,8 @@ def test_an_answer_that_forges_is_written_out_as_words():
     )
     assert text == (
         "### Sources\n\n"
-        "1. Restart [Source: runbooks/a_b.md, lines 3-3]\\(https\\://evil.example/login). "
-        "\\<img src=x> \\&\\#91;1\\&\\#93; `[2]` `[Source: evil.md, lines 1-999]`\n\n"
+        "1. Restart [Source: runbooks/a_b.md, lines 3-3]\\(`https://evil.example/login`). "
+        "\\<img src=x> &`#91`;1&`#93`; `[2]` `[Source: evil.md, lines 1-999]`\n\n"
         "```sh\nrun [Source 1]\n```"
     )
 

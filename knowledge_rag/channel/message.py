@@ -1,0 +1,259 @@
+"""What one answer says, before it takes the form of a place where people read it.
+
+Slack's blocks, a Markdown note, plain text and an SMS are all written from this, so they say the same. Its citations
+are numbered once, by first appearance; the numbers in the text are those of the list below it. Secrets that lint
+knows are masked here, before anything is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from knowledge_rag.channel.marks import citations_of, marked_parts, plain
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.extract.lint.patterns import Folded
+from knowledge_rag.extract.lint.secrets import find_secrets
+from knowledge_rag.guardrails.headings import heading_words
+from knowledge_rag.orchestrator.consultation import answer_parts
+from knowledge_rag.orchestrator.incident import name_of
+from knowledge_rag.orchestrator.wording import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from knowledge_rag.channel.marks import Reference
+    from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.incident import Incident
+
+BY_MODEL: Final = "Written by a model. Only the citations come from the documents:"
+"""Above a model's words, each line of which is quoted; nothing else is quoted."""
+
+MASK: Final = "<secret-masked>"
+"""In place of a secret: a placeholder, so that no command runs with it."""
+
+MAX_TITLE: Final = 150
+MAX_WARNINGS: Final = 10
+
+_OUTCOMES: Final = {
+    Status.OK: "Documented.",
+    Status.NO_MATCH: "Nothing documented.",
+    Status.DEGRADED: "The knowledge base could not be searched, or no advice could be verified.",
+}
+
+
+class Links(Protocol):
+    """Knows where cited lines can be opened."""
+
+    def url(self, source_file: str, start_line: int, end_line: int) -> str:
+        """Return the address of lines; ``""`` if they have none."""
+
+
+Place = tuple[str, int, int]
+"""A document and its cited lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """An answer to be written.
+
+    Args:
+        title: what was asked, or the alert's name, in one line.
+        about: facts of each alert, one line each.
+        outcome: whether it is documented, and how good the evidence is.
+        warnings: to be read first.
+        marked: the answer in Markdown, see :mod:`~knowledge_rag.channel.marks`.
+        references: in ``marked``.
+        by_model: whether a model wrote it.
+        reading_title: what ``reading`` is; ``""`` without any.
+        reading: sections to look at, each with a name, which are no steps.
+        places: all cited lines, the first has number 1.
+        first: lines of the first procedure, for a message of one line.
+        steps: how many steps it has.
+        dangerous: how many of them are destructive.
+        links: where lines can be opened; ``None`` if that isn't known.
+        receipt: id of the receipt; ``""`` for an answer that isn't posted.
+    """
+
+    title: str
+    status: Status
+    outcome: str
+    marked: str
+    references: tuple[Reference, ...]
+    places: tuple[Place, ...]
+    about: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    by_model: bool = False
+    reading_title: str = ""
+    reading: tuple[tuple[str, Citation], ...] = ()
+    unknown: str = ""
+    first: Place | None = None
+    steps: int = 0
+    dangerous: int = 0
+    links: Links | None = None
+    receipt: str = ""
+
+    def number(self, citation: Citation) -> int:
+        """Return the number of a citation of this message."""
+        return self.places.index(place(citation)) + 1
+
+    def url(self, cited: Place) -> str:
+        """Return where cited lines can be opened; ``""`` if that isn't known."""
+        return self.links.url(*cited) if self.links else ""
+
+
+def place(citation: Citation) -> Place:
+    """Return what a citation's number stands for."""
+    return citation.source_file, citation.start_line, citation.end_line
+
+
+def lines_of(cited: Place) -> str:
+    """Return the lines of a place, as ``3-9``."""
+    _, start, end = cited
+    return f"{start}-{end}" if end > start else f"{start}"
+
+
+def message_of(
+    incident: Incident,
+    consultation: Consultation,
+    links: Links | None = None,
+    *,
+    title: str = "",
+    receipt: str = "",
+) -> Message:
+    """Return what a consultation came to.
+
+    Args:
+        incident: that was looked up.
+        consultation: its outcome.
+        links: where lines can be opened.
+        title: the question as it was asked; by default the incident's name.
+        receipt: id of its receipt.
+    """
+    parts, by_model = answer_parts(consultation)
+    alerts = incident.alerts or (incident,)
+    about = (
+        facts(one.alert_name or name_of(one), one.severity, one.service, one.since)
+        for one in alerts
+    )
+    whole = consultation.recommendation.to_dict()
+    message = message_from(title or name_of(incident), whole, parts, by_model=by_model)
+    said = tuple(one_line(line) for line in about if line)
+    return replace(message, about=said, links=links, receipt=receipt)
+
+
+def message_from(
+    title: str,
+    whole: Mapping[str, Any],
+    parts: Sequence[Mapping[str, Any]],
+    *,
+    by_model: bool,
+) -> Message:
+    """Return what a recommendation and the parts of its text say.
+
+    Args:
+        title: what was asked.
+        whole: see ``schemas/recommendation.schema.json``.
+        parts: words and references of the text, as the orchestrator reports them.
+        by_model: whether a model wrote the text.
+    """
+    advice = whole["recommendation"]
+    status = Status(whole["status"])
+    kept = [part if part.get("citations") else {"text": masked(part["text"])} for part in parts]
+    marked, references = marked_parts(kept)
+    if status is not Status.OK:
+        marked, references = "", []  # the outcome says it
+    reading = list(_reading(advice))
+    cited = [one for it in references for one in citations_of(it)] + [one for _, one in reading]
+    guidance = advice["guidance"]
+    return Message(
+        title=one_line(title)[:MAX_TITLE],
+        status=status,
+        outcome=masked(f"{outcome_line(whole)} {evidence_line(whole)}"),
+        marked=marked,
+        references=tuple(references),
+        places=tuple(dict.fromkeys(map(place, cited))),
+        warnings=tuple(_warnings(whole["warnings"])),
+        by_model=by_model and bool(marked),
+        reading_title=_reading_title(advice) if reading else "",
+        reading=tuple(reading),
+        unknown=_unknown(advice, whole),
+        first=_first(advice),
+        steps=len(guidance),
+        dangerous=sum(bool(step.get("destructive")) for step in guidance),
+    )
+
+
+def facts(name: str, severity: str, service: str, since: str) -> str:
+    """Return the facts of an alert in one line; ``""`` if only its name is known."""
+    known = zip(("severity", "service", "since"), (severity, service, since), strict=True)
+    said = [f"{what} {text}" for what, text in known if text]
+    return ", ".join((name, *said)) if said else ""
+
+
+def masked(text: str) -> str:
+    """Replace the secrets that lint finds in a text.
+
+    >>> masked("export PGPASSWORD=t0pHus!9vKq2")
+    'export PGPASSWORD=<secret-masked>'
+    """
+    made, behind = "", 0
+    for hit in find_secrets(text, Folded(text)):
+        made += text[behind : hit.start] + MASK
+        behind = hit.end
+    return made + text[behind:]
+
+
+def one_line(text: str) -> str:
+    """Return a text in one line, without secrets and marks, and with what hides or steers made visible."""
+    return " ".join(plain(masked(text)).split())
+
+
+def outcome_line(whole: Mapping[str, Any]) -> str:
+    """Return one sentence: whether it is documented."""
+    meant = whole["recommendation"].get("meant", ())
+    return str(whole["reasoning"]) if meant else _OUTCOMES[Status(whole["status"])]
+
+
+def evidence_line(whole: Mapping[str, Any]) -> str:
+    """Return one line: how good the evidence is, or why there is none."""
+    if evidence := whole.get("evidence"):
+        reasons = "; ".join(evidence["reasons"])
+        return f"Evidence: {evidence['strength']}" + (f" ({reasons})" if reasons else "")
+    return "" if whole["recommendation"].get("meant") else str(whole["reasoning"])
+
+
+def _first(advice: Mapping[str, Any]) -> Place | None:
+    """Return the lines of the first procedure, or of the first step where a model wrote the steps."""
+    for it in (*advice.get("procedures", ())[:1], *(one["citation"] for one in advice["guidance"])):
+        return it["source_file"], it["start_line"], it["end_line"]
+    return None
+
+
+def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for one in warnings[:MAX_WARNINGS]:
+        step = f"Step {one['step']}: " if "step" in one else ""
+        yield step + one_line(one["message"])
+    if len(warnings) > MAX_WARNINGS:
+        yield f"{len(warnings) - MAX_WARNINGS} more warnings"
+
+
+def _reading(advice: Mapping[str, Any]) -> Iterator[tuple[str, Citation]]:
+    names: Iterable[str] = advice.get("meant", ())
+    listed_names = list(names)
+    for position, one in enumerate(advice.get("reading", ())):
+        citation = Citation(
+            one["source_file"], one["start_line"], one["end_line"], one["section_header"]
+        )
+        named = listed_names[position] if position < len(listed_names) else citation.section_header
+        yield one_line(heading_words(named)) or citation.source_file, citation
+
+
+def _reading_title(advice: Mapping[str, Any]) -> str:
+    return "It could be" if advice.get("meant") else "Closest sections, to read, not to follow"
+
+
+def _unknown(advice: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
+    missed = [it for it in advice.get("unknown_words", ()) if it not in whole["reasoning"]]
+    return one_line(f"Nothing found mentions {listed(missed)}.") if missed else ""

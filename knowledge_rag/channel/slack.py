@@ -1,0 +1,406 @@
+"""Writes a message as Block Kit: what ``chat.postMessage`` takes.
+
+Everything is in ``rich_text`` blocks. Their texts are literal, so a document or a model can't write a link, a mention
+or markup there: the only links are elements that this module makes of citations. Commands are preformatted elements,
+which copy as they stand. A quote is a model's, and nothing else is quoted.
+
+A message that is too long for Slack goes on in its thread. A step stays with the lines that govern it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.channel.marks import citations_of, place_of, places_in, plain, tree_of
+from knowledge_rag.channel.message import BY_MODEL, lines_of
+from knowledge_rag.channel.text import BRACKETS, numbers_of
+from knowledge_rag.orchestrator.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from markdown_it.tree import SyntaxTreeNode
+
+    from knowledge_rag.channel.message import Message
+
+MAX_BLOCKS: Final = 50
+MAX_CHARACTERS: Final = 3000
+"""Of the texts of a block."""
+
+MAX_BYTES: Final = 12_000
+"""Of a message's blocks as JSON: Slack refuses about 13,200 as ``msg_blocks_too_long``, which it doesn't document
+(https://github.com/slackapi/bolt-js/issues/2509)."""
+
+MAX_MESSAGES: Final = 5
+"""A message and what goes on in its thread; the last one counts what is left out."""
+
+_ROOM: Final = 4
+"""Blocks kept free for what stands below: sources and the receipt."""
+
+_NUMBER: Final = re.compile(r"\[(\d+)\]")
+
+Element = dict[str, Any]
+"""An element of a ``rich_text`` block."""
+
+
+def to_slack(message: Message) -> list[dict[str, Any]]:
+    """Return the messages to post, the first in the channel and the others in its thread.
+
+    Each has ``text`` (for notifications), ``blocks`` and the settings that keep Slack from adding links or previews.
+    """
+    pages = _pages(message)
+    return [
+        {
+            "text": _flat(message, number, len(pages)),
+            "blocks": blocks,
+            "mrkdwn": False,
+            "parse": "none",
+            "link_names": False,
+            "unfurl_links": False,
+            "unfurl_media": False,
+        }
+        for number, blocks in enumerate(pages, start=1)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Unit:
+    """What stays together: a step, with the lines that govern it, and the numbers of its citations."""
+
+    blocks: list[dict[str, Any]]
+    numbers: frozenset[int]
+
+    def apart(self) -> Iterator[_Unit]:
+        """Yield its blocks one by one; numbers that stand in code count for the last one."""
+        left = self.numbers
+        for block in self.blocks[:-1]:
+            own = left & _numbers_of(block)
+            left -= own
+            yield _Unit([block], own)
+        yield _Unit(self.blocks[-1:], left)
+
+
+def _pages(message: Message) -> list[list[dict[str, Any]]]:
+    writer = _Writer(message)
+    whole = [_head(message), *writer.units(), *_tail(message)]
+    units = [
+        part for unit in whole for part in ([unit] if _fits(message, [unit]) else unit.apart())
+    ]
+    pages: list[list[_Unit]] = [[]]
+    left = 0
+    for unit in units:
+        if pages[-1] and not _fits(message, [*pages[-1], unit]):
+            if len(pages) == MAX_MESSAGES:
+                left += 1
+                continue
+            pages.append([])
+        if not left:
+            pages[-1].append(unit)
+    if left:
+        words = f"{counted(left, 'further part')} not posted here: open the sources."
+        pages[-1].append(_Unit([_rich([_section([_words(words, italic=True)])])], frozenset()))
+    last = len(pages)
+    return [
+        [block for unit in page for block in unit.blocks]
+        + _sources(message, frozenset(chain.from_iterable(unit.numbers for unit in page)))
+        + (_receipt(message) if number == last else [])
+        for number, page in enumerate(pages, start=1)
+    ]
+
+
+def _fits(message: Message, units: Sequence[_Unit]) -> bool:
+    numbers = frozenset(chain.from_iterable(unit.numbers for unit in units))
+    blocks = [block for unit in units for block in unit.blocks]
+    below = [*_sources(message, numbers), *_receipt(message)]
+    count = len(blocks) + max(_ROOM, len(below))
+    return count <= MAX_BLOCKS and _size(blocks) + _size(below) <= MAX_BYTES
+
+
+def _numbers_of(block: dict[str, Any]) -> frozenset[int]:
+    """Return the numbers of the citations that a block shows outside code."""
+    pieces = (it for element in block["elements"] for it in element["elements"])
+    shown = (it["text"] for it in pieces if not it.get("style", {}).get("code"))
+    return frozenset(int(it) for text in shown for it in _NUMBER.findall(text))
+
+
+def _size(blocks: Sequence[dict[str, Any]]) -> int:
+    return sum(len(json.dumps(block, ensure_ascii=True)) for block in blocks)
+
+
+def _head(message: Message) -> _Unit:
+    lines = [
+        [_words(message.title, bold=True)],
+        *([_words(line)] for line in message.about),
+        [_words(message.outcome)],
+        *([_words(f"- {line}")] for line in message.warnings),
+    ]
+    elements = [_section([*line, _words("\n")]) for line in lines]
+    if message.by_model:
+        elements.append(_section([_words(BY_MODEL, bold=True)]))
+    return _Unit(_blocks(elements), frozenset())
+
+
+def _tail(message: Message) -> Iterator[_Unit]:
+    if message.reading:
+        elements = [_section([_words(f"{message.reading_title}:\n", bold=True)])]
+        numbers = []
+        for name, citation in message.reading:
+            number = message.number(citation)
+            numbers.append(number)
+            elements.append(_section([*_said(f"- {name} "), _link(message, number), _words("\n")]))
+        yield _Unit(_blocks(elements), frozenset(numbers))
+    if message.unknown:
+        yield _Unit(_blocks([_section(list(_said(message.unknown)))]), frozenset())
+
+
+def _sources(message: Message, numbers: frozenset[int]) -> list[dict[str, Any]]:
+    """Return the list of citations: a line for each document, with the number and lines of each."""
+    if not numbers:
+        return []
+    by_file: dict[str, list[int]] = {}
+    for number in sorted(numbers):
+        by_file.setdefault(message.places[number - 1][0], []).append(number)
+    elements = [_section([_words("Sources", bold=True), _words("\n")])]
+    for source_file, own in by_file.items():
+        line = [_words(f"{source_file}: ")]
+        for number in own:
+            line += [_link(message, number), _words(f" {lines_of(message.places[number - 1])}  ")]
+        elements.append(_section([*line, _words("\n")]))
+    return _blocks(elements)
+
+
+def _receipt(message: Message) -> list[dict[str, Any]]:
+    if not message.receipt:
+        return []
+    return [_rich([_section([_words(f"Receipt {message.receipt}", italic=True)])])]
+
+
+def _link(message: Message, number: int) -> Element:
+    """Return a citation's number, which leads to its lines if that is known."""
+    shown = f"[{number}]"
+    if url := message.url(message.places[number - 1]):
+        return {"type": "link", "url": url, "text": shown}
+    return _words(shown)
+
+
+def _flat(message: Message, number: int, pages: int) -> str:
+    """Return the text of a notification: entities escaped, no address and no mention."""
+    told = f"{message.title}: {message.outcome}" + (f" ({number}/{pages})" if pages > 1 else "")
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        told = told.replace(character, entity)
+    return told.replace("@", "@ ").replace("://", ": //")[:MAX_CHARACTERS]
+
+
+def _words(text: str, **style: bool) -> Element:
+    return {"type": "text", "text": text} | ({"style": style} if style else {})
+
+
+def _said(text: str, **style: bool) -> Iterator[Element]:
+    """Yield words, and the brackets in them as code: only citations have plain ones."""
+    behind = 0
+    for found in BRACKETS.finditer(text):
+        if found.start() > behind:
+            yield _words(text[behind : found.start()], **style)
+        yield _words(found[0], **{**style, "code": True})
+        behind = found.end()
+    if behind < len(text):
+        yield _words(text[behind:], **style)
+
+
+def _section(elements: Sequence[Element]) -> Element:
+    return {"type": "rich_text_section", "elements": _joined(elements)}
+
+
+def _joined(elements: Iterable[Element]) -> list[Element]:
+    """Join neighbours of one style."""
+    made: list[Element] = []
+    for it in elements:
+        plain_before = made and made[-1]["type"] == it["type"] == "text"
+        if plain_before and made[-1].get("style") == it.get("style"):
+            made[-1] = {**made[-1], "text": made[-1]["text"] + it["text"]}
+        else:
+            made.append(it)
+    return made
+
+
+def _rich(elements: Sequence[Element]) -> dict[str, Any]:
+    return {"type": "rich_text", "elements": list(elements)}
+
+
+def _blocks(elements: Iterable[Element]) -> list[dict[str, Any]]:
+    """Put elements into blocks of at most MAX_CHARACTERS, and cut one that is longer."""
+    blocks: list[dict[str, Any]] = []
+    used = MAX_CHARACTERS
+    for element in chain.from_iterable(map(_cut, elements)):
+        size = sum(_length(it) for it in element["elements"])
+        if used + size > MAX_CHARACTERS:
+            blocks.append(_rich([]))
+            used = 0
+        blocks[-1]["elements"].append(element)
+        used += size
+    return blocks
+
+
+def _length(element: Element) -> int:
+    return len(element["text"]) + len(element.get("url", ""))
+
+
+def _cut(element: Element) -> Iterator[Element]:
+    """Yield an element in pieces of at most MAX_CHARACTERS; code is cut between lines if they are short enough."""
+    piece: list[Element] = []
+    used = 0
+    for it in element["elements"]:
+        for part in _parts(it):
+            if piece and used + _length(part) > MAX_CHARACTERS:
+                yield {**element, "elements": piece}
+                piece, used = [], 0
+            piece.append(part)
+            used += _length(part)
+    if piece:
+        yield {**element, "elements": piece}
+
+
+def _parts(element: Element) -> Iterator[Element]:
+    text = element["text"]
+    while len(text) > MAX_CHARACTERS and "url" not in element:
+        end = text.rfind("\n", 1, MAX_CHARACTERS) + 1 or MAX_CHARACTERS
+        yield {**element, "text": text[:end]}
+        text = text[end:]
+    if text:
+        yield {**element, "text": text}
+
+
+@dataclass(slots=True)
+class _Writer:
+    """Writes the text of a message as units."""
+
+    message: Message
+    _numbers: set[int] = field(default_factory=set)
+    _placed: set[int] = field(default_factory=set)
+    _line: list[Element] = field(default_factory=list)
+    _made: list[Element] = field(default_factory=list)
+
+    def units(self) -> Iterator[_Unit]:
+        """Yield the units: what leads to a step stands with it."""
+        for node in tree_of(self.message.marked):
+            if node.type in ("bullet_list", "ordered_list"):
+                for item in node.children:
+                    self._item(item, node.type, "")
+                    yield self._unit()
+                continue
+            self._block(node, "")
+            if node.type not in ("heading", "blockquote") and not _leads(node):
+                yield self._unit()
+        for number in range(len(self.message.references)):
+            if number not in self._placed:
+                self._line.extend(self._cited(number))
+        self._end_line()
+        if self._made:
+            yield self._unit()
+
+    def _unit(self) -> _Unit:
+        numbers = frozenset(self._numbers)
+        made, self._made = self._made, []
+        self._numbers.clear()
+        return _Unit(_blocks(made), numbers)
+
+    def _end_line(self, indent: str = "") -> None:
+        """Make a section of the line, quoted if a model wrote it."""
+        if self._line:
+            kind = "rich_text_quote" if self.message.by_model else "rich_text_section"
+            lead = [_words(indent)] if indent else []
+            end = [] if self.message.by_model else [_words("\n")]
+            self._made.append({"type": kind, "elements": _joined([*lead, *self._line, *end])})
+            self._line = []
+
+    def _block(self, node: SyntaxTreeNode, indent: str) -> None:
+        match node.type:
+            case "heading":
+                self._line += self._pieces(node.children, bold=True)
+                self._end_line()
+            case "blockquote":  # a document's: what governs the step below
+                for child in node.children:
+                    self._block(child, indent)
+            case "bullet_list" | "ordered_list":
+                self._end_line(indent)
+                for item in node.children:
+                    self._item(item, node.type, indent + "    ")
+            case "fence" | "code_block":
+                self._end_line(indent)
+                self._code(self._as_written(node.content).removesuffix("\n"))
+            case "table":
+                for row in (row for part in node.children for row in part.children):
+                    self._row(row, indent)
+            case _:  # a rule has no words
+                self._line += self._pieces(node.children)
+                self._end_line(indent)
+
+    def _row(self, row: SyntaxTreeNode, indent: str) -> None:
+        for position, cell in enumerate(row.children):
+            self._line += [_words(" | ")] if position else []
+            self._line += self._pieces(cell.children)
+        self._end_line(indent)
+
+    def _item(self, item: SyntaxTreeNode, kind: str, indent: str) -> None:
+        mark = f"{item.info}{item.markup}" if kind == "ordered_list" else "•"
+        self._line.append(_words(f"{indent}{mark} "))
+        for child in item.children:
+            self._block(child, "" if self._line else indent + "    ")
+        self._end_line()
+
+    def _code(self, text: str) -> None:
+        code = plain(text)
+        if not code.strip():
+            return
+        if self.message.by_model:  # a command is as good a place to draw a citation
+            self._made.append({"type": "rich_text_quote", "elements": [_words(code, code=True)]})
+        else:
+            self._made.append({"type": "rich_text_preformatted", "elements": [_words(code)]})
+
+    def _pieces(self, nodes: Sequence[SyntaxTreeNode], **style: bool) -> Iterator[Element]:
+        for node in nodes:
+            match node.type:
+                case "text":
+                    yield from _said(plain(self._as_written(node.content)), **style)
+                case "code_inline":
+                    if shown := plain(self._as_written(node.content)):
+                        yield _words(shown, **{**style, "code": True})
+                case "em" | "strong" | "s":
+                    named = {"em": "italic", "strong": "bold", "s": "strike"}[node.type]
+                    yield from self._pieces(node.children, **{**style, named: True})
+                case "link":
+                    yield from self._pieces(node.children, **style)
+                    yield from _said(f" ({plain(str(node.attrs['href']))})", **style)
+                case "cite":
+                    yield from self._cited(node.meta["number"])
+                case "softbreak" | "hardbreak":
+                    yield _words(" " if node.type == "softbreak" else "\n")
+                case _:
+                    yield from self._pieces(node.children, **style)
+
+    def _cited(self, number: int) -> Iterator[Element]:
+        self._placed.add(number)
+        for position, citation in enumerate(citations_of(self.message.references[number])):
+            own = self.message.number(citation)
+            self._numbers.add(own)
+            yield from [_words(" ")] if position else []
+            yield _link(self.message, own)
+
+    def _as_written(self, text: str) -> str:
+        """Write the numbers of references where no link can be, in code."""
+        for number in places_in(text):
+            self._placed.add(number)
+            reference = self.message.references[number]
+            self._numbers |= {self.message.number(one) for one in citations_of(reference)}
+            text = text.replace(place_of(number), numbers_of(self.message, reference))
+        return text
+
+
+def _leads(node: SyntaxTreeNode) -> bool:
+    """Whether a paragraph ends in a colon, so that it belongs to what follows."""
+    inline = node.children[0].content if node.type == "paragraph" and node.children else ""
+    return str(inline).rstrip("* ").endswith(":")

@@ -1,0 +1,188 @@
+"""Writes a message as plain text: for e-mail, a pager's note, pasting into a chat, and in one line for an SMS.
+
+Text has no markup, so a citation is a number in brackets, and other brackets stand between backticks.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.channel.marks import citations_of, place_of, places_in, plain, tree_of
+from knowledge_rag.channel.message import BY_MODEL, lines_of
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markdown_it.tree import SyntaxTreeNode
+
+    from knowledge_rag.channel.marks import Reference
+    from knowledge_rag.channel.message import Message
+
+MAX_SHORT: Final = 300
+"""Characters of an SMS: two parts."""
+
+BRACKETS: Final = re.compile(r"(?:\[[^\[\]\n]*\]|[\[\]])+")
+"""Brackets in words, which only citations may have."""
+
+_MENTION: Final = re.compile(r"@(?=\w)")
+_FENCE: Final = "```"
+
+
+def to_text(message: Message, *, for_chat: bool = False) -> str:
+    """Return a message as text.
+
+    Args:
+        message: to be written.
+        for_chat: whether it is pasted into a chat, where commands stand between fences and nobody is mentioned.
+    """
+    return neutralise("\n".join(_lines(message, for_chat=for_chat))) + "\n"
+
+
+def to_short(message: Message) -> str:
+    """Return a message of at most MAX_SHORT characters: what was found, where, and how many steps are destructive."""
+    strength = message.outcome.partition(" (")[0]
+    said = f"{message.title}: {strength}"
+    where = ""
+    if message.first is not None and message.status is Status.OK:
+        danger = f", {message.dangerous} destructive" if message.dangerous else ""
+        where = f" {counted(message.steps, 'step')}{danger}: {message.first[0]}:{lines_of(message.first)}"
+    tail = where + (f" {message.receipt}" if message.receipt else "")
+    return said[: max(0, MAX_SHORT - len(tail))] + tail[:MAX_SHORT]
+
+
+def sources(message: Message) -> Iterator[str]:
+    """Yield a line for each citation: its number, its lines, and where they can be opened."""
+    for number, cited in enumerate(message.places, start=1):
+        url = message.url(cited)
+        yield f"[{number}] {cited[0]}:{lines_of(cited)}" + (f" {url}" if url else "")
+
+
+def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:
+    writer = _Writer(message, for_chat=for_chat)
+    for line in (message.title, *message.about, message.outcome):
+        yield writer.said(line)
+    yield from (f"- {writer.said(one)}" for one in message.warnings)
+    if message.marked:
+        written = writer.written()
+        yield ""
+        if message.by_model:
+            quoted = "\n".join(written).split("\n")
+            yield from (BY_MODEL, *(f"> {line}".rstrip() for line in quoted))
+        else:
+            yield from written
+    if message.reading:
+        yield from ("", f"{message.reading_title}:")
+        for name, citation in message.reading:
+            yield f"- {writer.said(name)} [{message.number(citation)}]"
+    if message.unknown:
+        yield writer.said(message.unknown)
+    if message.places:
+        yield from ("", "Sources:", *sources(message))
+    if message.receipt:
+        yield from ("", f"Receipt {message.receipt}")
+
+
+class _Writer:
+    """Writes the blocks of a message's text."""
+
+    def __init__(self, message: Message, *, for_chat: bool) -> None:
+        self._message = message
+        self._for_chat = for_chat
+        self._placed: set[int] = set()
+
+    def said(self, text: str) -> str:
+        """Return words, in which brackets stand between backticks."""
+        shown = BRACKETS.sub(lambda found: f"`{found[0]}`", plain(text))
+        return self._calm(shown)
+
+    def written(self) -> list[str]:
+        """Return the lines of the message's text."""
+        lines = self._blocks(tree_of(self._message.marked))
+        lost = [n for n in range(len(self._message.references)) if n not in self._placed]
+        return [*lines, *(("", " ".join(map(self._cited, lost))) if lost else ())]
+
+    def _calm(self, text: str) -> str:
+        return _MENTION.sub("@ ", text) if self._for_chat else text
+
+    def _cited(self, number: int) -> str:
+        self._placed.add(number)
+        return numbers_of(self._message, self._message.references[number])
+
+    def _blocks(self, nodes: Sequence[SyntaxTreeNode]) -> list[str]:
+        lines: list[str] = []
+        for node in nodes:
+            made = self._block(node)
+            lines += ["", *made] if lines and made else made
+        return lines
+
+    def _block(self, node: SyntaxTreeNode) -> list[str]:
+        match node.type:
+            case "blockquote":
+                return self._blocks(node.children)
+            case "bullet_list" | "ordered_list":
+                return [line for item in node.children for line in self._item(item, node.type)]
+            case "fence" | "code_block":
+                return self._commands(self._as_written(node.content).removesuffix("\n"))
+            case "table":
+                rows = (row for part in node.children for row in part.children)
+                return [" | ".join(map(self._line, row.children)) for row in rows]
+            case _:  # a rule has no line
+                return [line for line in self._line(node).split("\n") if line]
+
+    def _item(self, item: SyntaxTreeNode, kind: str) -> list[str]:
+        mark = f"{item.info}." if kind == "ordered_list" else "-"
+        made = [line for line in self._blocks(item.children) if line] or [""]
+        indent = " " * (len(mark) + 1)
+        return [f"{mark} {made[0]}", *(indent + line for line in made[1:])]
+
+    def _commands(self, text: str) -> list[str]:
+        lines = plain(text).split("\n")
+        if not self._for_chat or _FENCE in text:
+            return [f"    {self._calm(line)}" for line in lines]
+        # one piece, so that no list indents a command's own lines
+        return ["\n".join((_FENCE, *lines, _FENCE))]
+
+    def _line(self, node: SyntaxTreeNode) -> str:
+        made = ""
+        for piece in self._pieces(node.children):
+            # a citation touches no backtick, by which other brackets are told from it
+            apart = "[" in made[-1:] + piece[:1] or made.endswith("]")
+            made += " " + piece if apart and "`" in made[-1:] + piece[:1] else piece
+        return made.strip()
+
+    def _pieces(self, nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
+        for node in nodes:
+            match node.type:
+                case "text":
+                    yield self.said(self._as_written(node.content))
+                case "code_inline":
+                    yield self._code(self._as_written(node.content))
+                case "link":
+                    yield from (*self._pieces(node.children), self.said(f" ({node.attrs['href']})"))
+                case "cite":
+                    yield self._cited(node.meta["number"])
+                case "softbreak" | "hardbreak":
+                    yield "\n" if node.type == "hardbreak" else " "
+                case _:
+                    yield from self._pieces(node.children)
+
+    def _code(self, text: str) -> str:
+        shown = plain(text)
+        if "[" not in shown or "`" in shown or self._message.by_model:
+            return self.said(shown)
+        return self._calm(f"`{shown}`")  # of a document: nothing inside what may be copied
+
+    def _as_written(self, text: str) -> str:
+        """Write the numbers of references where none can be shown, in code."""
+        for number in places_in(text):
+            text = text.replace(place_of(number), self._cited(number))
+        return text
+
+
+def numbers_of(message: Message, reference: Reference) -> str:
+    """Return the numbers of a reference's citations, as ``[1] [2]``."""
+    return " ".join(f"[{message.number(one)}]" for one in citations_of(reference))

@@ -1,0 +1,69 @@
+"""What Slack takes and shows of a message, by its published reference of blocks and by its undocumented total."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_BLOCKS = 50
+MAX_TEXT = 3000
+MAX_ALL = 13_000
+SECTIONS = ("rich_text_section", "rich_text_preformatted", "rich_text_quote")
+STYLES = {"bold", "italic", "strike", "code"}
+SHOWN = re.compile(r"\[(\d+)\]")
+
+
+def pieces_in(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield each piece of text or link with the kind of element that it stands in."""
+    for block in blocks:
+        for element in block["elements"]:
+            yield from ((element["type"], piece) for piece in element["elements"])
+
+
+def numbers_in(blocks: list[dict[str, Any]]) -> tuple[dict[int, str], dict[int, str]]:
+    """Return the citations' numbers with their links: those in the text, and those of the list below it."""
+    found: tuple[dict[int, str], dict[int, str]] = ({}, {})
+    listed = 0
+    for _, piece in pieces_in(blocks):
+        if (
+            piece["type"] == "text"
+            and piece.get("style", {}).get("bold")
+            and piece["text"] == "Sources"
+        ):
+            listed = 1
+        if piece["type"] == "link":
+            found[listed][int(SHOWN.fullmatch(piece["text"])[1])] = piece["url"]
+        elif not piece.get("style", {}).get("code"):
+            found[listed].update((int(it), "") for it in SHOWN.findall(piece["text"]))
+    return found
+
+
+def problems(posted: dict[str, Any]) -> list[str]:
+    """Return what Slack would refuse, as its error codes."""
+    blocks = posted["blocks"]
+    wrong = [it for block in blocks for it in _problems_of(block)]
+    if not 0 < len(blocks) <= MAX_BLOCKS:
+        wrong.append("invalid_blocks")
+    if len(json.dumps(blocks)) > MAX_ALL:
+        wrong.append("msg_blocks_too_long")
+    if not posted["text"] or len(posted["text"]) > 40_000:
+        wrong.append("msg_too_long")
+    return wrong
+
+
+def _problems_of(block: dict[str, Any]) -> Iterator[str]:
+    if block["type"] != "rich_text" or not block["elements"]:
+        yield "invalid_blocks_format"
+    if sum(len(piece["text"]) for _, piece in pieces_in([block])) > MAX_TEXT:
+        yield "invalid_blocks: text"
+    for element in block["elements"]:
+        if element["type"] not in SECTIONS or not element["elements"]:
+            yield f"invalid_blocks: {element['type']}"
+    for _, piece in pieces_in([block]):
+        known = piece["type"] in {"text", "link"} and set(piece.get("style", ())) <= STYLES
+        if not piece["text"] or not known:
+            yield f"invalid_blocks: {piece}"
