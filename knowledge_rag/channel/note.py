@@ -41,7 +41,7 @@ def _lines(message: Message) -> Iterator[str]:
         for number, cited in enumerate(message.places, start=1):
             yield f"- {_number(message, number)} {words(cited[0])}:{lines_of(cited)}"
     if message.receipt:
-        yield from ("", f"Receipt {words(message.receipt)}")
+        yield from ("", f"Receipt {message.receipt}")
 
 
 def _body(message: Message) -> list[str]:

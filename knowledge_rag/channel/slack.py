@@ -53,18 +53,28 @@ def to_slack(message: Message) -> list[dict[str, Any]]:
     Each has ``text`` (for notifications), ``blocks`` and the settings that keep Slack from adding links or previews.
     """
     pages = _pages(message)
-    return [
-        {
-            "text": _flat(message, number, len(pages)),
-            "blocks": blocks,
-            "mrkdwn": False,
-            "parse": "none",
-            "link_names": False,
-            "unfurl_links": False,
-            "unfurl_media": False,
-        }
-        for number, blocks in enumerate(pages, start=1)
+    of = [
+        f" ({number}/{len(pages)})" if len(pages) > 1 else "" for number in range(1, len(pages) + 1)
     ]
+    told = f"{message.title}: {message.outcome}"
+    return [_settings(told + part, blocks) for part, blocks in zip(of, pages, strict=True)]
+
+
+def notice_blocks(words: str) -> dict[str, Any]:
+    """Return a message of one line of our own words."""
+    return _settings(words, [_rich([_section(list(_said(words)))])])
+
+
+def _settings(text: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "text": _flat(text),
+        "blocks": blocks,
+        "mrkdwn": False,
+        "parse": "none",
+        "link_names": False,
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,9 +197,8 @@ def _link(message: Message, number: int) -> Element:
     return _words(shown)
 
 
-def _flat(message: Message, number: int, pages: int) -> str:
+def _flat(told: str) -> str:
     """Return the text of a notification: entities escaped, no address and no mention."""
-    told = f"{message.title}: {message.outcome}" + (f" ({number}/{pages})" if pages > 1 else "")
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         told = told.replace(character, entity)
     return told.replace("@", "@ ").replace("://", ": //")[:MAX_CHARACTERS]

@@ -34,6 +34,7 @@ COMMANDS: Final = {
     "locate": "locate",
     "chunk": "chunk",
     "serve": "serve",
+    "receipt": "receipt",
     "mcp": "mcp",
     "gameday": "gameday",
     "doctor": "doctor",

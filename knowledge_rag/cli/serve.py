@@ -108,6 +108,17 @@ KeepOption = Annotated[
         help="Keep the console's last answers in the data folder, so that their links open after a restart.",
     ),
 ]
+HooksOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Receive webhooks of your pager and post answers, as this TOML file says; serves nothing else.",
+    ),
+]
+DryRunOption = Annotated[
+    bool,
+    typer.Option("--dry-run", help="With --hooks: print what would be posted, and post nothing."),
+]
 AgentOption = Annotated[
     str | None,
     typer.Option(metavar="ID/ALIAS", help="Bedrock agent that may write them, and its alias."),
@@ -125,6 +136,8 @@ def serve(
     model_id: ModelIdOption = None,
     agent: AgentOption = None,
     keep_answers: KeepOption = True,
+    hooks: HooksOption = None,
+    dry_run: DryRunOption = False,
     stack: StackOption = None,
     function: FunctionOption = None,
     knowledge_base: KnowledgeBaseOption = None,
@@ -145,13 +158,19 @@ def serve(
     Any Amazon Bedrock client works against it with the printed variables. The
     server looks at neither region nor credentials, but clients do not start without them.
 
-    With --stack and the like, only the console is served.
+    With --stack and the like, only the console is served. With --hooks, webhooks of your pager
+    are received instead, and answers are posted where the file says.
     """
     backend = BackendOptions(function, knowledge_base, None, region, stack, gateway, timeout)
-    backend.check_alone(kb=kb, port=port, corpus=corpus)
+    backend.check_alone(kb=kb, corpus=corpus, **({} if hooks else {"port": port}))
     options = ConsoleOptions(
         console_port, corpus, repository_url, model_id, agent, region, keep_answers, model
     )
+    if hooks is not None:
+        _serve_hooks(hooks, kb, backend, options, port, dry_run=dry_run, json=json)
+        return
+    if dry_run:
+        raise InvalidRequest("--dry-run goes with --hooks")
     if not console:
         options.check_wanted()
     if backend.is_local:
@@ -167,6 +186,29 @@ def serve(
     leaving = threading.Timer(_LEAVING_SECONDS, os._exit, (ExitCode.OK,))
     leaving.daemon = True
     leaving.start()
+
+
+def _serve_hooks(
+    hooks: Path,
+    kb: Path | None,
+    backend: BackendOptions,
+    options: ConsoleOptions,
+    port: int | None,
+    *,
+    dry_run: bool,
+    json: bool,
+) -> None:
+    from knowledge_rag.cli.hooks import HookOptions, serve_hooks
+
+    if options.port is not None or options.corpus is not None or options.repository_url:
+        raise InvalidRequest(
+            "--console-port, --corpus and --repository-url don't go with --hooks: links stand in its file"
+        )
+
+    def advisor(deployed_agent: str) -> Advisor:
+        return next(iter(options.advisors(deployed_agent).values()))
+
+    serve_hooks(hooks, kb, backend, advisor, HookOptions(port, dry_run, json))
 
 
 def is_installed() -> bool:

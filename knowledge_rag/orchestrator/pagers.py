@@ -385,3 +385,9 @@ def _found(fact: str, path: tuple[str, ...], facts: Facts) -> tuple[tuple[str, .
         if any(map(str.isalnum, raw(value))):
             return (*path, key), raw(value)
     return None
+
+
+def is_over(payload: object) -> bool:
+    """Whether all alerts of a payload are over, as far as its maker is recognised."""
+    known = _recognised(payload)
+    return known is not None and all(alert.is_over for alert in known.alerts)

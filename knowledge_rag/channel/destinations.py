@@ -1,0 +1,312 @@
+"""What each destination is sent, and what its responses mean.
+
+Everything here is a value: requests to send and readings of responses. :mod:`~knowledge_rag.channel.worker` sends them.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlencode
+
+from knowledge_rag.channel.note import to_note
+from knowledge_rag.channel.settings import Kind
+from knowledge_rag.channel.signatures import signature
+from knowledge_rag.channel.slack import to_slack
+from knowledge_rag.channel.text import to_text
+from knowledge_rag.core.version import VERSION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.channel.message import Message
+    from knowledge_rag.channel.settings import Destination
+
+MAX_NOTE: Final = {
+    Kind.PAGERDUTY: 25_000,
+    Kind.OPSGENIE: 25_000,
+    Kind.INCIDENT_IO: 25_000,
+    Kind.GITHUB: 65_536,
+}
+"""Characters of a note. Opsgenie and GitHub document theirs; the others are taken to be no smaller than Opsgenie's."""
+
+METADATA: Final = "knowledge_rag_answer"
+"""Type of the metadata by which a message is found again in Slack."""
+
+_CUT: Final = "\n\nThe rest is too long for this note: open the sources.\n"
+_PAGE: Final = 100
+_MINUTE: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What is posted to one destination, as the queue keeps it: no key in it.
+
+    Args:
+        body: JSON.
+        key: by which it is recognised, here and there.
+        subject: the incident or alert that it is added to; ``""`` for none.
+        thread: Slack's ``ts`` of the message in whose thread it stands; ``""`` for none.
+    """
+
+    body: dict[str, Any]
+    key: str
+    subject: str = ""
+    thread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One HTTP request.
+
+    Args:
+        keys: headers that hold a secret; never shown.
+    """
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    keys: Mapping[str, str] = field(repr=False)
+    body: bytes = b""
+
+
+class Ended(StrEnum):
+    """How a call ended."""
+
+    DONE = "done"
+    LATER = "later"
+    """It was not taken: send it again, after the time that the destination names."""
+    KEY = "key refused"
+    """A person has to mend the key; it waits for that."""
+    UNSURE = "unsure"
+    """Nobody knows whether it was taken: look before it is sent again."""
+    NO_THREAD = "thread gone"
+    """The message in whose thread it should stand was deleted."""
+    NEVER = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a response means.
+
+    Args:
+        reference: Slack's ``ts`` of what was posted.
+        after: seconds that the destination asks to wait.
+        reason: a word for the log.
+    """
+
+    ended: Ended
+    reason: str = ""
+    reference: str = ""
+    after: float = 0.0
+
+
+def posts_of(destination: Destination, message: Message, subject: str = "") -> list[Post]:
+    """Return what is posted of a message, in its order."""
+    kind, key = destination.kind, message.receipt
+    if kind is Kind.SLACK:
+        pages = to_slack(message)
+        return [
+            Post({**page, "channel": destination.channel}, f"{key}-{number}")
+            for number, page in enumerate(pages, start=1)
+        ]
+    if kind is Kind.WEBHOOK:
+        body = {
+            "id": key,
+            "title": message.title,
+            "status": message.status.value,
+            "text": to_text(message),
+            "markdown": to_note(message),
+            "sources": [
+                {"number": number, "source_file": it[0], "start_line": it[1], "end_line": it[2], "url": message.url(it)}
+                for number, it in enumerate(message.places, start=1)
+            ],
+        }  # fmt: skip
+        return [Post(body, key)]
+    return [note_of(destination, to_note(message), key, subject)]
+
+
+def note_of(destination: Destination, text: str, key: str, subject: str = "") -> Post:
+    """Return a note to be added to an incident, an alert or an issue."""
+    kind = destination.kind
+    most = MAX_NOTE[kind]
+    marked = f"Receipt {key}"
+    if len(text) > most:
+        text = text[: most - len(_CUT) - len(marked) - 2] + _CUT + marked + "\n"
+    if kind is Kind.PAGERDUTY:
+        return Post({"note": {"content": text}}, key, subject)
+    if kind is Kind.OPSGENIE:
+        return Post({"note": text, "source": "Knowledge RAG"}, key, subject)
+    if kind is Kind.INCIDENT_IO:
+        body = {"incident_id": subject, "message": text, "idempotency_key": key}
+        return Post(body, key, subject)
+    return Post({"body": text}, key)
+
+
+def call_for(destination: Destination, post: Post, now: float) -> Call:
+    """Return the request that posts something."""
+    kind, base = destination.kind, destination.url
+    body = dict(post.body)
+    if kind is Kind.SLACK:
+        payload = {"event_type": METADATA, "event_payload": {"id": post.key}}
+        body |= {"metadata": payload} | ({"thread_ts": post.thread} if post.thread else {})
+    data = json.dumps(body, ensure_ascii=True).encode()
+    subject = quote(post.subject, safe="")
+    url = {
+        Kind.SLACK: f"{base}/chat.postMessage",
+        Kind.PAGERDUTY: f"{base}/incidents/{subject}/notes",
+        Kind.OPSGENIE: f"{base}/v2/alerts/{subject}/notes?identifierType=id",
+        Kind.INCIDENT_IO: f"{base}/v2/incident_updates",
+        Kind.GITHUB: f"{base}/repos/{destination.repository}/issues/{destination.issue}/comments",
+        Kind.WEBHOOK: base,
+    }[kind]
+    headers = _headers(destination) | {"Idempotency-Key": post.key}
+    keys = _keys(destination)
+    if kind is Kind.WEBHOOK:
+        keys = {"X-Knowledge-RAG-Signature": signature(destination.secret, data, now)}
+    return Call("POST", url, headers, keys, data)
+
+
+def look_up(destination: Destination, post: Post, since: float) -> Call | None:
+    """Return the request that lists what was posted since; ``None`` where repeating is safe or can't be checked."""
+    kind, base = destination.kind, destination.url
+    oldest = max(0, int(since) - _MINUTE)
+    subject = quote(post.subject, safe="")
+    if kind is Kind.SLACK:
+        asked = {"channel": destination.channel, "oldest": oldest, "limit": _PAGE, "include_all_metadata": "true"}  # fmt: skip
+        method = "conversations.replies" if post.thread else "conversations.history"
+        asked |= {"ts": post.thread} if post.thread else {}
+        url = f"{base}/{method}?{urlencode(asked)}"
+    elif kind is Kind.PAGERDUTY:
+        url = f"{base}/incidents/{subject}/notes"
+    elif kind is Kind.OPSGENIE:
+        url = f"{base}/v2/alerts/{subject}/notes?identifierType=id&order=desc&limit={_PAGE}"
+    elif kind is Kind.GITHUB:
+        url = f"{base}/repos/{destination.repository}/issues/{destination.issue}/comments?per_page={_PAGE}&since={_iso(oldest)}"
+    else:  # incident.io knows the idempotency key, and so should the receiver of a webhook
+        return None
+    return Call("GET", url, _headers(destination), _keys(destination))
+
+
+def found_in(destination: Destination, post: Post, body: bytes) -> str | None:
+    """Return the reference of a post among what was listed; ``None`` if it isn't there."""
+    wire = _json(body)
+    if destination.kind is Kind.SLACK:
+        for one in wire.get("messages") or ():
+            metadata = one.get("metadata") or {}
+            if (metadata.get("event_payload") or {}).get("id") == post.key:
+                return str(one.get("ts", ""))
+        return None
+    notes = wire.get("notes") or wire.get("data") or wire.get("") or ()
+    texts = [str(it.get("content") or it.get("note") or it.get("body")) for it in notes]
+    return "" if any(f"Receipt {post.key}" in it for it in texts) else None
+
+
+def reply_of(
+    destination: Destination, status: int, headers: Mapping[str, str], body: bytes
+) -> Reply:
+    """Return what a response means."""
+    after = _seconds(headers)
+    if status == HTTPStatus.TOO_MANY_REQUESTS:
+        return Reply(Ended.LATER, "too many requests", after=after or 1.0)
+    if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
+        limited = destination.kind is Kind.GITHUB and (
+            after or headers.get("x-ratelimit-remaining") == "0"
+        )
+        return Reply(Ended.LATER if limited else Ended.KEY, str(status), after=after)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        refused = status == HTTPStatus.SERVICE_UNAVAILABLE and after
+        return Reply(Ended.LATER if refused else Ended.UNSURE, str(status), after=after)
+    if status >= HTTPStatus.MULTIPLE_CHOICES:
+        return Reply(Ended.NEVER, str(status))
+    return _slack(_json(body), after) if destination.kind is Kind.SLACK else Reply(Ended.DONE)
+
+
+_SLACK_KEY: Final = frozenset(
+    [
+        "invalid_auth",
+        "not_authed",
+        "account_inactive",
+        "token_revoked",
+        "token_expired",
+        "missing_scope",
+        "no_permission",
+        "not_in_channel",
+        "ekm_access_denied",
+        "org_login_required",
+        "team_access_not_granted",
+    ]
+)
+_SLACK_LATER: Final = frozenset(
+    [
+        "ratelimited",
+        "rate_limited",
+        "message_limit_exceeded",
+        "service_unavailable",
+        "team_added_to_org",
+    ]
+)
+_SLACK_UNSURE: Final = frozenset(["fatal_error", "internal_error", "request_timeout"])
+_SLACK_NO_THREAD: Final = frozenset(
+    ["thread_not_found", "message_not_found", "cannot_reply_to_message"]
+)
+
+
+def _slack(wire: Mapping[str, Any], after: float) -> Reply:
+    """Return what Slack says, which it says with status 200."""
+    if wire.get("ok") is True:
+        return Reply(Ended.DONE, reference=str(wire.get("ts", "")))
+    error = str(wire.get("error", "no JSON"))[:80]
+    for codes, ended in (
+        (_SLACK_KEY, Ended.KEY),
+        (_SLACK_LATER, Ended.LATER),
+        ({*_SLACK_UNSURE, "no JSON"}, Ended.UNSURE),
+        (_SLACK_NO_THREAD, Ended.NO_THREAD),
+    ):
+        if error in codes:
+            return Reply(ended, error, after=after)
+    return Reply(Ended.NEVER, error)
+
+
+def _headers(destination: Destination) -> dict[str, str]:
+    made = {
+        "User-Agent": f"knowledge-rag/{VERSION}",
+        "Content-Type": "application/json; charset=utf-8",
+    }
+    if destination.kind is Kind.PAGERDUTY:
+        made |= {"Accept": "application/json", "From": destination.sender}
+    if destination.kind is Kind.GITHUB:
+        made |= {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+    return made
+
+
+def _keys(destination: Destination) -> dict[str, str]:
+    schemes = {Kind.PAGERDUTY: "Token token=", Kind.OPSGENIE: "GenieKey "}
+    if destination.kind is Kind.WEBHOOK:
+        return {}
+    return {"Authorization": schemes.get(destination.kind, "Bearer ") + destination.secret}
+
+
+def _seconds(headers: Mapping[str, str]) -> float:
+    """Return how long the destination asks to wait: ``Retry-After``, or PagerDuty's and Opsgenie's own headers."""
+    for name in ("retry-after", "ratelimit-reset", "x-ratelimit-period-in-sec"):
+        value = headers.get(name, "")
+        if value.isdecimal() and len(value) <= 6:
+            return float(value)
+    return 0.0
+
+
+def _json(body: bytes) -> dict[str, Any]:
+    try:
+        wire = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return wire if isinstance(wire, dict) else {"": wire} if isinstance(wire, list) else {}
+
+
+def _iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,160 @@
+"""What a pager's webhook reports: alerts, each with the key by which a repeated delivery is known.
+
+A key is made of what the maker says identifies the alert and its state. Alerts of Alertmanager and Grafana are taken
+one by one, because a group is sent again whenever another alert joins it. Events that aren't about an alert's state,
+such as a note that was added, are left out: our own notes would come back as events.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.orchestrator.incident import Incident, name_of
+from knowledge_rag.orchestrator.pager_texts import MAX_NAME
+from knowledge_rag.orchestrator.pagers import is_over
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+MAX_ALERTS: Final = 1000
+"""Of one delivery."""
+
+
+class Maker(StrEnum):
+    """Who sends a webhook."""
+
+    ALERTMANAGER = "alertmanager"
+    GRAFANA = "grafana"
+    PAGERDUTY = "pagerduty"
+    OPSGENIE = "opsgenie"
+    DATADOG = "datadog"
+    INCIDENT_IO = "incident.io"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One alert that fires or is over.
+
+    Args:
+        key: same for each delivery of this state of this alert.
+        alert: same for all states of this alert, which are handled in their order.
+        name: the alert's name, as its procedures are filed.
+        over: whether it is over.
+        payload: what :mod:`~knowledge_rag.orchestrator.pagers` reads.
+        subject: the maker's id of the incident or alert, to which a note can be added; ``""`` for none.
+    """
+
+    key: str
+    alert: str
+    name: str
+    over: bool
+    payload: Mapping[str, Any] = field(default_factory=dict)
+    subject: str = ""
+
+
+def events_of(maker: Maker, payload: object) -> list[Event]:
+    """Return the alerts of a delivery, at most MAX_ALERTS; none if it is about something else.
+
+    Args:
+        maker: who sent it.
+        payload: decoded JSON.
+    """
+    if not isinstance(payload, Mapping):
+        payload = {"alerts": payload} if isinstance(payload, list) else {}
+    return [it for it, _ in zip(_READERS[maker](payload), range(MAX_ALERTS), strict=False)]
+
+
+def _prometheus(payload: Mapping[str, Any]) -> Iterator[Event]:
+    alerts = payload.get("alerts")
+    for alert in alerts if isinstance(alerts, list) else ():
+        if isinstance(alert, Mapping):
+            own = {**payload, "alerts": [alert], "status": alert.get("status")}
+            state = [alert.get("startsAt"), alert.get("status")]
+            yield _event(own, [alert.get("labels")], state)
+
+
+def _pagerduty(payload: Mapping[str, Any]) -> Iterator[Event]:
+    event = _mapping(payload.get("event"))
+    kind, data = _text(event.get("event_type")), _mapping(event.get("data"))
+    if kind.startswith("incident.") and kind.partition(".")[2] in _PAGERDUTY and data.get("id"):
+        yield _event(payload, [data["id"]], event.get("id"), subject=_text(data["id"]))
+
+
+def _opsgenie(payload: Mapping[str, Any]) -> Iterator[Event]:
+    action, alert = _text(payload.get("action")), _mapping(payload.get("alert"))
+    if action in _OPSGENIE and alert.get("alertId"):
+        state = [action, alert.get("createdAt")]
+        yield _event(payload, [alert["alertId"]], state, subject=_text(alert["alertId"]))
+
+
+def _datadog(payload: Mapping[str, Any]) -> Iterator[Event]:
+    identity = payload.get("alert_cycle_key") or payload.get("aggreg_key") or payload.get("id")
+    identity = identity or payload.get("alert_id")
+    if identity is None:
+        yield from _other(payload)
+        return
+    state = [payload.get(key) for key in ("id", "alert_transition", "last_updated", "date")]
+    yield _event(payload, [identity, payload.get("alert_scope")], state)
+
+
+def _incident_io(payload: Mapping[str, Any]) -> Iterator[Event]:
+    kind = _text(payload.get("event_type"))
+    if kind.rpartition(".")[2] not in _INCIDENT_IO:
+        return
+    incident = _mapping(payload.get(kind))
+    incident = _mapping(incident.get("incident")) or incident
+    if identity := incident.get("id"):
+        state = [kind, _mapping(incident.get("incident_status")).get("id")]
+        yield _event(payload, [identity], state, subject=_text(identity))
+
+
+def _other(payload: Mapping[str, Any]) -> Iterator[Event]:
+    if payload:
+        yield _event(payload, [payload], "")
+
+
+_PAGERDUTY: Final = frozenset({"triggered", "reopened", "resolved"})
+_OPSGENIE: Final = frozenset({"Create", "Close"})
+_INCIDENT_IO: Final = frozenset({"incident_created_v2", "incident_status_updated_v2"})
+_READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[Event]]]] = {
+    Maker.ALERTMANAGER: _prometheus,
+    Maker.GRAFANA: _prometheus,
+    Maker.PAGERDUTY: _pagerduty,
+    Maker.OPSGENIE: _opsgenie,
+    Maker.DATADOG: _datadog,
+    Maker.INCIDENT_IO: _incident_io,
+    Maker.OTHER: _other,
+}
+
+
+def _event(
+    payload: Mapping[str, Any], identity: list[Any], state: object, subject: str = ""
+) -> Event:
+    alert = digest(identity)
+    incident = Incident.from_state(payload)
+    name = (incident.alert_name or name_of(incident))[:MAX_NAME]
+    return Event(digest([alert, state]), alert, name, is_over(payload), payload, subject)
+
+
+def digest(value: object) -> str:
+    """Return the SHA-256 of a JSON value, in hexadecimal."""
+    return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def canonical(value: object) -> bytes:
+    """Return a JSON value in one form: keys sorted, no blanks, ASCII."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value[:MAX_NAME] if isinstance(value, str) else ""

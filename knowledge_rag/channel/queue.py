@@ -1,0 +1,340 @@
+"""What was received and what is to be posted, in one SQLite file: written before a webhook is acknowledged.
+
+An event's key is unique, so a repeated delivery changes nothing. An event and its posts change in one transaction. A
+post waits for those of the same alert at the same destination that came before it.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.channel.destinations import Post
+from knowledge_rag.channel.events import Event
+from knowledge_rag.core.errors import KnowledgeRagError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+KEEP_SECONDS: Final = 30 * 24 * 3600.0
+"""How long finished events are kept, and so how late a repeated delivery is known."""
+
+_TABLES: Final = """
+CREATE TABLE IF NOT EXISTS events (
+  id INTEGER PRIMARY KEY, hook TEXT NOT NULL, key TEXT NOT NULL, alert TEXT NOT NULL, name TEXT NOT NULL,
+  over INTEGER NOT NULL, payload TEXT NOT NULL, subject TEXT NOT NULL, received REAL NOT NULL,
+  handled INTEGER NOT NULL DEFAULT 0, UNIQUE (hook, key)
+);
+CREATE INDEX IF NOT EXISTS waiting ON events (handled, id);
+CREATE TABLE IF NOT EXISTS posts (
+  id INTEGER PRIMARY KEY, destination TEXT NOT NULL, alert TEXT NOT NULL, body TEXT NOT NULL,
+  key TEXT NOT NULL, subject TEXT NOT NULL, head INTEGER, threaded INTEGER NOT NULL, created REAL NOT NULL,
+  due REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, unsure INTEGER NOT NULL DEFAULT 0,
+  state TEXT NOT NULL DEFAULT 'waiting', reference TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX IF NOT EXISTS open ON posts (state, destination, alert, id);
+CREATE TABLE IF NOT EXISTS told (
+  destination TEXT NOT NULL, name TEXT NOT NULL, seen REAL NOT NULL, PRIMARY KEY (destination, name)
+);
+CREATE TABLE IF NOT EXISTS counted (
+  destination TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL, since REAL NOT NULL,
+  PRIMARY KEY (destination, name)
+);
+"""
+
+WAITING: Final = "waiting"
+DONE: Final = "done"
+DEAD: Final = "dead"
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An event that waits for its answer."""
+
+    id: int
+    hook: str
+    event: Event
+    received: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outgoing:
+    """A post that may be sent now.
+
+    Args:
+        unsure: whether it may have been taken already.
+        created: when it was put into the queue.
+    """
+
+    id: int
+    destination: str
+    post: Post
+    attempts: int
+    unsure: bool
+    created: float
+
+
+class QueueUnusable(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
+    """A queue's file that another process uses, or that is damaged."""
+
+
+class Queue:
+    """The queue; safe to use from several threads.
+
+    Args:
+        path: of its file, readable by its owner alone; made if it is missing.
+
+    Raises:
+        QueueUnusable: another process uses it, or it is no such file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+        self._lock = threading.RLock()
+        self._connection = sqlite3.connect(
+            path, timeout=1.0, check_same_thread=False, isolation_level=None
+        )
+        try:
+            # of one process: two would post everything twice
+            self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on disk
+            self._connection.executescript(_TABLES)
+        except sqlite3.DatabaseError as error:
+            self._connection.close()
+            raise QueueUnusable(f"{path}: {error}; does another `serve --hooks` use it?") from error
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._connection.close()
+
+    @contextmanager
+    def change(self) -> Iterator[sqlite3.Connection]:
+        """Make changes that are all kept or none."""
+        with self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+            except BaseException:
+                self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+
+    # what was received
+
+    def receive(self, hook: str, events: Iterable[Event], now: float) -> int:
+        """Keep the events that are new; return how many are."""
+        new = 0
+        with self.change() as changed:
+            for it in events:
+                row = (
+                    hook,
+                    it.key,
+                    it.alert,
+                    it.name,
+                    it.over,
+                    json.dumps(it.payload),
+                    it.subject,
+                    now,
+                )
+                made = changed.execute(
+                    "INSERT OR IGNORE INTO events (hook, key, alert, name, over, payload, subject, received) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    row,
+                )
+                new += made.rowcount
+        return new
+
+    def next_event(self) -> Received | None:
+        """Return the event that has waited longest."""
+        with self._lock:
+            row = self._connection.execute(
+                "SELECT id, hook, key, alert, name, over, payload, subject, received FROM events "
+                "WHERE handled = 0 ORDER BY id LIMIT 1"
+            ).fetchone()
+        if row is None:
+            return None
+        number, hook, key, alert, name, over, payload, subject, received = row
+        event = Event(key, alert, name, bool(over), json.loads(payload), subject)
+        return Received(number, hook, event, received)
+
+    def waiting(self) -> int:
+        """Return how many events wait."""
+        with self._lock:
+            return int(
+                self._connection.execute(
+                    "SELECT count(*) FROM events WHERE handled = 0"
+                ).fetchone()[0]
+            )
+
+    # what is to be posted
+
+    def next_post(self, destination: str, now: float) -> Outgoing | None:
+        """Return the post of a destination that may be sent now: due, and none of its alert before it is open."""
+        with self._lock:
+            row = self._connection.execute(
+                "SELECT p.id, p.body, p.key, p.subject, p.attempts, p.unsure, p.created, "
+                "CASE WHEN p.threaded THEN coalesce(h.reference, '') ELSE '' END FROM posts p "
+                "LEFT JOIN posts h ON h.id = p.head WHERE p.state = 'waiting' AND p.destination = ? AND p.due <= ? "
+                "AND NOT EXISTS (SELECT 1 FROM posts b WHERE b.state = 'waiting' AND b.destination = p.destination "
+                "AND b.alert = p.alert AND b.id < p.id) ORDER BY p.id LIMIT 1",
+                (destination, now),
+            ).fetchone()
+        if row is None:
+            return None
+        number, body, key, subject, attempts, unsure, created, thread = row
+        post = Post(json.loads(body), key, subject, thread)
+        return Outgoing(number, destination, post, attempts, bool(unsure), created)
+
+    def sending(self, post: Outgoing) -> None:
+        """Note, before a post is sent, that it may be taken though nobody hears of it."""
+        self._update(post, "unsure = 1")
+
+    def done(self, post: Outgoing, reference: str) -> None:
+        """Note that a post was taken."""
+        self._update(post, "state = 'done', reference = ?", reference)
+
+    def dead(self, post: Outgoing, reason: str) -> None:
+        """Note that a post is given up."""
+        self._update(post, "state = 'dead', reason = ?", reason)
+
+    def again(self, post: Outgoing, due: float, reason: str, *, unsure: bool) -> None:
+        """Note when a post is sent again."""
+        self._update(
+            post, "attempts = attempts + 1, due = ?, reason = ?, unsure = ?", due, reason, unsure
+        )
+
+    def without_thread(self, post: Outgoing) -> None:
+        """Let a post stand alone: the message in whose thread it belongs is gone."""
+        self._update(post, "threaded = 0")
+
+    def _update(self, post: Outgoing, what: str, *values: object) -> None:
+        with self.change() as changed:
+            changed.execute(f"UPDATE posts SET {what} WHERE id = ?", (*values, post.id))  # noqa: S608 - fixed words
+
+    def states(self) -> dict[str, int]:
+        """Return how many posts are in each state."""
+        with self._lock:
+            return dict(
+                self._connection.execute("SELECT state, count(*) FROM posts GROUP BY state")
+            )
+
+    def forget(self, before: float) -> None:
+        """Delete what was finished before a time."""
+        with self.change() as changed:
+            changed.execute("DELETE FROM events WHERE handled = 1 AND received < ?", (before,))
+            changed.execute("DELETE FROM posts WHERE state != 'waiting' AND created < ?", (before,))
+            changed.execute("DELETE FROM told WHERE seen < ?", (before,))
+
+
+# parts of a transaction: the first argument is the connection of Queue.change
+
+
+def handled(changed: sqlite3.Connection, event: Received) -> None:
+    """Note that an event needs nothing more."""
+    changed.execute("UPDATE events SET handled = 1, payload = '{}' WHERE id = ?", (event.id,))
+
+
+def put(
+    changed: sqlite3.Connection,
+    where: tuple[str, str],
+    posts: Sequence[Post],
+    now: float,
+    *,
+    follows: bool = False,
+) -> None:
+    """Put posts into the queue.
+
+    Args:
+        changed: the transaction.
+        where: a destination and the alert.
+        posts: the first one heads the thread of the others.
+        now: seconds since 1970.
+        follows: whether all of them belong into the thread of the alert's last answer there.
+    """
+    head = head_of(changed, *where) if follows else None
+    for post in posts:
+        row = (*where, json.dumps(post.body), post.key, post.subject, head, head is not None)
+        made = changed.execute(
+            "INSERT INTO posts (destination, alert, body, key, subject, head, threaded, created, due) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (*row, now, now),
+        )
+        head = head if head is not None else made.lastrowid
+
+
+def head_of(changed: sqlite3.Connection, destination: str, alert: str) -> int | None:
+    """Return the message that last answered an alert at a destination; ``None`` if none did."""
+    row = changed.execute(
+        "SELECT id FROM posts WHERE destination = ? AND alert = ? AND head IS NULL AND state != 'dead' "
+        "ORDER BY id DESC LIMIT 1",
+        (destination, alert),
+    ).fetchone()
+    return None if row is None else int(row[0])
+
+
+def has_reply(changed: sqlite3.Connection, head: int, prefix: str) -> bool:
+    """Whether a post with such a key stands in a message's thread."""
+    row = changed.execute(
+        "SELECT 1 FROM posts WHERE head = ? AND substr(key, 1, ?) = ?", (head, len(prefix), prefix)
+    ).fetchone()
+    return row is not None
+
+
+def is_told(
+    changed: sqlite3.Connection, destination: str, name: str, now: float, quiet: float
+) -> bool:
+    """Whether a name was answered at a destination and has not been quiet for so many seconds since."""
+    row = changed.execute(
+        "SELECT seen FROM told WHERE destination = ? AND name = ?", (destination, name)
+    ).fetchone()
+    return row is not None and now - row[0] < quiet
+
+
+def tell(changed: sqlite3.Connection, destination: str, name: str, now: float) -> None:
+    """Note that a name is answered at a destination."""
+    changed.execute("INSERT OR REPLACE INTO told VALUES (?, ?, ?)", (destination, name, now))
+
+
+def answers_since(changed: sqlite3.Connection, destination: str, since: float) -> int:
+    """Return how many answers were queued for a destination since a time."""
+    return int(
+        changed.execute(
+            "SELECT count(*) FROM posts WHERE destination = ? AND created > ? AND head IS NULL",
+            (destination, since),
+        ).fetchone()[0]
+    )
+
+
+def count(changed: sqlite3.Connection, destination: str, name: str, now: float) -> None:
+    """Count an alert that gets no answer of its own."""
+    changed.execute(
+        "INSERT INTO counted VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE SET number = number + 1",
+        (destination, name, now),
+    )
+    changed.execute(
+        "UPDATE told SET seen = ? WHERE destination = ? AND name = ?", (now, destination, name)
+    )
+
+
+def counted_before(changed: sqlite3.Connection, before: float) -> dict[str, list[tuple[str, int]]]:
+    """Take out the counts of destinations whose first one is older than a time: names and numbers, most first."""
+    rows = changed.execute(
+        "SELECT destination, name, number FROM counted WHERE destination IN "
+        "(SELECT destination FROM counted GROUP BY destination HAVING min(since) <= ?) ORDER BY number DESC, name",
+        (before,),
+    ).fetchall()
+    found: dict[str, list[tuple[str, int]]] = {}
+    for destination, name, number in rows:
+        found.setdefault(destination, []).append((name, number))
+        changed.execute(
+            "DELETE FROM counted WHERE destination = ? AND name = ?", (destination, name)
+        )
+    return found

@@ -1,0 +1,161 @@
+"""Receives webhooks: checked, written to the queue, acknowledged; nothing is looked up before that."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from knowledge_rag.channel.events import events_of
+from knowledge_rag.channel.queue import KEEP_SECONDS
+from knowledge_rag.channel.signatures import refusal
+from knowledge_rag.orchestrator.retrieval import log_defect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from starlette.requests import Request
+
+    from knowledge_rag.channel.queue import Queue
+    from knowledge_rag.channel.settings import Hook, HookSettings
+    from knowledge_rag.channel.worker import Worker
+
+MAX_BODY: Final = 1_000_000
+"""Bytes of a delivery: Alertmanager sends about 2 KB an alert."""
+
+IDLE_SECONDS: Final = 0.5
+"""How long the worker waits if there is nothing to do and nothing arrives."""
+
+_HOUR: Final = 3600.0
+_STOP_SECONDS: Final = 15.0
+
+_logger: Final = logging.getLogger(__name__)
+
+
+class _Refused(Exception):  # noqa: N818 - never leaves this module
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+def create_hooks(
+    settings: HookSettings, queue: Queue, clock: Callable[[], float], arrived: Callable[[], None]
+) -> Starlette:
+    """Create the application that receives webhooks at ``/hooks/NAME``.
+
+    Args:
+        settings: the hooks.
+        queue: that events are kept in.
+        clock: returns the seconds since 1970.
+        arrived: called after something was kept.
+    """
+
+    async def receive(request: Request) -> Response:
+        try:
+            hook, payload = await _admitted(request, settings, clock())
+            return await run_in_threadpool(_keep, queue, hook, payload, clock(), arrived)
+        except _Refused as error:
+            return JSONResponse({"error": str(error)}, error.status)
+        except ClientDisconnect:
+            return Response(status_code=400)  # nobody is left to read it
+        except Exception as error:  # noqa: BLE001 - logged without its message; the sender tries again
+            log_defect(error, "a delivery could not be kept")
+            return JSONResponse({"error": "it could not be kept; send it again"}, 503)
+
+    async def health(request: Request) -> Response:
+        del request
+        return JSONResponse({"waiting": await run_in_threadpool(queue.waiting)})
+
+    return Starlette(
+        routes=[
+            Route("/hooks/{name}", receive, methods=["POST"]),
+            Route("/health", health, methods=["GET"]),
+        ]
+    )
+
+
+async def _admitted(request: Request, settings: HookSettings, now: float) -> tuple[Hook, object]:
+    hook = settings.hooks.get(request.path_params["name"])
+    if hook is None:
+        raise _Refused(404, "no such hook")
+    body = await _body(request)
+    if refused := refusal(hook.maker, hook.secret, request.headers, body, now):
+        _logger.warning("hook=%s | refused: %s", hook.name, refused)
+        raise _Refused(401, refused)
+    try:
+        return hook, _read(body)
+    except (ValueError, RecursionError) as error:
+        raise _Refused(400, "the body is not valid JSON") from error
+
+
+def _keep(
+    queue: Queue, hook: Hook, payload: object, now: float, arrived: Callable[[], None]
+) -> Response:
+    events = events_of(hook.maker, payload)
+    new = queue.receive(hook.name, events, now)
+    if new:
+        arrived()
+    return JSONResponse({"events": len(events), "new": new}, 202)
+
+
+async def _body(request: Request) -> bytes:
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > MAX_BODY:
+            raise _Refused(413, f"the body has more than {MAX_BODY} bytes")
+    return bytes(data)
+
+
+def _read(body: bytes) -> object:
+    payload: object = json.loads(body, parse_constant=_refuse_constant)
+    json.dumps(payload, ensure_ascii=False).encode()  # a lone surrogate is no text
+    return payload
+
+
+def _refuse_constant(name: str) -> Any:  # noqa: ANN401 - as json calls it
+    raise ValueError(f"{name} is no JSON")
+
+
+@contextmanager
+def working(worker: Worker, clock: Callable[[], float], arrived: threading.Event) -> Iterator[None]:
+    """Work the queue off in a thread for as long as the block runs; a post that was begun is ended.
+
+    Args:
+        worker: that is run.
+        clock: returns the seconds since 1970.
+        arrived: set when something was received.
+    """
+    stopping = threading.Event()
+
+    def run() -> None:
+        forgotten = 0.0
+        while not stopping.is_set():
+            now = clock()
+            try:
+                if now - forgotten > _HOUR:
+                    worker.queue.forget(now - KEEP_SECONDS)
+                    forgotten = now
+                if worker.step(now):
+                    continue
+            except Exception as error:  # noqa: BLE001 - what is queued stays, and the next round may succeed
+                log_defect(error, "the queue could not be worked off")
+            arrived.wait(IDLE_SECONDS)
+            arrived.clear()
+
+    thread = threading.Thread(target=run, name="channel", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        arrived.set()
+        thread.join(_STOP_SECONDS)

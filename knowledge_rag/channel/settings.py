@@ -1,0 +1,262 @@
+"""The settings of ``knowledge-rag serve --hooks``: a TOML file; keys come from the environment only."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+from knowledge_rag.channel.events import Maker
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.local.source_links import RepositoryLinks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
+_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_REPOSITORY: Final = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
+_CHANNEL: Final = re.compile(r"[CGD][A-Z0-9]{6,20}")
+_EMAIL: Final = re.compile(r"[^@\s]{1,64}@[^@\s]{1,255}")
+
+
+class Kind(StrEnum):
+    """Where an answer is posted."""
+
+    SLACK = "slack"
+    PAGERDUTY = "pagerduty"
+    OPSGENIE = "opsgenie"
+    INCIDENT_IO = "incident.io"
+    GITHUB = "github"
+    WEBHOOK = "webhook"
+
+
+ADDRESSES: Final = {
+    Kind.SLACK: "https://slack.com/api",
+    Kind.PAGERDUTY: "https://api.pagerduty.com",
+    Kind.OPSGENIE: "https://api.opsgenie.com",
+    Kind.INCIDENT_IO: "https://api.incident.io",
+    Kind.GITHUB: "https://api.github.com",
+}
+"""Of each maker's API; ``url`` names another, as for Opsgenie in the EU or GitHub Enterprise."""
+
+SUBJECTS: Final = {
+    Kind.PAGERDUTY: Maker.PAGERDUTY,
+    Kind.OPSGENIE: Maker.OPSGENIE,
+    Kind.INCIDENT_IO: Maker.INCIDENT_IO,
+}
+"""Kinds that add a note to the incident or alert of an event, and whose events those have to be."""
+
+_KEYS: Final = {
+    Kind.SLACK: ("token_env", "channel"),
+    Kind.PAGERDUTY: ("token_env", "sender"),
+    Kind.OPSGENIE: ("token_env",),
+    Kind.INCIDENT_IO: ("token_env",),
+    Kind.GITHUB: ("token_env", "repository", "issue"),
+    Kind.WEBHOOK: ("secret_env", "url"),
+}
+"""Settings that each kind needs."""
+_FORMS: Final = {"channel": _CHANNEL, "repository": _REPOSITORY, "sender": _EMAIL}
+_HINTS: Final = {
+    "channel": "the channel's id, such as C0123ABCDEF (its name can change)",
+    "repository": "owner/name",
+    "sender": "the e-mail address of a PagerDuty user, who signs the notes",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A place to post to.
+
+    Args:
+        name: in the settings.
+        kind: whose API it has.
+        url: of the API, without a final slash; of a webhook the whole address.
+        secret: its key, or what webhooks are signed with.
+        channel: Slack's id of a channel.
+        sender: PagerDuty user who signs notes.
+        repository: GitHub's ``owner/name``.
+        issue: number of an issue there.
+    """
+
+    name: str
+    kind: Kind
+    url: str
+    secret: str = field(repr=False)
+    channel: str = ""
+    sender: str = ""
+    repository: str = ""
+    issue: int = 0
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether all alerts are posted to one place."""
+        return self.kind not in SUBJECTS
+
+
+@dataclass(frozen=True, slots=True)
+class Hook:
+    """A webhook that is received at ``/hooks/NAME``."""
+
+    name: str
+    maker: Maker
+    secret: str = field(repr=False)
+    to: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HookSettings:
+    """What is received, and where answers go.
+
+    Args:
+        hooks: by name.
+        destinations: by name.
+        links: where cited lines can be opened; ``None`` as ingest found it.
+        answers_a_minute: to each shared destination; further alerts are counted in a summary.
+        quiet_minutes: how long a name must have been quiet before it is answered there again.
+    """
+
+    hooks: Mapping[str, Hook]
+    destinations: Mapping[str, Destination]
+    links: RepositoryLinks | None = None
+    answers_a_minute: int = 5
+    quiet_minutes: int = 30
+
+
+def read_settings(text: str, environment: Mapping[str, str]) -> HookSettings:
+    """Read the settings; all mistakes are reported together.
+
+    Args:
+        text: TOML.
+        environment: that has the keys.
+
+    Raises:
+        InvalidSettings: something in it is wrong.
+    """
+    try:
+        wire = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidSettings(f"not valid TOML: {error}") from error
+    reader = _Reader(environment)
+    found = reader.settings(wire)
+    if reader.wrong:
+        raise InvalidSettings("; ".join(reader.wrong))
+    return found
+
+
+class _Reader:
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self.wrong: list[str] = []
+
+    def settings(self, wire: Mapping[str, Any]) -> HookSettings:
+        known = {"hooks", "destinations", "links", "answers_a_minute", "quiet_minutes"}
+        self._unknown("", wire, known)
+        destinations = {
+            name: found
+            for name, own in self._tables(wire, "destinations")
+            if (found := self._destination(name, own)) is not None
+        }
+        known_names = set(wire.get("destinations", ()))
+        hooks = {
+            name: hook
+            for name, own in self._tables(wire, "hooks")
+            if (hook := self._hook(name, own, known_names)) is not None
+        }
+        if not hooks:
+            self.wrong.append("no [hooks.NAME]: nothing is received")
+        links = None
+        if template := wire.get("links"):
+            try:
+                links = RepositoryLinks(str(template))
+            except InvalidSettings as error:
+                self.wrong.append(f"links: {error}")
+        numbers = [
+            self._number(wire, "answers_a_minute", 5, 60),
+            self._number(wire, "quiet_minutes", 30, 1440),
+        ]
+        return HookSettings(hooks, destinations, links, *numbers)
+
+    def _tables(self, wire: Mapping[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        tables = wire.get(key, {})
+        for name, own in tables.items() if isinstance(tables, dict) else ():
+            if not _NAME.fullmatch(name) or not isinstance(own, dict):
+                self.wrong.append(f"{key}.{name}: a table with a name of a-z, 0-9, - and _")
+            else:
+                yield name, own
+
+    def _destination(self, name: str, own: Mapping[str, Any]) -> Destination | None:
+        about = f"destinations.{name}"
+        if own.get("kind") not in set(Kind):
+            self.wrong.append(f"{about}: kind must be one of {', '.join(Kind)}")
+            return None
+        kind = Kind(own["kind"])
+        self._unknown(about, own, {*_KEYS[kind], "kind", "url"})
+        texts = {key: self._text(about, own, key) for key in _KEYS[kind] if key != "issue"}
+        secret = self._secret(about, texts.get("token_env") or texts.get("secret_env") or "")
+        url = self._url(about, str(own.get("url") or ADDRESSES.get(kind, "")))
+        issue = self._number(own, "issue", 0, 10**9, about) if kind is Kind.GITHUB else 0
+        more = {key: texts[key] for key in _FORMS if key in texts}
+        return Destination(name, kind, url, secret, issue=issue, **more)
+
+    def _hook(self, name: str, own: Mapping[str, Any], known: set[str]) -> Hook | None:
+        about = f"hooks.{name}"
+        self._unknown(about, own, {"from", "secret_env", "to"})
+        if own.get("from") not in set(Maker):
+            self.wrong.append(f"{about}: from must be one of {', '.join(Maker)}")
+            return None
+        to = own.get("to")
+        if not isinstance(to, list) or not to or not known.issuperset(map(str, to)):
+            self.wrong.append(f"{about}: to must list names of destinations")
+            return None
+        secret = self._secret(about, self._text(about, own, "secret_env"))
+        return Hook(name, Maker(own["from"]), secret, tuple(map(str, to)))
+
+    def _text(self, about: str, own: Mapping[str, Any], key: str) -> str:
+        value = own.get(key)
+        form = _FORMS.get(key, re.compile(r"\S{1,1000}"))
+        if not isinstance(value, str) or not form.fullmatch(value):
+            self.wrong.append(f"{about}: {key} must be {_HINTS.get(key, 'a text')}")
+            return ""
+        return value
+
+    def _secret(self, about: str, variable: str) -> str:
+        if not variable:
+            return ""
+        if not _VARIABLE.fullmatch(variable):
+            self.wrong.append(f"{about}: name the environment variable of the key, not the key")
+            return ""
+        if not (value := self._environment.get(variable, "")):
+            self.wrong.append(f"{about}: the environment variable {variable} is not set")
+        return value
+
+    def _url(self, about: str, url: str) -> str:
+        try:
+            address = urlsplit(url)
+            host, safe = address.hostname, address.scheme == "https"
+        except ValueError:
+            host, safe = None, False
+        if not host or not (safe or (address.scheme == "http" and host in LOOPBACK)):
+            self.wrong.append(f"{about}: url must be an https address")
+        return url.rstrip("/")
+
+    def _number(
+        self, own: Mapping[str, Any], key: str, default: int, most: int, about: str = ""
+    ) -> int:
+        value = own.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+            self.wrong.append(f"{about + ': ' if about else ''}{key} must be 1 to {most}")
+            return default
+        return value
+
+    def _unknown(self, about: str, own: Mapping[str, Any], known: set[str]) -> None:
+        for key in sorted(set(own) - known):
+            shown = f"{about}: " if about else ""
+            self.wrong.append(
+                f"{shown}unknown setting {key[:80]!r}; known: {', '.join(sorted(known))}"
+            )

@@ -1,0 +1,296 @@
+"""Answers what was received and posts the answers, one thing at a time; time is passed in.
+
+A destination that is down waits longer each time, and the others go on. A post is given up after a day, or when its
+destination says that it will never take it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final
+
+import httpx
+
+from knowledge_rag.channel import queue as steps
+from knowledge_rag.channel.destinations import (
+    Call,
+    Ended,
+    Post,
+    Reply,
+    call_for,
+    found_in,
+    look_up,
+    note_of,
+    posts_of,
+    reply_of,
+)
+from knowledge_rag.channel.events import digest
+from knowledge_rag.channel.message import masked, message_from, one_line
+from knowledge_rag.channel.settings import SUBJECTS, Kind
+from knowledge_rag.channel.slack import notice_blocks
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.retrieval import log_defect
+from knowledge_rag.orchestrator.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.channel.events import Event
+    from knowledge_rag.channel.message import Message
+    from knowledge_rag.channel.queue import Outgoing, Queue, Received
+    from knowledge_rag.channel.settings import Destination, HookSettings
+
+MINUTE: Final = 60.0
+FIRST_WAIT: Final = 2.0
+LONGEST_WAIT: Final = 300.0
+"""Seconds between tries of a destination that is down; it doubles from the first to the longest."""
+
+GIVE_UP: Final = 24 * 3600.0
+TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
+MAX_RESPONSE: Final = 4_000_000
+MAX_NAMED: Final = 10
+"""Names that a summary of a storm tells apart."""
+
+_OVER: Final = "over-"
+"""Begins the key of a post that says that an alert is over."""
+
+_logger: Final = logging.getLogger(__name__)
+
+Answer = Callable[["Event", float], "Message"]
+"""Looks an alert up at a time, and returns the message with its receipt."""
+
+Send = Callable[[Call], httpx.Response]
+"""Sends a request; raises as httpx does."""
+
+
+def sender(client: httpx.Client) -> Send:
+    """Return what sends requests; redirects are not followed, since a key would go with them."""
+
+    def send(call: Call) -> httpx.Response:
+        headers = {**call.headers, **call.keys}
+        with client.stream(
+            call.method,
+            call.url,
+            headers=headers,
+            content=call.body or None,
+            follow_redirects=False,
+        ) as response:
+            body = bytearray()
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > MAX_RESPONSE:
+                    break
+            return httpx.Response(
+                response.status_code, headers=_plain(response), content=bytes(body)
+            )
+
+    return send
+
+
+def _plain(response: httpx.Response) -> dict[str, str]:
+    unwanted = ("content-encoding", "content-length", "transfer-encoding")
+    return {name: it for name, it in response.headers.items() if name not in unwanted}
+
+
+@dataclass(slots=True)
+class Worker:
+    """Works off a queue.
+
+    Args:
+        queue: that it works off.
+        settings: where answers go.
+        answer: looks an alert up.
+        send: sends a request.
+        jitter: returns 0..1, by which waits differ between processes.
+    """
+
+    queue: Queue
+    settings: HookSettings
+    answer: Answer
+    send: Send
+    jitter: Callable[[], float]
+    _paused: dict[str, float] = field(default_factory=dict)
+
+    def step(self, now: float) -> bool:
+        """Post one thing to each destination, or answer one event; return whether there was anything to do."""
+        posted = [self._post(it, now) for it in self.settings.destinations.values()]
+        return any(posted) or self._sum_up(now) or self._answer_next(now)
+
+    # answers
+
+    def _answer_next(self, now: float) -> bool:
+        received = self.queue.next_event()
+        if received is None:
+            return False
+        to = self._to(received)
+        if received.event.over:
+            self._over(received, to, now)
+            return True
+        wanted = [it for it in to if self._is_wanted(received.event, it, now)]
+        message = self._message(received.event, now) if wanted else None
+        event = received.event
+        with self.queue.change() as changed:
+            for it in to:
+                if message is None or it not in wanted:
+                    steps.count(changed, it.name, event.name, now)
+                    continue
+                where = (it.name, event.alert)
+                steps.put(changed, where, posts_of(it, message, event.subject), now)
+                if it.is_shared:
+                    steps.tell(changed, it.name, event.name, now)
+            steps.handled(changed, received)
+        return True
+
+    def _to(self, received: Received) -> list[Destination]:
+        """Return the destinations of an event: a note needs an incident of its own maker."""
+        hook = self.settings.hooks.get(received.hook)
+        named = [self.settings.destinations[it] for it in hook.to] if hook else []
+        return [
+            it
+            for it in named
+            if it.is_shared or (hook and SUBJECTS[it.kind] is hook.maker and received.event.subject)
+        ]
+
+    def _is_wanted(self, event: Event, destination: Destination, now: float) -> bool:
+        """Whether an alert is answered at a destination; otherwise it is counted."""
+        if not destination.is_shared:
+            return True
+        quiet = self.settings.quiet_minutes * MINUTE
+        with self.queue.change() as read:
+            if steps.is_told(read, destination.name, event.name, now, quiet):
+                return False
+            recent = steps.answers_since(read, destination.name, now - MINUTE)
+        return recent < self.settings.answers_a_minute
+
+    def _message(self, event: Event, now: float) -> Message:
+        try:
+            return self.answer(event, now)
+        except Exception as error:  # noqa: BLE001 - one event must not stop the others; logged without its message
+            log_defect(error, "an alert could not be answered")
+            return _failed(event)
+
+    def _over(self, received: Received, to: Sequence[Destination], now: float) -> None:
+        """Say once in the thread of an alert's answer that it is over; pagers say it themselves."""
+        event = received.event
+        words = notice_blocks(one_line(f"{event.name} is resolved."))
+        with self.queue.change() as changed:
+            for it in (one for one in to if one.kind is Kind.SLACK):
+                head = steps.head_of(changed, it.name, event.alert)
+                if head is not None and not steps.has_reply(changed, head, _OVER):
+                    post = Post(words | {"channel": it.channel}, f"{_OVER}{event.key[:20]}")
+                    steps.put(changed, (it.name, event.alert), [post], now, follows=True)
+            steps.handled(changed, received)
+
+    def _sum_up(self, now: float) -> bool:
+        """Post one summary of what was counted in the last minute."""
+        with self.queue.change() as changed:
+            counted_by = steps.counted_before(changed, now - MINUTE)
+            for name, numbers in counted_by.items():
+                if (destination := self.settings.destinations.get(name)) is not None:
+                    key = f"kr-{digest([name, numbers, now])[:20]}"
+                    post = _summary(destination, summary_of(numbers), key)
+                    steps.put(changed, (name, f"summary {key}"), [post], now)
+        return bool(counted_by)
+
+    # posts
+
+    def _post(self, destination: Destination, now: float) -> bool:
+        if self._paused.get(destination.name, 0.0) > now:
+            return False
+        post = self.queue.next_post(destination.name, now)
+        if post is None:
+            return False
+        reply = self._reply(destination, post, now)
+        about = (
+            f"destination={destination.name} | receipt={post.post.key} | {neutralise(reply.reason)}"
+        )
+        if reply.ended is Ended.DONE:
+            self._paused.pop(destination.name, None)
+            self.queue.done(post, reply.reference)
+        elif reply.ended is Ended.NO_THREAD and post.post.thread:
+            self.queue.without_thread(post)
+        elif reply.ended in (Ended.NEVER, Ended.NO_THREAD) or now - post.created > GIVE_UP:
+            _logger.error("%s | given up", about)
+            self.queue.dead(post, reply.reason)
+        else:
+            due = now + self._wait(post, reply)
+            self._paused[destination.name] = due
+            _logger.warning("%s | %s, again in %d s", about, reply.ended.value, due - now)
+            self.queue.again(post, due, reply.reason, unsure=reply.ended is Ended.UNSURE)
+        return True
+
+    def _reply(self, destination: Destination, post: Outgoing, now: float) -> Reply:
+        if post.unsure and (call := look_up(destination, post.post, post.created)):
+            listed = self._sent(destination, call, reads=True)
+            if isinstance(listed, httpx.Response):
+                reference = found_in(destination, post.post, listed.content)
+                if reference is not None:
+                    return Reply(Ended.DONE, "found", reference)
+            elif listed.ended not in (Ended.NEVER, Ended.KEY):
+                # it can't be looked up now: a post that may stand there already waits
+                return Reply(Ended.UNSURE, f"look-up: {listed.reason}", after=listed.after)
+        self.queue.sending(post)
+        sent = self._sent(destination, call_for(destination, post.post, now))
+        if isinstance(sent, Reply):
+            return sent
+        return reply_of(destination, sent.status_code, sent.headers, sent.content)
+
+    def _sent(
+        self, destination: Destination, call: Call, *, reads: bool = False
+    ) -> httpx.Response | Reply:
+        """Return the response, or what its failure means."""
+        try:
+            response = self.send(call)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            return Reply(Ended.LATER, type(error).__name__)
+        except httpx.HTTPError as error:
+            return Reply(Ended.UNSURE, type(error).__name__)
+        except httpx.InvalidURL:
+            return Reply(Ended.NEVER, "InvalidURL")
+        if not reads:
+            return response
+        reply = reply_of(destination, response.status_code, response.headers, response.content)
+        return response if reply.ended is Ended.DONE else reply
+
+    def _wait(self, post: Outgoing, reply: Reply) -> float:
+        if reply.ended is Ended.KEY:
+            return LONGEST_WAIT
+        doubled: float = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(post.attempts, 20))
+        return max(reply.after, doubled * (0.8 + 0.4 * self.jitter()))
+
+
+def _failed(event: Event) -> Message:
+    """Return the message for an alert whose look-up failed: nobody knows whether it is documented."""
+    whole = {
+        "status": Status.DEGRADED.value,
+        "recommendation": {"guidance": []},
+        "reasoning": "The look-up failed; the log says why.",
+        "warnings": [],
+    }
+    return replace(
+        message_from(event.name, whole, [], by_model=False), receipt=f"kr-{event.key[:20]}"
+    )
+
+
+def summary_of(numbers: Sequence[tuple[str, int]]) -> str:
+    """Return the summary of alerts that got no answer of their own.
+
+    >>> summary_of([("DiskFull", 30), ("QueueGrows", 1)])
+    '31 further alerts: DiskFull (30), QueueGrows (1).'
+    """
+    total = sum(number for _, number in numbers)
+    named = ", ".join(f"{name} ({number})" for name, number in numbers[:MAX_NAMED])
+    rest = f" and {len(numbers) - MAX_NAMED} other names" if len(numbers) > MAX_NAMED else ""
+    return f"{counted(total, 'further alert')}: {named}{rest}."
+
+
+def _summary(destination: Destination, words: str, key: str) -> Post:
+    shown = one_line(masked(words))
+    if destination.kind is Kind.SLACK:
+        return Post(notice_blocks(shown) | {"channel": destination.channel}, key)
+    if destination.kind is Kind.WEBHOOK:
+        return Post({"id": key, "title": shown, "status": "summary", "text": shown}, key)
+    return note_of(destination, f"{shown}\n\nReceipt {key}\n", key)

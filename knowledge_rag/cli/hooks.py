@@ -1,0 +1,194 @@
+"""Receives webhooks and posts answers, for `knowledge-rag serve --hooks`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import sys
+import threading
+import time
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import httpx
+
+from knowledge_rag.channel.message import message_of
+from knowledge_rag.channel.queue import Queue
+from knowledge_rag.channel.receipts import Receipts, receipt_of
+from knowledge_rag.channel.server import create_hooks, working
+from knowledge_rag.channel.settings import read_settings
+from knowledge_rag.channel.worker import TIMEOUT, Worker, sender
+from knowledge_rag.cli.backend import deployed
+from knowledge_rag.cli.exits import until_stopped
+from knowledge_rag.cli.inputs import input_name, read_input
+from knowledge_rag.cli.knowledge_bases import links_to_lines, opened
+from knowledge_rag.cli.terminal import err, log_to_standard_error, print_address
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.local.http_server import ServerThread, http_server
+from knowledge_rag.local.local_retrieval import local_retrieval
+from knowledge_rag.local.settings import LocalSettings
+from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.incident import Incident
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from knowledge_rag.channel.destinations import Call
+    from knowledge_rag.channel.events import Event
+    from knowledge_rag.channel.message import Links, Message
+    from knowledge_rag.channel.settings import HookSettings
+    from knowledge_rag.cli.backend import BackendOptions
+    from knowledge_rag.local.source_links import RepositoryLinks
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
+    from knowledge_rag.orchestrator.retrieval import Retrieval
+
+DEFAULT_PORT: Final = 8322
+RECEIPTS_FOLDER: Final = "receipts"
+"""In the data folder: the receipts, a file for each day."""
+
+QUEUE_FILE: Final = "hooks.sqlite"
+"""In the data folder: what was received and is to be posted."""
+
+
+def serve_hooks(
+    path: Path,
+    kb: Path | None,
+    backend: BackendOptions,
+    advisor: Callable[[str], Advisor],
+    options: HookOptions,
+) -> None:
+    """Receive webhooks and post answers until Ctrl-C.
+
+    Args:
+        path: of the settings.
+        kb: the knowledge base; ``None`` for the usual one.
+        backend: or what is deployed.
+        advisor: returns who writes, given the deployed agent.
+        options: how it is served.
+    """
+    settings = settings_of(path)
+    log_to_standard_error()
+    with until_stopped(), _asked(kb, backend) as (retrieval, agent, corrected, links, about):
+        settings = replace(settings, links=settings.links or links)
+        answering = Answering(retrieval, advisor(agent), settings.links, corrected)
+        data = LocalSettings.from_environment().data_dir
+        with closing(Queue(data / QUEUE_FILE)) as queue, httpx.Client(timeout=TIMEOUT) as client:
+            send = _printed if options.dry_run else sender(client)
+            receipts = Receipts(data / RECEIPTS_FOLDER)
+            worker = Worker(
+                queue,
+                settings,
+                lambda event, now: answering.answer(event, now, receipts),
+                send,
+                random.random,
+            )
+            _serve(settings, queue, worker, options, about)
+
+
+@dataclass(frozen=True, slots=True)
+class HookOptions:
+    """How webhooks are received.
+
+    Args:
+        port: on 127.0.0.1; ``None`` for the usual one.
+        dry_run: whether posts are printed instead of sent.
+        json: whether the address is printed as JSON.
+    """
+
+    port: int | None = None
+    dry_run: bool = False
+    json: bool = False
+
+
+def settings_of(path: Path) -> HookSettings:
+    """Read the settings of a file; keys come from the environment.
+
+    Raises:
+        InvalidSettings: something in it is wrong.
+        InvalidRequest: the file can't be read.
+    """
+    text = read_input(str(path)).decode("utf-8", "replace")
+    try:
+        return read_settings(text, os.environ)
+    except InvalidSettings as error:
+        raise InvalidSettings(f"{input_name(str(path))}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Answers events.
+
+    Args:
+        retrieval: of the knowledge base.
+        advisor: who writes.
+        links: where cited lines can be opened.
+        corrected: corrects spelling mistakes.
+    """
+
+    retrieval: Retrieval
+    advisor: Advisor
+    links: Links | None
+    corrected: Callable[[str], str]
+
+    def answer(self, event: Event, now: float, receipts: Receipts) -> Message:
+        """Look an event up, keep a receipt, and return the message."""
+        incident = Incident.from_state(event.payload)
+        incident = replace(incident, title=self.corrected(incident.title))
+        consultation = asyncio.run(consult(incident, self.retrieval, self.advisor))
+        message = message_of(incident, consultation, self.links, title=event.name)
+        asked_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+        return replace(message, receipt=receipts.add(receipt_of(message, consultation, asked_at)))
+
+
+@contextmanager
+def _asked(
+    kb: Path | None, backend: BackendOptions
+) -> Iterator[tuple[Retrieval, str, Callable[[str], str], RepositoryLinks | None, str]]:
+    """Yield a knowledge base to ask: its retrieval, agent, spelling, links, and what it is."""
+    if not backend.is_local:
+        with deployed(backend) as found:
+            yield found.retrieval, found.agent, str, None, found.about
+        return
+    with opened(kb) as base, local_retrieval(base, budget=backend.budget) as retrieval:
+        about = f"{base.path.name} ({base.chunks} chunks)"
+        links = links_to_lines(base.path, None)
+        yield retrieval, "", lambda text: base.corrected(text).text, links, about
+
+
+def _serve(
+    settings: HookSettings, queue: Queue, worker: Worker, options: HookOptions, about: str
+) -> None:
+    arrived = threading.Event()
+    app = create_hooks(settings, queue, time.time, arrived.set)
+    port = DEFAULT_PORT if options.port is None else options.port
+    server = ServerThread(http_server(app, lifespan="off"), "hooks", port, "--port")
+    server.start()
+    try:
+        with working(worker, time.time, arrived):
+            print_address(about, f"{server.url}/", json=options.json, key="hooks_url")
+            if not options.json:
+                for hook in settings.hooks.values():
+                    shown = f"POST {server.url}/hooks/{hook.name} -> {', '.join(hook.to)}"
+                    err().print(neutralise(shown), markup=False)
+            threading.Event().wait()
+    finally:
+        server.stop()
+
+
+def _printed(call: Call) -> httpx.Response:
+    """Print what would be posted, without keys, and say that it was taken."""
+    shown: dict[str, Any] = {
+        "method": call.method,
+        "url": call.url,
+        "headers": {**call.headers, **dict.fromkeys(call.keys, "***")},
+        "body": json.loads(call.body) if call.body else None,
+    }
+    sys.stdout.write(json.dumps(shown) + "\n")
+    sys.stdout.flush()
+    return httpx.Response(200, json={"ok": True, "ts": "dry-run"})

@@ -1,0 +1,81 @@
+"""Receipts: an id of what it says, and a chain in which nothing can be changed unnoticed."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+
+import pytest
+
+from knowledge_rag.channel.message import message_of
+from knowledge_rag.channel.receipts import Receipts, id_of, receipt_of
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.orchestrator.consultation import consult
+from tests.support.runbooks import Search, alert
+
+TEXT = "# Queue\n\n## QueueGrows\n\n1. Look at `queue_depth`.\n2. Wait.\n"
+
+
+@pytest.fixture
+def says():
+    incident = alert("QueueGrows")
+    consultation = asyncio.run(consult(incident, Search({"runbooks/queue.md": TEXT})))
+    return receipt_of(message_of(incident, consultation), consultation, "2026-11-24T03:00:00+00:00")
+
+
+@pytest.fixture
+def receipts(tmp_path):
+    return Receipts(tmp_path / "receipts")
+
+
+def test_a_receipt_has_the_hash_of_every_cited_line(says):
+    lines = TEXT.split("\n")
+    assert says["evidence"]
+    for one in says["evidence"]:
+        text = "\n".join(lines[one["start_line"] - 1 : one["end_line"]])
+        assert one["text_sha256"] == hashlib.sha256(text.encode()).hexdigest()
+        assert one["document_sha256"] == hashlib.sha256(TEXT.encode()).hexdigest()
+    assert says["question"] == "QueueGrows"
+
+
+def test_a_receipt_is_found_by_its_id(says, receipts, tmp_path):
+    number = receipts.add(says)
+    other = receipts.add({**says, "question": "Other"})
+    assert number == receipts.add(says) != other
+    found = receipts.find(other)
+    assert (found.says["question"], found.problems) == ("Other", ())
+    (path,) = (tmp_path / "receipts").iterdir()
+    assert path.name == "2026-11-24.jsonl"
+    assert path.stat().st_mode & 0o077 == 0
+    assert len(path.read_bytes().splitlines()) == 2
+
+
+@pytest.mark.parametrize("change", ["question", "remove", "swap", "id", "cut"])
+def test_whatever_is_changed_in_a_day_is_noticed(says, receipts, tmp_path, change):
+    numbers = [receipts.add({**says, "question": name}) for name in ("a", "b", "c")]
+    path = tmp_path / "receipts" / "2026-11-24.jsonl"
+    lines = path.read_bytes().split(b"\n")
+    if change == "question":
+        lines[0] = lines[0].replace(b'"question":"a"', b'"question":"x"')
+    elif change == "remove":
+        del lines[0]
+    elif change == "swap":
+        lines[0], lines[1] = lines[1], lines[0]
+    elif change == "id":
+        one = json.loads(lines[2])
+        one["says"]["status"] = "no_match"
+        lines[2] = json.dumps(one).encode()
+    else:
+        lines[1] = lines[1][:50]
+    path.write_bytes(b"\n".join(lines))
+    assert receipts.find(numbers[2]).problems
+
+
+def test_an_id_that_is_none_is_said_to_be_none(receipts):
+    with pytest.raises(InvalidRequest, match="no receipt kr-x"):
+        receipts.find("kr-x")
+
+
+def test_an_id_is_of_what_is_said_alone():
+    assert id_of({"a": 1, "b": 2}) == id_of({"b": 2, "a": 1}) != id_of({"a": 1, "b": 3})

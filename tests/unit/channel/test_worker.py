@@ -1,0 +1,281 @@
+"""Whatever a destination does, each answer stands there once, in its order, and a storm stays small."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import httpx
+import pytest
+
+from knowledge_rag.channel.events import Maker
+from knowledge_rag.channel.queue import Queue, QueueUnusable
+from knowledge_rag.channel.settings import Kind
+from knowledge_rag.channel.signatures import is_ours
+from knowledge_rag.channel.worker import LONGEST_WAIT, sender
+from tests.unit.channel.conftest import answer, fires, pagerduty
+
+NOTES = {
+    Kind.PAGERDUTY: (Maker.PAGERDUTY, pagerduty(7), "P7"),
+    Kind.OPSGENIE: (
+        Maker.OPSGENIE,
+        {"action": "Create", "alert": {"alertId": "a-1", "message": "DiskFull: /data"}},
+        "a-1",
+    ),
+    Kind.INCIDENT_IO: (
+        Maker.INCIDENT_IO,
+        {
+            "event_type": "public_incident.incident_created_v2",
+            "public_incident.incident_created_v2": {"id": "01F", "name": "DiskFull: /data"},
+        },
+        "01F",
+    ),
+}
+SHARED = (Kind.SLACK, Kind.GITHUB, Kind.WEBHOOK)
+
+
+def titles(makers):
+    """What Slack shows, by the first words of each message."""
+    return [it["text"].split(":")[0] for it in makers.of(Kind.SLACK)]
+
+
+class TestPosting:
+    def test_an_alert_is_answered_in_every_shared_destination(self, play, makers):
+        played = play(*SHARED)
+        played.receive(fires("DiskFull"))
+        played.run()
+        assert [kind for kind, _, _ in makers.taken] == list(SHARED)
+        (slack,), (issue,), (hook,) = (makers.of(kind) for kind in SHARED)
+        assert slack["metadata"]["event_payload"]["id"] == f"{hook['id']}-1"
+        assert "Look at DiskFull" in issue["body"]
+        assert f"Receipt {hook['id']}" in issue["body"]
+        assert hook["sources"] == []
+
+    def test_a_webhook_is_signed(self, play, makers):
+        played = play(Kind.WEBHOOK)
+        played.receive(fires("DiskFull"))
+        played.run()
+        ((header, body),) = makers.signed
+        assert is_ours("webhook-key", header, body, played.now + 5)
+        assert not is_ours("webhook-key", header, body + b" ", played.now)
+        assert not is_ours("another", header, body, played.now)
+        assert not is_ours("webhook-key", header, body, played.now + 301)
+
+    @pytest.mark.parametrize("kind", NOTES)
+    def test_a_note_goes_to_the_incident_that_the_event_is_about(self, play, makers, kind):
+        maker, payload, where = NOTES[kind]
+        played = play(kind, maker=maker)
+        played.receive(payload)
+        played.run()
+        assert [(it, at) for it, at, _ in makers.taken] == [(kind, where)]
+        assert "Look at DiskFull" in str(makers.of(kind))
+
+    def test_a_pager_gets_no_note_about_anothers_alert(self, play, makers):
+        played = play(Kind.PAGERDUTY, Kind.SLACK)
+        played.receive(fires("DiskFull"))
+        played.run()
+        assert [kind for kind, _, _ in makers.taken] == [Kind.SLACK]
+
+    def test_a_long_answer_stands_in_one_thread_in_its_order(self, play, makers):
+        played = play(Kind.SLACK, answers=lambda event, now: answer(event, now, 120))
+        played.receive(fires("DiskFull"))
+        played.run()
+        head, *others = makers.of(Kind.SLACK)
+        assert others
+        assert "thread_ts" not in head
+        assert {it["thread_ts"] for it in others} == {head["ts"]}
+        parts = [re.search(r"\((\d)/", it["text"])[1] for it in makers.of(Kind.SLACK)]
+        assert parts == sorted(parts)
+
+    def test_the_end_of_an_alert_is_said_in_the_thread_of_its_answer(self, play, makers):
+        played = play(Kind.SLACK)
+        for status in ("firing", "resolved"):
+            played.receive(fires("DiskFull", status=status))
+        played.receive(fires("Other", status="resolved"))
+        played.run()
+        head, end = makers.of(Kind.SLACK)
+        assert end["text"] == "DiskFull is resolved."
+        assert end["thread_ts"] == head["ts"]
+
+    def test_an_answer_that_fails_is_no_answer_that_nothing_is_documented(self, play, makers):
+        def fails(event, now):
+            raise RuntimeError(event.name, now)
+
+        played = play(Kind.SLACK, answers=fails)
+        played.receive(fires("DiskFull"))
+        played.run()
+        (posted,) = makers.of(Kind.SLACK)
+        assert "could not be searched" in posted["text"]
+
+
+class TestTrouble:
+    def test_a_destination_that_asks_to_wait_is_left_alone_until_then(self, play, makers):
+        makers.plan = [429]
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull"))
+        played.run(29)
+        assert not makers.taken
+        assert makers.calls == 1
+        played.run(2)
+        assert titles(makers) == ["DiskFull"]
+
+    def test_ten_minutes_without_a_destination_lose_nothing_and_keep_each_alerts_order(
+        self, play, makers
+    ):
+        played = play(Kind.SLACK, Kind.GITHUB, answers_a_minute=60)
+        makers.down = True
+        for minute in range(10):
+            for number in range(4):
+                played.receive(fires(f"Alert{number}", number))
+                status = "resolved" if minute % 2 else "firing"
+                payload = fires(f"Alert{number}", number, status)
+                payload["alerts"][0]["startsAt"] = f"2026-03-02T08:{minute // 2:02}:00Z"
+                played.receive(payload)
+                played.receive(payload)  # delivered at least once
+            played.run(60)
+        assert not makers.taken
+        makers.down = False
+        played.run(LONGEST_WAIT + 60)
+        assert played.queue.states() == {"done": sum(played.queue.states().values())}
+        keys = [it["metadata"]["event_payload"]["id"] for it in makers.of(Kind.SLACK)]
+        assert len(keys) == len(set(keys)) == len(makers.of(Kind.SLACK)) >= 4
+        for number in range(4):
+            mine = [it for it in titles(makers) if it.startswith(f"Alert{number}")]
+            assert mine == [f"Alert{number}", f"Alert{number} is resolved."]
+        answers = [it for it in makers.of(Kind.GITHUB) if "Look at" in it["body"]]
+        assert len(answers) == 4
+
+    @pytest.mark.parametrize("kind", SHARED)
+    @pytest.mark.parametrize("ending", ["lost", "cut", 500, 502, 503, 429])
+    def test_a_post_of_unknown_fate_is_looked_for_and_stands_there_once(
+        self, play, makers, kind, ending
+    ):
+        makers.plan = [ending, ending, "lost"]
+        played = play(kind)
+        played.receive(fires("DiskFull"))
+        played.run(600)
+        assert len(makers.of(kind)) == 1
+        assert played.queue.states() == {"done": 1}
+
+    @pytest.mark.parametrize("kind", [Kind.PAGERDUTY])
+    def test_a_note_of_unknown_fate_is_looked_for_too(self, play, makers, kind):
+        makers.plan = ["lost"]
+        played = play(kind, maker=Maker.PAGERDUTY)
+        played.receive(pagerduty(7))
+        played.run(60)
+        assert len(makers.of(kind)) == makers.reads == 1
+
+    @pytest.mark.parametrize("kind", SHARED)
+    def test_a_process_that_dies_after_a_post_was_taken_does_not_repeat_it(
+        self, play, makers, client, kind
+    ):
+        really = sender(client)
+
+        def dies(call):
+            really(call)
+            raise KeyboardInterrupt
+
+        played = play(kind, send=dies)
+        played.receive(fires("DiskFull"))
+        with pytest.raises(KeyboardInterrupt):
+            played.run()
+        played.send = really
+        played.restart()
+        played.run(60)
+        assert len(makers.of(kind)) == 1
+        assert played.queue.states() == {"done": 1}
+
+    def test_an_expired_key_holds_posts_until_somebody_mends_it(self, play, makers, caplog):
+        makers.plan = ["token_expired", "token_expired"]
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull"))
+        with caplog.at_level("WARNING", "knowledge_rag"):
+            played.run(3 * LONGEST_WAIT)
+        assert "token_expired | key refused" in caplog.text
+        assert titles(makers) == ["DiskFull"]
+
+    def test_a_channel_that_is_gone_gets_nothing_and_others_get_all(self, play, makers, caplog):
+        makers.plan = ["channel_not_found"]
+        played = play(Kind.SLACK, Kind.GITHUB)
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        assert "channel_not_found | given up" in caplog.text
+        assert played.queue.states() == {"dead": 1, "done": 1}
+        assert len(makers.of(Kind.GITHUB)) == 1
+
+    def test_a_deleted_message_leaves_the_rest_to_stand_alone(self, play, makers):
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull"))
+        played.run()
+        makers.of(Kind.SLACK)[0]["gone"] = True
+        played.receive(fires("DiskFull", status="resolved"))
+        played.run()
+        assert "thread_ts" not in makers.of(Kind.SLACK)[1]
+
+    def test_a_post_is_given_up_after_a_day(self, play, makers, caplog):
+        makers.down = True
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull"))
+        for _ in range(25 * 12):
+            played.run()
+            played.now += LONGEST_WAIT
+        played.run()
+        assert played.queue.states() == {"dead": 1}
+        assert "given up" in caplog.text
+
+    def test_no_redirect_is_followed_with_a_key(self, play):
+        def redirects(request):
+            assert request.url.host == "127.0.0.1"
+            return httpx.Response(302, headers={"Location": "https://evil.example/"})
+
+        with httpx.Client(transport=httpx.MockTransport(redirects)) as made:
+            played = play(Kind.SLACK, send=sender(made))
+            played.receive(fires("DiskFull"))
+            played.run()
+        assert played.queue.states() == {"dead": 1}
+
+
+class TestStorm:
+    def test_five_hundred_alarms_become_a_few_messages_that_count_all(self, play, makers):
+        played = play(Kind.SLACK)
+        for number in range(500):
+            played.receive(fires(f"Alert{number % 50}", number))
+            if not number % 100:
+                played.run(1)
+        played.run(180)
+        posted = makers.of(Kind.SLACK)
+        assert len(posted) <= 3 * (played.settings.answers_a_minute + 1)
+        told = sum(
+            int(re.match(r"(\d+) further", it["text"])[1])
+            for it in posted
+            if "further alert" in it["text"]
+        )
+        answers = sum("further alert" not in it["text"] for it in posted)
+        assert told + answers == 500
+
+    def test_a_name_is_answered_once_until_it_has_been_quiet(self, play, makers):
+        played = play(Kind.SLACK)
+        for number in range(3):
+            played.receive(fires("DiskFull", number))
+            played.run(90)
+        played.run(31 * 60)
+        played.receive(fires("DiskFull", 9))
+        played.run()
+        assert Counter(titles(makers))["DiskFull"] == 2
+
+    def test_each_incident_of_a_pager_gets_its_note(self, play, makers):
+        played = play(Kind.PAGERDUTY, Kind.SLACK, maker=Maker.PAGERDUTY)
+        for number in range(20):
+            played.receive(pagerduty(number))
+        played.run(120)
+        assert {at for kind, at, _ in makers.taken if kind is Kind.PAGERDUTY} == {
+            f"P{n}" for n in range(20)
+        }
+        assert len(makers.of(Kind.SLACK)) == 2
+
+
+def test_one_queue_is_of_one_process(play, tmp_path):
+    played = play(Kind.SLACK)
+    played.receive(fires("DiskFull"))
+    with pytest.raises(QueueUnusable, match="another `serve --hooks`"):
+        Queue(tmp_path / "queue.sqlite")
