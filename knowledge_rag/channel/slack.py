@@ -43,6 +43,8 @@ _ROOM: Final = 4
 
 _NUMBER: Final = re.compile(r"\[(\d+)\]")
 
+_CODE: Final = "rich_text_preformatted"
+
 Element = dict[str, Any]
 """An element of a ``rich_text`` block."""
 
@@ -132,7 +134,8 @@ def _fits(message: Message, units: Sequence[_Unit]) -> bool:
 
 def _numbers_of(block: dict[str, Any]) -> frozenset[int]:
     """Return the numbers of the citations that a block shows outside code."""
-    pieces = (it for element in block["elements"] for it in element["elements"])
+    words = (it for it in block["elements"] if it["type"] != _CODE)
+    pieces = (it for element in words for it in element["elements"])
     shown = (it["text"] for it in pieces if not it.get("style", {}).get("code"))
     return frozenset(int(it) for text in shown for it in _NUMBER.findall(text))
 
@@ -368,7 +371,7 @@ class _Writer:
         if self.message.by_model:  # a command is as good a place to draw a citation
             self._made.append({"type": "rich_text_quote", "elements": [_words(code, code=True)]})
         else:
-            self._made.append({"type": "rich_text_preformatted", "elements": [_words(code)]})
+            self._made.append({"type": _CODE, "elements": [_words(code)]})
 
     def _pieces(self, nodes: Sequence[SyntaxTreeNode], **style: bool) -> Iterator[Element]:
         for node in nodes:

@@ -36,7 +36,7 @@ from knowledge_rag.orchestrator.retrieval import log_defect
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from knowledge_rag.channel.events import Event
     from knowledge_rag.channel.message import Message
@@ -191,7 +191,10 @@ class Worker:
             for name, numbers in counted_by.items():
                 if (destination := self.settings.destinations.get(name)) is not None:
                     key = f"kr-{digest([name, numbers, now])[:20]}"
-                    post = _summary(destination, summary_of(numbers), key)
+                    answered = {
+                        it for it, _ in numbers if steps.is_told(changed, name, it, now, GIVE_UP)
+                    }
+                    post = _summary(destination, summary_of(numbers, answered), key)
                     steps.put(changed, (name, f"summary {key}"), [post], now)
         return bool(counted_by)
 
@@ -275,16 +278,28 @@ def _failed(event: Event) -> Message:
     )
 
 
-def summary_of(numbers: Sequence[tuple[str, int]]) -> str:
+def summary_of(numbers: Sequence[tuple[str, int]], answered: Collection[str]) -> str:
     """Return the summary of alerts that got no answer of their own.
 
-    >>> summary_of([("DiskFull", 30), ("QueueGrows", 1)])
-    '31 further alerts: DiskFull (30), QueueGrows (1).'
+    Args:
+        numbers: how often each name came, the most frequent first.
+        answered: the names that were answered before.
+
+    >>> summary_of([("DiskFull", 30), ("QueueGrows", 1)], {"DiskFull"})
+    '31 further alerts. Answered before: DiskFull (30). Not answered here, ask for them by name: QueueGrows (1).'
     """
-    total = sum(number for _, number in numbers)
-    named = ", ".join(f"{name} ({number})" for name, number in numbers[:MAX_NAMED])
-    rest = f" and {len(numbers) - MAX_NAMED} other names" if len(numbers) > MAX_NAMED else ""
-    return f"{counted(total, 'further alert')}: {named}{rest}."
+    said = [f"{counted(sum(number for _, number in numbers), 'further alert')}."]
+    before = [it for it in numbers if it[0] in answered]
+    others = [it for it in numbers if it[0] not in answered]
+    for what, own in (("Answered before", before), (_UNANSWERED, others)):
+        if own:
+            named = ", ".join(f"{name} ({number})" for name, number in own[:MAX_NAMED])
+            more = f" and {len(own) - MAX_NAMED} other names" if len(own) > MAX_NAMED else ""
+            said.append(f"{what}: {named}{more}.")
+    return " ".join(said)
+
+
+_UNANSWERED: Final = "Not answered here, ask for them by name"
 
 
 def _summary(destination: Destination, words: str, key: str) -> Post:

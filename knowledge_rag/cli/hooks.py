@@ -12,6 +12,8 @@ import time
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -37,7 +39,6 @@ from knowledge_rag.orchestrator.incident import Incident
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     from knowledge_rag.channel.destinations import Call
     from knowledge_rag.channel.events import Event
@@ -73,11 +74,15 @@ def serve_hooks(
         options: how it is served.
     """
     settings = settings_of(path)
+    data = LocalSettings.from_environment().data_dir  # the block below hides the user's settings
     log_to_standard_error()
-    with until_stopped(), _asked(kb, backend) as (retrieval, agent, corrected, links, about):
+    with (
+        until_stopped(),
+        _folder(data, options) as data,
+        _asked(kb, backend) as (retrieval, agent, corrected, links, about),
+    ):
         settings = replace(settings, links=settings.links or links)
         answering = Answering(retrieval, advisor(agent), settings.links, corrected)
-        data = LocalSettings.from_environment().data_dir
         with closing(Queue(data / QUEUE_FILE)) as queue, httpx.Client(timeout=TIMEOUT) as client:
             send = _printed if options.dry_run else sender(client)
             receipts = Receipts(data / RECEIPTS_FOLDER)
@@ -89,6 +94,16 @@ def serve_hooks(
                 random.random,
             )
             _serve(settings, queue, worker, options, about)
+
+
+@contextmanager
+def _folder(data: Path, options: HookOptions) -> Iterator[Path]:
+    """Yield where the queue and the receipts are; what is only printed leaves none behind."""
+    if not options.dry_run:
+        yield data
+        return
+    with TemporaryDirectory(prefix="knowledge-rag-") as folder:
+        yield Path(folder)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,9 @@ def numbers_in(blocks: list[dict[str, Any]]) -> tuple[dict[int, str], dict[int, 
     """Return the citations' numbers with their links: those in the text, and those of the list below it."""
     found: tuple[dict[int, str], dict[int, str]] = ({}, {})
     listed = 0
-    for _, piece in pieces_in(blocks):
+    for kind, piece in pieces_in(blocks):
+        if kind == "rich_text_preformatted":  # code, whose brackets are its own
+            continue
         if (
             piece["type"] == "text"
             and piece.get("style", {}).get("bold")

@@ -1,0 +1,140 @@
+"""An alert goes off, and its procedure stands in the channel with its lines; a receipt proves what was posted."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import time
+
+import httpx
+import pytest
+
+from knowledge_rag.channel.settings import Kind
+from tests.support.block_kit import numbers_in, pieces_in, problems
+from tests.support.cli import SECONDS, assert_one_line, eventually, lines_of
+from tests.support.local import CORPUS
+from tests.support.makers import CHANNEL, Makers
+
+LINKS = "https://git.example/ops/blob/main/{path}#L{start}-L{end}"
+SETTINGS = """
+links = "{links}"
+answers_a_minute = 20
+[hooks.alertmanager]
+from = "alertmanager"
+secret_env = "HOOK_SECRET"
+to = ["oncall"]
+[destinations.oncall]
+kind = "slack"
+token_env = "SLACK_TOKEN"
+channel = "{channel}"
+url = "{url}/slack"
+"""
+KEYS = {"HOOK_SECRET": "hook-secret", "SLACK_TOKEN": "slack-key"}
+HEADERS = {"Authorization": "Bearer hook-secret"}
+
+
+def fires(name):
+    labels = {"alertname": name}
+    return {
+        "version": "4",
+        "alerts": [{"status": "firing", "labels": labels, "startsAt": "2026-03-02T08:14:00Z"}],
+    }
+
+
+@pytest.fixture
+def makers():
+    served = Makers()
+    yield served
+    served.close()
+
+
+@pytest.fixture
+def settings(makers, tmp_path):
+    path = tmp_path / "hooks.toml"
+    path.write_text(SETTINGS.format(links=LINKS, channel=CHANNEL, url=makers.url))
+    return path
+
+
+def ready(process):
+    return json.loads(process.stdout.readline())["hooks_url"]
+
+
+def test_an_alert_brings_its_procedure_with_its_lines_and_a_receipt_that_holds(
+    sample, makers, settings
+):
+    with sample.started("serve", "--hooks", settings, "--port", "0", "--json", **KEYS) as process:
+        url = ready(process)
+        for _ in range(3):  # delivered at least once
+            sent = httpx.post(
+                f"{url}hooks/alertmanager", json=fires("RdsFailover"), headers=HEADERS
+            )
+            assert sent.status_code == 202
+        assert httpx.post(f"{url}hooks/alertmanager", json=fires("X")).status_code == 401
+        eventually(lambda: any("Receipt" in str(it) for it in makers.of(Kind.SLACK)), "an answer")
+        time.sleep(0.7)  # whatever comes twice comes now
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
+    posts = makers.of(Kind.SLACK)
+    assert not [it for post in posts for it in problems(post)]
+    assert len({it["metadata"]["event_payload"]["id"] for it in posts}) == len(posts)
+    code = "\n".join(
+        it["text"] for post in posts for kind, it in pieces_in(post["blocks"]) if "pre" in kind
+    )
+    assert "aws rds failover-db-cluster --db-cluster-identifier <cluster-id>" in code
+    assert code.split("\n")[0] in (CORPUS / "runbooks/rds-failover.md").read_text()
+    for post in posts:
+        inline, listed = numbers_in(post["blocks"])
+        assert set(inline) == set(listed)
+        assert all(url.startswith("https://git.example/ops/blob/main/") for url in inline.values())
+    number = re.search(r"Receipt (kr-[a-z2-7]{20})", json.dumps(posts))[1]
+    shown = sample("receipt", number, "--corpus", CORPUS, "--json")
+    assert shown.code == 0
+    said = shown.json()
+    assert (said["question"], said["problems"], set(said["lines"])) == ("RdsFailover", [], {"same"})
+    cited = {(it["source_file"], it["start_line"], it["end_line"]) for it in said["evidence"]}
+    assert len(cited) == len(said["evidence"]) >= 10
+    for file, start, end in cited:
+        assert lines_of(CORPUS / file, start, end)
+    assert "The record is as it was written." in sample("receipt", number).out
+
+
+def test_a_dry_run_prints_what_would_be_posted_without_keys_and_posts_nothing(
+    sample, makers, settings
+):
+    with sample.started(
+        "serve", "--hooks", settings, "--port", "0", "--dry-run", "--json", **KEYS
+    ) as process:
+        url = ready(process)
+        httpx.post(f"{url}hooks/alertmanager", json=fires("SqsBacklog"), headers=HEADERS)
+        line = process.stdout.readline().decode()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
+    shown = json.loads(line)
+    assert (shown["method"], shown["url"]) == ("POST", f"{makers.url}/slack/chat.postMessage")
+    assert shown["headers"]["Authorization"] == "***"
+    assert shown["body"]["channel"] == CHANNEL
+    assert "slack-key" not in line
+    assert not makers.calls
+
+
+def test_a_mistake_in_the_settings_is_one_line(sample, settings, tmp_path):
+    ran = sample("serve", "--hooks", settings)
+    assert ran.code == 2
+    assert_one_line(ran.err, "hooks.toml", "HOOK_SECRET is not set", "SLACK_TOKEN is not set")
+    missing = sample("serve", "--hooks", tmp_path / "none.toml")
+    assert missing.code != 0
+    assert_one_line(missing.err, "none.toml")
+    assert sample("receipt", "kr-none").code == 2
+    assert sample("serve", "--dry-run").code == 2
+
+
+@pytest.mark.parametrize("form", ["slack", "markdown", "text", "sms"])
+def test_ask_shows_an_answer_as_it_would_be_posted(sample, form):
+    ran = sample("ask", "SQS queue is backing up", "--format", form, "--repository-url", LINKS)
+    assert ran.code == 0
+    assert "runbooks/sqs-backlog.md" in ran.out
+    if form == "slack":
+        assert not [it for post in ran.json for it in problems(post)]
+    elif form != "sms":
+        assert "https://git.example/ops/blob/main/runbooks/sqs-backlog.md#L12-L12" in ran.out
