@@ -26,7 +26,7 @@ CorpusOption = Annotated[
 
 
 def receipt(number: IdArgument, corpus: CorpusOption = None, json: JsonOption = False) -> None:
-    """Show what a posted answer was made of, and check that the record is as it was written.
+    """Show what a posted answer was made of, and check the record.
 
     Exits 1 if the record was changed, or cited lines differ from the folder.
     """

@@ -13,6 +13,7 @@ from tests.support.local import PROJECT
 
 COMPARED = {
     "README.md": "tests/system/test_readme.py",
+    "docs/channel.md": "tests/system/test_readme.py",
     "docs/console.md": "tests/system/test_cli_serve.py",
     "docs/coverage.md": "tests/unit/evaluation/test_coverage_page.py",
     "docs/documents.md": "",  # shows a file of its reader's

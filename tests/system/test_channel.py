@@ -90,7 +90,7 @@ def test_an_alert_brings_its_procedure_with_its_lines_and_a_receipt_that_holds(
     number = re.search(r"Receipt (kr-[a-z2-7]{20})", json.dumps(posts))[1]
     shown = sample("receipt", number, "--corpus", CORPUS, "--json")
     assert shown.code == 0
-    said = shown.json()
+    said = shown.json
     assert (said["question"], said["problems"], set(said["lines"])) == ("RdsFailover", [], {"same"})
     cited = {(it["source_file"], it["start_line"], it["end_line"]) for it in said["evidence"]}
     assert len(cited) == len(said["evidence"]) >= 10

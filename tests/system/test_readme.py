@@ -15,7 +15,8 @@ from tests.support.sample import sample_copy
 README = (PROJECT / "README.md").read_text(encoding="utf-8")
 TUTORIAL = (PROJECT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 HOW_TOS = [
-    (PROJECT / "docs" / name).read_text(encoding="utf-8") for name in ("terminal.md", "on-call.md")
+    (PROJECT / "docs" / name).read_text(encoding="utf-8")
+    for name in ("terminal.md", "on-call.md", "channel.md")
 ]
 ALERT = "alert.json"
 
