@@ -171,13 +171,18 @@ def call_for(destination: Destination, post: Post, now: float) -> Call:
     return Call("POST", url, headers, keys, data)
 
 
-def look_up(destination: Destination, post: Post, since: float) -> Call | None:
-    """Return the request that lists what was posted since; ``None`` where repeating is safe or can't be checked."""
+def look_up(destination: Destination, post: Post, sent: float) -> Call | None:
+    """Return the request that lists what was posted when a post was last sent.
+
+    Returns:
+        ``None`` where repeating is safe, since the receiver knows the key of a post.
+    """
     kind, base = destination.kind, destination.url
-    oldest = max(0, int(since) - _MINUTE)
+    oldest = max(0, int(sent) - _MINUTE)
     subject = quote(post.subject, safe="")
     if kind is Kind.SLACK:
-        asked = {"channel": destination.channel, "oldest": oldest, "limit": _PAGE, "include_all_metadata": "true"}  # fmt: skip
+        asked = {"channel": destination.channel, "limit": _PAGE, "include_all_metadata": "true"}
+        asked |= {"oldest": oldest, "latest": oldest + 5 * _MINUTE}
         method = "conversations.replies" if post.thread else "conversations.history"
         asked |= {"ts": post.thread} if post.thread else {}
         url = f"{base}/{method}?{urlencode(asked)}"
@@ -218,7 +223,9 @@ def reply_of(
             after or headers.get("x-ratelimit-remaining") == "0"
         )
         return Reply(Ended.LATER if limited else Ended.KEY, str(status), after=after)
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status == HTTPStatus.TOO_EARLY:
+        return Reply(Ended.LATER, str(status), after=after)
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
         refused = status == HTTPStatus.SERVICE_UNAVAILABLE and after
         return Reply(Ended.LATER if refused else Ended.UNSURE, str(status), after=after)
     if status >= HTTPStatus.MULTIPLE_CHOICES:

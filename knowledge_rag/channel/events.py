@@ -59,7 +59,7 @@ class Event:
 
 
 def events_of(maker: Maker, payload: object) -> list[Event]:
-    """Return the alerts of a delivery, at most MAX_ALERTS; none if it is about something else.
+    """Return the alerts of a delivery, at most MAX_ALERTS; none if nothing in it could be asked about.
 
     Args:
         maker: who sent it.
@@ -67,10 +67,11 @@ def events_of(maker: Maker, payload: object) -> list[Event]:
     """
     if not isinstance(payload, Mapping):
         payload = {"alerts": payload} if isinstance(payload, list) else {}
-    return [it for it, _ in zip(_READERS[maker](payload), range(MAX_ALERTS), strict=False)]
+    found = (it for it in _READERS[maker](payload) if it is not None)
+    return [it for it, _ in zip(found, range(MAX_ALERTS), strict=False)]
 
 
-def _prometheus(payload: Mapping[str, Any]) -> Iterator[Event]:
+def _prometheus(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     alerts = payload.get("alerts")
     for alert in alerts if isinstance(alerts, list) else ():
         if isinstance(alert, Mapping):
@@ -79,21 +80,21 @@ def _prometheus(payload: Mapping[str, Any]) -> Iterator[Event]:
             yield _event(own, [alert.get("labels")], state)
 
 
-def _pagerduty(payload: Mapping[str, Any]) -> Iterator[Event]:
+def _pagerduty(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     event = _mapping(payload.get("event"))
     kind, data = _text(event.get("event_type")), _mapping(event.get("data"))
     if kind.startswith("incident.") and kind.partition(".")[2] in _PAGERDUTY and data.get("id"):
         yield _event(payload, [data["id"]], event.get("id"), subject=_text(data["id"]))
 
 
-def _opsgenie(payload: Mapping[str, Any]) -> Iterator[Event]:
+def _opsgenie(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     action, alert = _text(payload.get("action")), _mapping(payload.get("alert"))
     if action in _OPSGENIE and alert.get("alertId"):
         state = [action, alert.get("createdAt")]
         yield _event(payload, [alert["alertId"]], state, subject=_text(alert["alertId"]))
 
 
-def _datadog(payload: Mapping[str, Any]) -> Iterator[Event]:
+def _datadog(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     identity = payload.get("alert_cycle_key") or payload.get("aggreg_key") or payload.get("id")
     identity = identity or payload.get("alert_id")
     if identity is None:
@@ -103,7 +104,7 @@ def _datadog(payload: Mapping[str, Any]) -> Iterator[Event]:
     yield _event(payload, [identity, payload.get("alert_scope")], state)
 
 
-def _incident_io(payload: Mapping[str, Any]) -> Iterator[Event]:
+def _incident_io(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     kind = _text(payload.get("event_type"))
     if kind.rpartition(".")[2] not in _INCIDENT_IO:
         return
@@ -114,7 +115,7 @@ def _incident_io(payload: Mapping[str, Any]) -> Iterator[Event]:
         yield _event(payload, [identity], state, subject=_text(identity))
 
 
-def _other(payload: Mapping[str, Any]) -> Iterator[Event]:
+def _other(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     if payload:
         yield _event(payload, [payload], "")
 
@@ -122,7 +123,7 @@ def _other(payload: Mapping[str, Any]) -> Iterator[Event]:
 _PAGERDUTY: Final = frozenset({"triggered", "reopened", "resolved"})
 _OPSGENIE: Final = frozenset({"Create", "Close"})
 _INCIDENT_IO: Final = frozenset({"incident_created_v2", "incident_status_updated_v2"})
-_READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[Event]]]] = {
+_READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[Event | None]]]] = {
     Maker.ALERTMANAGER: _prometheus,
     Maker.GRAFANA: _prometheus,
     Maker.PAGERDUTY: _pagerduty,
@@ -135,9 +136,11 @@ _READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[Event]]]] 
 
 def _event(
     payload: Mapping[str, Any], identity: list[Any], state: object, subject: str = ""
-) -> Event:
+) -> Event | None:
     alert = digest(identity)
     incident = Incident.from_state(payload)
+    if incident.is_empty:
+        return None
     name = (incident.alert_name or name_of(incident))[:MAX_NAME]
     return Event(digest([alert, state]), alert, name, is_over(payload), payload, subject)
 

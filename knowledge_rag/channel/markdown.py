@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 _RUN: Final = re.compile("`+")
 _CODED: Final = re.compile(
     r"(?:\[[^\[\]\n]*\]|[\[\]])+"
-    r"|(?:\b[a-z][a-z0-9+.-]*:)?//[^\s`]*[^\s`.,;:!?)]|\bwww\.[^\s`]*[^\s`.,;:!?)]|(?:[\w.+-]*@\w[\w./-]*)"
-    r"|(?:[\w.-]+/[\w.-]+)?\#\d+|\bGH-\d+|\b(?=[a-f]*\d)[0-9a-f]{7,64}\b",
+    r"|(?:\b[a-z][a-z0-9+.-]{0,20}:)?//[^\s`]*[^\s`.,;:!?)]|\bwww\.[^\s`]*[^\s`.,;:!?)]"
+    r"|(?<![\w.+-])[\w.+-]{0,80}@\w[\w./-]*|@\w[\w./-]*"
+    r"|(?<![\w./-])(?:[\w.-]{1,80}/[\w.-]{1,80})?\#\d+|\#\d+|\bGH-\d+"
+    r"|\b(?=[a-f]{0,64}\d)[0-9a-f]{7,64}\b",
     re.IGNORECASE,
 )
 """What becomes code: brackets, since only citations have any, and what a site makes links or mentions of (addresses,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from knowledge_rag.channel.marks import citations_of, marked_parts, plain
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.extract.documents import is_extracted
 from knowledge_rag.extract.lint.patterns import Folded
 from knowledge_rag.extract.lint.secrets import find_secrets
 from knowledge_rag.guardrails.headings import heading_words
@@ -34,6 +35,7 @@ MASK: Final = "<secret-masked>"
 """In place of a secret: a placeholder, so that no command runs with it."""
 
 MAX_TITLE: Final = 150
+UNNAMED: Final = "An alert without a name"
 MAX_WARNINGS: Final = 10
 
 _OUTCOMES: Final = {
@@ -99,13 +101,18 @@ class Message:
         return self.places.index(place(citation)) + 1
 
     def url(self, cited: Place) -> str:
-        """Return where cited lines can be opened; ``""`` if that isn't known."""
-        return self.links.url(*cited) if self.links else ""
+        """Return where cited lines can be opened; ``""`` if that isn't known, or they are of extracted text."""
+        return self.links.url(*cited) if self.links and not is_extracted(cited[0]) else ""
 
 
 def place(citation: Citation) -> Place:
     """Return what a citation's number stands for."""
     return citation.source_file, citation.start_line, citation.end_line
+
+
+def document_of(cited: Place) -> str:
+    """Return the document of a place, and that its lines are those of extracted text, if they are."""
+    return cited[0] + (" (extracted text)" if is_extracted(cited[0]) else "")
 
 
 def lines_of(cited: Place) -> str:
@@ -168,7 +175,7 @@ def message_from(
     cited = [one for it in references for one in citations_of(it)] + [one for _, one in reading]
     guidance = advice["guidance"]
     return Message(
-        title=one_line(title)[:MAX_TITLE],
+        title=one_line(title)[:MAX_TITLE] or UNNAMED,
         status=status,
         outcome=masked(f"{outcome_line(whole)} {evidence_line(whole)}"),
         marked=marked,

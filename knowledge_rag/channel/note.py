@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from knowledge_rag.channel.markdown import words, written
-from knowledge_rag.channel.message import BY_MODEL, lines_of
+from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _lines(message: Message) -> Iterator[str]:
     if message.places:
         yield from ("", "**Sources**", "")
         for number, cited in enumerate(message.places, start=1):
-            yield f"- {_number(message, number)} {words(cited[0])}:{lines_of(cited)}"
+            yield f"- {_number(message, number)} {words(document_of(cited))}:{lines_of(cited)}"
     if message.receipt:
         yield from ("", f"Receipt {message.receipt}")
 

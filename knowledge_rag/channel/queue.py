@@ -34,7 +34,7 @@ CREATE INDEX IF NOT EXISTS waiting ON events (handled, id);
 CREATE TABLE IF NOT EXISTS posts (
   id INTEGER PRIMARY KEY, destination TEXT NOT NULL, alert TEXT NOT NULL, body TEXT NOT NULL,
   key TEXT NOT NULL, subject TEXT NOT NULL, head INTEGER, threaded INTEGER NOT NULL, created REAL NOT NULL,
-  due REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, unsure INTEGER NOT NULL DEFAULT 0,
+  due REAL NOT NULL, attempts INTEGER NOT NULL DEFAULT 0, unsure INTEGER NOT NULL DEFAULT 0, sent REAL NOT NULL DEFAULT 0,
   state TEXT NOT NULL DEFAULT 'waiting', reference TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS open ON posts (state, destination, alert, id);
@@ -69,6 +69,7 @@ class Outgoing:
     Args:
         unsure: whether it may have been taken already.
         created: when it was put into the queue.
+        sent: when it was last sent.
     """
 
     id: int
@@ -77,6 +78,7 @@ class Outgoing:
     attempts: int
     unsure: bool
     created: float
+    sent: float
 
 
 class QueueUnusable(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
@@ -180,7 +182,7 @@ class Queue:
         """Return the post of a destination that may be sent now: due, and none of its alert before it is open."""
         with self._lock:
             row = self._connection.execute(
-                "SELECT p.id, p.body, p.key, p.subject, p.attempts, p.unsure, p.created, "
+                "SELECT p.id, p.body, p.key, p.subject, p.attempts, p.unsure, p.created, p.sent, "
                 "CASE WHEN p.threaded THEN coalesce(h.reference, '') ELSE '' END FROM posts p "
                 "LEFT JOIN posts h ON h.id = p.head WHERE p.state = 'waiting' AND p.destination = ? AND p.due <= ? "
                 "AND NOT EXISTS (SELECT 1 FROM posts b WHERE b.state = 'waiting' AND b.destination = p.destination "
@@ -189,13 +191,13 @@ class Queue:
             ).fetchone()
         if row is None:
             return None
-        number, body, key, subject, attempts, unsure, created, thread = row
+        number, body, key, subject, attempts, unsure, created, sent, thread = row
         post = Post(json.loads(body), key, subject, thread)
-        return Outgoing(number, destination, post, attempts, bool(unsure), created)
+        return Outgoing(number, destination, post, attempts, bool(unsure), created, sent)
 
-    def sending(self, post: Outgoing) -> None:
+    def sending(self, post: Outgoing, now: float) -> None:
         """Note, before a post is sent, that it may be taken though nobody hears of it."""
-        self._update(post, "unsure = 1")
+        self._update(post, "unsure = 1, sent = ?", now)
 
     def done(self, post: Outgoing, reference: str) -> None:
         """Note that a post was taken."""

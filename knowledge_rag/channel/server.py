@@ -103,6 +103,8 @@ def _keep(
     new = queue.receive(hook.name, events, now)
     if new:
         arrived()
+    if not events:
+        _logger.info("hook=%s | nothing in it that could be asked about", hook.name)
     return JSONResponse({"events": len(events), "new": new}, 202)
 
 

@@ -168,6 +168,11 @@ class _Reader:
             for name, own in self._tables(wire, "hooks")
             if (hook := self._hook(name, own, known_names)) is not None
         }
+        for hook in hooks.values():
+            for it in (destinations[name] for name in hook.to if name in destinations):
+                if SUBJECTS.get(it.kind, hook.maker) is not hook.maker:
+                    own = f"notes of {it.kind} go to its own incidents, and this hook is {hook.maker}'s"
+                    self.wrong.append(f"hooks.{hook.name}: to {it.name}: {own}")
         if not hooks:
             self.wrong.append("no [hooks.NAME]: nothing is received")
         links = None

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.marks import citations_of, place_of, places_in, plain, tree_of
-from knowledge_rag.channel.message import BY_MODEL, lines_of
+from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
 from knowledge_rag.channel.text import BRACKETS, numbers_of
 from knowledge_rag.orchestrator.wording import counted
 
@@ -176,10 +176,10 @@ def _sources(message: Message, numbers: frozenset[int]) -> list[dict[str, Any]]:
         return []
     by_file: dict[str, list[int]] = {}
     for number in sorted(numbers):
-        by_file.setdefault(message.places[number - 1][0], []).append(number)
+        by_file.setdefault(document_of(message.places[number - 1]), []).append(number)
     elements = [_section([_words("Sources", bold=True), _words("\n")])]
-    for source_file, own in by_file.items():
-        line = [_words(f"{source_file}: ")]
+    for document, own in by_file.items():
+        line = [_words(f"{document}: ")]
         for number in own:
             line += [_link(message, number), _words(f" {lines_of(message.places[number - 1])}  ")]
         elements.append(_section([*line, _words("\n")]))

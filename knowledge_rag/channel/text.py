@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.channel.marks import citations_of, place_of, places_in, plain, tree_of
-from knowledge_rag.channel.message import BY_MODEL, lines_of
+from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.wording import counted
@@ -58,7 +58,7 @@ def sources(message: Message) -> Iterator[str]:
     """Yield a line for each citation: its number, its lines, and where they can be opened."""
     for number, cited in enumerate(message.places, start=1):
         url = message.url(cited)
-        yield f"[{number}] {cited[0]}:{lines_of(cited)}" + (f" {url}" if url else "")
+        yield f"[{number}] {document_of(cited)}:{lines_of(cited)}" + (f" {url}" if url else "")
 
 
 def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:

@@ -226,7 +226,7 @@ class Worker:
         return True
 
     def _reply(self, destination: Destination, post: Outgoing, now: float) -> Reply:
-        if post.unsure and (call := look_up(destination, post.post, post.created)):
+        if post.unsure and (call := look_up(destination, post.post, post.sent)):
             listed = self._sent(destination, call, reads=True)
             if isinstance(listed, httpx.Response):
                 reference = found_in(destination, post.post, listed.content)
@@ -235,7 +235,7 @@ class Worker:
             elif listed.ended not in (Ended.NEVER, Ended.KEY):
                 # it can't be looked up now: a post that may stand there already waits
                 return Reply(Ended.UNSURE, f"look-up: {listed.reason}", after=listed.after)
-        self.queue.sending(post)
+        self.queue.sending(post, now)
         sent = self._sent(destination, call_for(destination, post.post, now))
         if isinstance(sent, Reply):
             return sent

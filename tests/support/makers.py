@@ -166,6 +166,7 @@ class Makers(Loopback):
         if kind is Kind.SLACK:
             query = parse_qs(asked.query)
             assert query["include_all_metadata"] == ["true"]
+            assert int(query["oldest"][0]) < int(query["latest"][0])
             thread = query.get("ts", [""])[0]
             own = [
                 it

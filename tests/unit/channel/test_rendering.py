@@ -239,6 +239,13 @@ class TestEverywhere:
         assert inline == listed == {1: ""}
         assert "git.example" not in to_note(made) + to_text(made)
 
+    def test_lines_of_extracted_text_have_no_link_since_the_file_has_others(self):
+        parts = [{"text": "1. Do it "}, cites("vault.docx")]
+        made = replace(written(parts, by_model=False), links=LINKS)
+        for text in (to_text(made), to_note(made), json.dumps(to_slack(made))):
+            assert "vault.docx (extracted text)" in text
+            assert "git.example" not in text
+
     def test_slack_takes_no_more_blocks_than_it_allows(self):
         parts = [{"text": "\n\n".join(f"paragraph {n}" for n in range(400))}]
         posts = to_slack(written(parts, by_model=False))

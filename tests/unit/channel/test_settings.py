@@ -74,6 +74,15 @@ def test_a_mistake_is_named_with_its_place(old, new, said):
     assert "\n" not in str(raised.value)
 
 
+def test_a_note_for_another_makers_incidents_is_refused():
+    pager = (
+        '[destinations.pager]\nkind = "pagerduty"\ntoken_env = "GITHUB"\nsender = "a@b.example"\n'
+    )
+    text = GOOD.replace('"tracker"]', '"tracker", "pager"]') + pager
+    with pytest.raises(InvalidSettings, match="notes of pagerduty go to its own incidents"):
+        read_settings(text, KEYS)
+
+
 def test_all_mistakes_are_reported_together():
     with pytest.raises(InvalidSettings) as raised:
         read_settings(GOOD, {})
