@@ -119,6 +119,20 @@ class TestTrouble:
         played.run(2)
         assert titles(makers) == ["DiskFull"]
 
+    def test_what_follows_waits_for_what_comes_first_also_after_a_restart(self, play, makers):
+        makers.plan = [429]
+        played = play(Kind.SLACK, answers=lambda event, now: answer(event, now, 120))
+        played.receive(fires("DiskFull"))
+        played.run()
+        played.restart()
+        played.receive(fires("Other"))
+        played.run(5)
+        assert {it["text"].partition(":")[0] for it in makers.of(Kind.SLACK)} == {"Other"}
+        played.run(60)
+        mine = [it for it in makers.of(Kind.SLACK) if it["text"].startswith("DiskFull")]
+        assert len(mine) > 1
+        assert {it.get("thread_ts") for it in mine[1:]} == {mine[0]["ts"]}
+
     def test_ten_minutes_without_a_destination_lose_nothing_and_keep_each_alerts_order(
         self, play, makers
     ):
