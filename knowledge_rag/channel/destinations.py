@@ -6,6 +6,7 @@ Everything here is a value: requests to send and readings of responses. :mod:`~k
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -37,7 +38,8 @@ MAX_NOTE: Final = {
 METADATA: Final = "knowledge_rag_answer"
 """Type of the metadata by which a message is found again in Slack."""
 
-_CUT: Final = "\n\nThe rest is too long for this note: open the sources.\n"
+_CUT: Final = "\n\n*The rest is too long for this note: open the sources.*\n"
+_FENCE: Final = re.compile(r"^[> ]*`{3,}", re.MULTILINE)
 _PAGE: Final = 100
 _MINUTE: Final = 60
 
@@ -134,9 +136,8 @@ def note_of(destination: Destination, text: str, key: str, subject: str = "") ->
     """Return a note to be added to an incident, an alert or an issue."""
     kind = destination.kind
     most = MAX_NOTE[kind]
-    marked = f"Receipt {key}"
     if len(text) > most:
-        text = text[: most - len(_CUT) - len(marked) - 2] + _CUT + marked + "\n"
+        text = _shortened(text, most)
     if kind is Kind.PAGERDUTY:
         return Post({"note": {"content": text}}, key, subject)
     if kind is Kind.OPSGENIE:
@@ -145,6 +146,20 @@ def note_of(destination: Destination, text: str, key: str, subject: str = "") ->
         body = {"incident_id": subject, "message": text, "idempotency_key": key}
         return Post(body, key, subject)
     return Post({"body": text}, key)
+
+
+def _shortened(text: str, most: int) -> str:
+    """Cut a note between two blocks, outside code; the sources and the receipt stay."""
+    body, heading, rest = text.rpartition("\n**Sources**\n")
+    room = most - len(heading + rest) - len(_CUT)
+    if not heading or room < most // 2:  # sources without steps are no answer
+        body, heading, rest = text, "", "\n" + text.rstrip("\n").rpartition("\n")[2]
+        room = most - len(rest) - len(_CUT)
+    kept = body[:room]
+    kept = kept[: max(0, kept.rfind("\n\n"))]
+    if len(_FENCE.findall(kept)) % 2:
+        kept = kept[: kept.rfind("\n", 0, list(_FENCE.finditer(kept))[-1].start())]
+    return kept + _CUT + heading + rest
 
 
 def call_for(destination: Destination, post: Post, now: float) -> Call:

@@ -128,7 +128,7 @@ def _fits(message: Message, units: Sequence[_Unit]) -> bool:
     numbers = frozenset(chain.from_iterable(unit.numbers for unit in units))
     blocks = [block for unit in units for block in unit.blocks]
     below = [*_sources(message, numbers), *_receipt(message)]
-    count = len(blocks) + max(_ROOM, len(below))
+    count = len(blocks) + max(_ROOM, len(below) + 1)
     return count <= MAX_BLOCKS and _size(blocks) + _size(below) <= MAX_BYTES
 
 
@@ -146,10 +146,10 @@ def _size(blocks: Sequence[dict[str, Any]]) -> int:
 
 def _head(message: Message) -> _Unit:
     lines = [
-        [_words(message.title, bold=True)],
-        *([_words(line)] for line in message.about),
-        [_words(message.outcome)],
-        *([_words(f"- {line}")] for line in message.warnings),
+        _said(message.title, bold=True),
+        *map(_said, message.about),
+        _said(message.outcome),
+        *(_said(f"- {line}") for line in message.warnings),
     ]
     elements = [_section([*line, _words("\n")]) for line in lines]
     if message.by_model:

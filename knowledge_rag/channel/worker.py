@@ -130,15 +130,14 @@ class Worker:
             self._over(received, to, now)
             return True
         wanted = [it for it in to if self._is_wanted(received.event, it, now)]
-        message = self._message(received.event, now) if wanted else None
         event = received.event
+        posts = self._posts(event, wanted, now) if wanted else {}
         with self.queue.change() as changed:
             for it in to:
-                if message is None or it not in wanted:
+                if it.name not in posts:
                     steps.count(changed, it.name, event.name, now)
                     continue
-                where = (it.name, event.alert)
-                steps.put(changed, where, posts_of(it, message, event.subject), now)
+                steps.put(changed, (it.name, event.alert), posts[it.name], now)
                 if it.is_shared:
                     steps.tell(changed, it.name, event.name, now)
             steps.handled(changed, received)
@@ -147,6 +146,10 @@ class Worker:
     def _to(self, received: Received) -> list[Destination]:
         """Return the destinations of an event: a note needs an incident of its own maker."""
         hook = self.settings.hooks.get(received.hook)
+        if hook is None:
+            _logger.warning(
+                "hook=%s | not in the settings any more: an event is left out", received.hook
+            )
         named = [self.settings.destinations[it] for it in hook.to] if hook else []
         return [
             it
@@ -165,12 +168,16 @@ class Worker:
             recent = steps.answers_since(read, destination.name, now - MINUTE)
         return recent < self.settings.answers_a_minute
 
-    def _message(self, event: Event, now: float) -> Message:
+    def _posts(
+        self, event: Event, wanted: Sequence[Destination], now: float
+    ) -> dict[str, list[Post]]:
+        """Look an event up, and return what is posted to each destination."""
         try:
-            return self.answer(event, now)
+            message = self.answer(event, now)
+            return {it.name: posts_of(it, message, event.subject) for it in wanted}
         except Exception as error:  # noqa: BLE001 - one event must not stop the others; logged without its message
             log_defect(error, "an alert could not be answered")
-            return _failed(event)
+            return {it.name: posts_of(it, _failed(event), event.subject) for it in wanted}
 
     def _over(self, received: Received, to: Sequence[Destination], now: float) -> None:
         """Say once in the thread of an alert's answer that it is over; pagers say it themselves."""
@@ -190,7 +197,7 @@ class Worker:
             counted_by = steps.counted_before(changed, now - MINUTE)
             for name, numbers in counted_by.items():
                 if (destination := self.settings.destinations.get(name)) is not None:
-                    key = f"kr-{digest([name, numbers, now])[:20]}"
+                    key = f"summary-{digest([name, numbers, now])[:20]}"
                     answered = {
                         it for it, _ in numbers if steps.is_told(changed, name, it, now, GIVE_UP)
                     }
@@ -253,6 +260,8 @@ class Worker:
             return Reply(Ended.UNSURE, type(error).__name__)
         except httpx.InvalidURL:
             return Reply(Ended.NEVER, "InvalidURL")
+        except UnicodeError:  # of a key, which is all that a header takes from the settings
+            return Reply(Ended.KEY, "the key has characters that no header can have")
         if not reads:
             return response
         reply = reply_of(destination, response.status_code, response.headers, response.content)
@@ -274,7 +283,7 @@ def _failed(event: Event) -> Message:
         "warnings": [],
     }
     return replace(
-        message_from(event.name, whole, [], by_model=False), receipt=f"kr-{event.key[:20]}"
+        message_from(event.name, whole, [], by_model=False), receipt=f"failed-{event.key[:20]}"
     )
 
 

@@ -86,6 +86,11 @@ class TestSlack:
             file, start, end = kept.places[number - 1]
             assert url == LINKS.url(file, start, end)
 
+    def test_brackets_of_a_title_or_a_warning_are_no_citations(self):
+        made = written("x", warnings=[{"kind": "x", "message": "It says [1] and [Source 2]."}])
+        (posted,) = to_slack(replace(made, title="[FIRING:1] Disk [3]"))
+        assert numbers_in(posted["blocks"]) == ({}, {})
+
     def test_a_message_within_slacks_limits_stays_one(self, kept):
         assert len(to_slack(kept)) == 1
         assert not problems(to_slack(kept)[0])

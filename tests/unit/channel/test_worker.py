@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 
 import httpx
 import pytest
@@ -106,6 +107,30 @@ class TestPosting:
         played.run()
         (posted,) = makers.of(Kind.SLACK)
         assert "could not be searched" in posted["text"]
+
+    def test_a_note_that_is_too_long_is_cut_between_steps_and_keeps_its_receipt(self, play, makers):
+        def long(event, now):
+            made = answer(event, now)
+            step = f"Run:\n\n   ```\n   {'x' * 900}\n\n   y\n   ```"
+            return replace(made, marked="\n\n".join(f"{n}. {step}" for n in range(1, 60)))
+
+        played = play(Kind.PAGERDUTY, maker=Maker.PAGERDUTY, answers=long)
+        played.receive(pagerduty(7))
+        played.run()
+        (note,) = (it["note"]["content"] for it in makers.of(Kind.PAGERDUTY))
+        assert 24_000 < len(note) <= 25_000
+        assert "too long for this note" in note
+        assert note.rstrip().split("\n")[-1].startswith("Receipt kr-")
+        assert len(re.findall("^ *```", note, re.MULTILINE)) % 2 == 0
+
+    def test_a_key_that_no_header_can_have_stops_nobody_else(self, play, makers, caplog):
+        played = play(Kind.SLACK, Kind.GITHUB)
+        name, slack = next(iter(played.settings.destinations.items()))
+        played.settings.destinations[name] = replace(slack, secret="k\u00e9y\u2026")
+        played.receive(fires("DiskFull"))
+        played.run(5)
+        assert len(makers.of(Kind.GITHUB)) == 1
+        assert "key refused" in caplog.text
 
 
 class TestTrouble:
