@@ -35,6 +35,7 @@ COMMANDS: Final = {
     "chunk": "chunk",
     "serve": "serve",
     "receipt": "receipt",
+    "slack": "slack",
     "mcp": "mcp",
     "gameday": "gameday",
     "doctor": "doctor",

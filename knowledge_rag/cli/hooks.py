@@ -79,7 +79,7 @@ def serve_hooks(
     with (
         until_stopped(),
         _folder(data, options) as data,
-        _asked(kb, backend) as (retrieval, agent, corrected, links, about),
+        asked_base(kb, backend) as (retrieval, agent, corrected, links, about),
     ):
         settings = replace(settings, links=settings.links or links)
         answering = Answering(retrieval, advisor(agent), settings.links, corrected)
@@ -157,12 +157,17 @@ class Answering:
         incident = replace(incident, title=self.corrected(incident.title))
         consultation = asyncio.run(consult(incident, self.retrieval, self.advisor))
         message = message_of(incident, consultation, self.links, title=event.name)
-        asked_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
-        return replace(message, receipt=receipts.add(receipt_of(message, consultation, asked_at)))
+        says = receipt_of(message, consultation, iso_utc(now))
+        return replace(message, receipt=receipts.add(says))
+
+
+def iso_utc(now: float) -> str:
+    """Return a time, in seconds since 1970, as ISO 8601 in UTC."""
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
 
 
 @contextmanager
-def _asked(
+def asked_base(
     kb: Path | None, backend: BackendOptions
 ) -> Iterator[tuple[Retrieval, str, Callable[[str], str], RepositoryLinks | None, str]]:
     """Yield a knowledge base to ask: its retrieval, agent, spelling, links, and what it is."""

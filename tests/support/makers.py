@@ -46,6 +46,8 @@ class Makers(Loopback):
         taken: what each has taken: its kind, where it stands, and the body.
         plan: how the next posts end, one each: a status, a code of Slack's, ``lost`` (taken, no response), ``cut`` (not taken, no
             response).
+        known: further methods of Slack's, and what they answer.
+        responses: what was sent to the ``response_url`` of a command.
         down: whether every request ends without a response.
     """
 
@@ -55,6 +57,10 @@ class Makers(Loopback):
         self.down = False
         self.calls = 0
         self.reads = 0
+        self.known: dict[str, dict[str, Any]] = {
+            "/auth.test": {"bot_id": "B1", "user_id": "U1", "team_id": "T1"}
+        }
+        self.responses: list[dict[str, Any]] = []
         self.signed: list[tuple[str, bytes]] = []
         self._times = iter(range(1, 10**6))
         self._turn = threading.Lock()
@@ -93,6 +99,8 @@ class Makers(Loopback):
             if method == "GET":
                 self.reads += 1
                 return self._list(kind, rest, headers)
+            if rest in self.known:
+                return _json({"ok": True, **self.known[rest]})
             ending = self.plan.pop(0) if self.plan else ""
             if isinstance(ending, int):
                 after = (("Retry-After", "30"),) if ending in {429, 503} else ()
@@ -114,8 +122,10 @@ class Makers(Loopback):
         wire = json.loads(body)
         if "application/json" not in headers["Content-Type"] or not headers["User-Agent"]:
             return _json({}, 415)
-        if kind is Kind.SLACK:
-            return self._slack(path, wire)
+        if kind in (Kind.SLACK, Kind.WEBHOOK):
+            return (
+                self._slack(path, wire) if kind is Kind.SLACK else self._hook(headers, wire, body)
+            )
         if kind is Kind.PAGERDUTY:
             found = re.fullmatch(r"/incidents/(\w+)/notes", path)
             valid = found and headers["From"] and wire["note"]["content"]
@@ -134,13 +144,17 @@ class Makers(Loopback):
             known = [it["idempotency_key"] for it in self.of(kind)]
             again = wire["idempotency_key"] in known
             return _json({}, 200) if again else self._took(kind, wire["incident_id"], wire, 200)
-        if kind is Kind.GITHUB:
-            if path != "/repos/acme/ops/issues/7/comments" or len(wire["body"]) > 65_536:
-                return _json({}, 422)
-            return self._took(kind, "7", wire, 201)
+        if path != "/repos/acme/ops/issues/7/comments" or len(wire["body"]) > 65_536:
+            return _json({}, 422)
+        return self._took(kind, "7", wire, 201)
+
+    def _hook(self, headers: Any, wire: dict[str, Any], body: bytes) -> Raw:
+        if "id" not in wire:  # Slack's response_url
+            self.responses.append(wire)
+            return _json({"ok": True})
         self.signed.append((headers["X-Knowledge-RAG-Signature"], body))
-        known = [it["id"] for it in self.of(kind)]
-        return _json({}) if wire["id"] in known else self._took(kind, "", wire, 204)
+        known = [it["id"] for it in self.of(Kind.WEBHOOK)]
+        return _json({}) if wire["id"] in known else self._took(Kind.WEBHOOK, "", wire, 204)
 
     def _slack(self, path: str, wire: dict[str, Any]) -> Raw:
         assert path == "/chat.postMessage"
