@@ -16,7 +16,7 @@ from knowledge_rag.cli.backend import (
     KnowledgeBaseOption,
     StackOption,
 )
-from knowledge_rag.cli.options import KbOption, RegionOption, TimeoutOption
+from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, TimeoutOption
 
 if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
@@ -41,6 +41,7 @@ def slack(
     gateway: GatewayOption = None,
     region: RegionOption = None,
     timeout: TimeoutOption = None,
+    json: JsonOption = False,
 ) -> None:
     """Answer questions in Slack, until Ctrl-C.
 
@@ -67,7 +68,7 @@ def slack(
     def advisor(deployed_agent: str) -> Advisor:
         return next(iter(options.advisors(deployed_agent).values()))
 
-    from knowledge_rag.cli.slack_serving import serve_slack
+    from knowledge_rag.cli.slack_serving import SlackOptions, serve_slack
 
     tokens = os.environ[BOT_TOKEN], os.environ[APP_TOKEN]
-    serve_slack(kb, backend, advisor, tokens, repository_url)
+    serve_slack(kb, backend, advisor, tokens, SlackOptions(repository_url, json))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from slack_bolt.adapter.socket_mode import SocketModeHandler
@@ -18,8 +18,7 @@ from knowledge_rag.channel.slack_app import Conversations, create_app
 from knowledge_rag.cli.advice import queries_of
 from knowledge_rag.cli.exits import until_stopped
 from knowledge_rag.cli.hooks import RECEIPTS_FOLDER, asked_base, iso_utc
-from knowledge_rag.cli.terminal import err, log_to_standard_error
-from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.cli.terminal import log_to_standard_error, print_address
 from knowledge_rag.local.settings import LocalSettings
 from knowledge_rag.local.source_links import RepositoryLinks
 from knowledge_rag.orchestrator.consultation import consult
@@ -39,12 +38,25 @@ API_URL: Final = "SLACK_API_URL"
 """Another address of Slack's API, as GovSlack has."""
 
 
+@dataclass(frozen=True, slots=True)
+class SlackOptions:
+    """How the app answers.
+
+    Args:
+        repository_url: template of links to lines; ``None`` as ingest found it.
+        json: whether the addresses are printed as JSON.
+    """
+
+    repository_url: str | None = None
+    json: bool = False
+
+
 def serve_slack(
     kb: Path | None,
     backend: BackendOptions,
     advisor: Callable[[str], Advisor],
     tokens: tuple[str, str],
-    repository_url: str | None,
+    options: SlackOptions,
 ) -> None:
     """Answer questions in Slack until Ctrl-C.
 
@@ -53,13 +65,14 @@ def serve_slack(
         backend: or what is deployed.
         advisor: returns who writes, given the deployed agent.
         tokens: of the bot and of the app.
-        repository_url: template of links to lines; ``None`` as ingest found it.
+        options: how it answers.
     """
     log_to_standard_error()
     # the block below hides the user's settings
     address = os.environ.get(API_URL) or WebClient.BASE_URL
     receipts = Receipts(LocalSettings.from_environment().data_dir / RECEIPTS_FOLDER)
-    given = RepositoryLinks(repository_url) if repository_url else None
+    url = options.repository_url
+    given = RepositoryLinks(url) if url else None
     with until_stopped(), asked_base(kb, backend) as (retrieval, agent, corrected, found, about):
         writes, links = advisor(agent), given or found
 
@@ -74,5 +87,5 @@ def serve_slack(
         client = WebClient(tokens[0], base_url=address)
         client.retry_handlers.append(RateLimitErrorRetryHandler(max_retry_count=5))
         app = create_app(client, Conversations(ask))
-        err().print(neutralise(f"answering in Slack from {about}, Ctrl-C stops"), markup=False)
+        print_address(about, address, json=options.json, key="slack_api_url")
         SocketModeHandler(app, tokens[1]).start()  # type: ignore[no-untyped-call]
