@@ -178,8 +178,8 @@ def test_keys_go_from_step_to_step_copy_and_tick(answered):
         ("Copy Markdown", "# Answer\n", "4. Pause the *senders* of"),
         (
             "Copy for Slack",
-            "*QueueStuck*\n",
-            "```\nmailctl pause --all --cluster &lt;cluster-id&gt;\n```",
+            "QueueStuck\n",
+            "```\nmailctl pause --all --cluster <cluster-id>\n```",
         ),
         (
             "Copy for a PagerDuty note",
