@@ -218,7 +218,7 @@ lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no ad
 	  - <<< $$'editables\nhatchling'
 	@$(LOCK) -c requirements/dev.txt -o requirements/lambda.txt - <<< aws-lambda-powertools
 	@$(LOCK) -c requirements/dev.txt -o requirements/lambda-documents.txt \
-	  - <<< $$'aws-lambda-powertools\nmammoth\npypdfium2\nselectolax'
+	  - <<< $$'aws-lambda-powertools\nmammoth\nmarkdown-it-py\npypdfium2\nselectolax\ntree-sitter\ntree-sitter-bash'
 	@for name in bench fuzz mutants; do \
 	  $(LOCK) -c requirements/dev.txt --extra $$name pyproject.toml -o requirements/$$name.txt; done
 	@for name in foreign supply; do \

@@ -46,6 +46,8 @@ LOCKS: Final = {
 """Of the functions that need more: that, and what every function needs."""
 PACKAGES: Final = ("knowledge_rag", "lambdas")
 """What may ship."""
+DATA: Final = "tables"
+"""Folder of the data that a package's code reads."""
 BUNDLES: Final = ROOT / ".cache" / "lambda"
 """Where synth keeps its bundles; git does not see it and ``make clean`` removes it."""
 
@@ -86,6 +88,7 @@ def bundle(module: str, target: Path, *, native: bool = False) -> Bundle:
     """
     where = native_target() if native else lambda_target()
     sources = import_closure(module, ROOT)
+    sources += data_beside(sources, ROOT)
     lock = LOCKS.get(module, LOCK)
     wheels_key = _wheels_key(lock, where)
     read = [(name.as_posix().encode(), (ROOT / name).read_bytes()) for name in sources]
@@ -156,6 +159,13 @@ def _forget_oldest(parent: Path, name: str) -> None:
     newest_first = sorted(parent.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
     for folder in newest_first[KEPT:]:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def data_beside(sources: Iterable[Path], root: Path) -> tuple[Path, ...]:
+    """List the data of packages that ship: what lies in folders named DATA beside their sources, sorted."""
+    folders = {source.parent / DATA for source in sources}
+    found = (path for folder in folders for path in (root / folder).glob("*.json"))
+    return tuple(sorted(path.relative_to(root) for path in found))
 
 
 def import_closure(module: str, root: Path) -> tuple[Path, ...]:

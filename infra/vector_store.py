@@ -44,8 +44,10 @@ KEYWORDS: Final = (
     metadata.CHUNK_ID,
     metadata.SOURCE_URL,
     *metadata.FRONT_MATTER_FIELDS,
+    *metadata.HISTORY_FIELDS,
     *metadata.LIST_FIELDS,
     metadata.CAUTION,
+    metadata.DRIFT,
     metadata.DATES,
 )
 """Metadata that are filtered on or looked up as a whole. Bedrock writes each key as a field of its own,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -22,6 +22,10 @@ from knowledge_rag.cli.options import (
     SearchOption,
     TimeoutOption,
 )
+
+if TYPE_CHECKING:
+    from knowledge_rag.guardrails.staleness import CitedLines
+    from knowledge_rag.orchestrator.consultation import Consultation
 
 
 class AdvisorName(StrEnum):
@@ -134,15 +138,18 @@ def ask(
         consulted,
         incident_of,
     )
-    from knowledge_rag.cli.evidence import exit_code_of
+    from knowledge_rag.cli.evidence import exit_code_of, show_changes
+    from knowledge_rag.cli.knowledge_bases import chosen
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
     from knowledge_rag.cli.terminal import out, print_json
+    from knowledge_rag.local.since_ingest import since_ingest
     from knowledge_rag.orchestrator.recommendation import AGENT_ID
 
     backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
     backend.check_alone(kb=kb)
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
     asked = incident_of(question, incident)
+    kb = chosen(kb) if backend.is_local else kb
     choice = AdvisorChoice(advisor.value, model_id, agent, region, model)
     form = AnswerFormat.JSON if json else form
     if form is not AnswerFormat.TERMINAL:
@@ -151,16 +158,30 @@ def ask(
         with LiveAnswer() as live:
             consultation = consulted(question, asked, backend, choice, kb=kb, notify=live.notify)
     recommendation = consultation.recommendation
+    since = since_ingest(kb, _cited(consultation)) if kb and backend.is_local else None
     if form is AnswerFormat.JSON:
-        print_json({"agent_outputs": {AGENT_ID: recommendation.to_dict()}})
+        answer = {"agent_outputs": {AGENT_ID: recommendation.to_dict()}}
+        print_json(answer | ({"since_ingest": since.to_dict()} if since else {}))
     elif form is not AnswerFormat.TERMINAL:
         from knowledge_rag.cli.channel import print_message
-        from knowledge_rag.cli.knowledge_bases import chosen
 
-        path = chosen(kb) if backend.is_local else None
+        path = kb if backend.is_local else None
         print_message(form.value, asked, consultation, path, repository_url, question)
     else:
         if explain:
             show_evidence(out(), consultation.findings)
         show_recommendation(out(), recommendation)
+        if kb:
+            show_changes(since, kb)
     raise typer.Exit(exit_code_of(recommendation.status))
+
+
+def _cited(consultation: Consultation) -> list[CitedLines]:
+    from knowledge_rag.guardrails.staleness import CitedLines
+
+    shown = consultation.recommendation.shown
+    return [
+        CitedLines.of(result)
+        for result in consultation.findings.ledger.results
+        if any(citation.overlaps(result.citation) for citation in shown)
+    ]

@@ -161,7 +161,7 @@ def _as_sarif(new: Sequence[Finding], docs: Path) -> dict[str, Any]:
     results = [
         SarifResult(
             each.kind.value,
-            neutralise(each.message + (f"; did you mean {each.fix}?" if each.fix else "")),
+            neutralise(each.sentence),
             Region(
                 (docs / each.path).as_posix(), each.line, each.line, each.column, each.end_column
             ),

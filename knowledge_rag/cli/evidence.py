@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.terminal import print_pieces
+from knowledge_rag.cli.terminal import out, print_note, print_pieces
+from knowledge_rag.core import freshness
 from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.metadata import CAUTION
+from knowledge_rag.core.metadata import CAUTION, DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rich.console import Console
+
+    from knowledge_rag.local.since_ingest import SinceIngest
 
 _NOTHING = "Nothing documented: no line of {} answers that."
 _DEGRADED = "The knowledge base could not be searched"
@@ -33,6 +36,15 @@ def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path
         console.print(f"{_DEGRADED}: {body['reason']}.", style="red")
     if "notice" in body:
         print_pieces(console, [(str(body["notice"]), "yellow")])
+
+
+def show_changes(since: SinceIngest | None, kb: Path) -> None:
+    """Show what changed in the folder of a knowledge base since the ingest: cited lines first."""
+    if not since:
+        return
+    for said in since.on_citations():
+        print_pieces(out(), [(said, "yellow")])
+    print_note("changed", since.sentence(kb))
 
 
 def exit_code_of(status: str) -> ExitCode:
@@ -52,6 +64,8 @@ def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> No
     print_pieces(console, [(f"   {citation}", "cyan")])
     if caution := sentence(citation, metadata.get(CAUTION, ())):
         print_pieces(console, [(f"   {caution}", "yellow")])
+    for said in freshness.sentences(citation, metadata.get(DRIFT, ())):
+        print_pieces(console, [(f"   {said}", "yellow")])
     width = len(str(citation.end_line))
     lines = result["content"].split("\n")
     for line_number, line in enumerate(lines, start=citation.start_line):

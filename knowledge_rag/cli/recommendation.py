@@ -230,7 +230,8 @@ class _Page:
 
     def _is_first(self, warned: Warned) -> bool:
         about_wording = not isinstance(warned.kind, Concern) or warned.kind in _OF_WORDING
-        return not (warned.step or about_wording or self._is_said(warned))
+        is_at_step = warned.step and not self._given.procedures
+        return not (is_at_step or about_wording or self._is_said(warned))
 
     def _is_said(self, warned: Warned) -> bool:
         """Whether a procedure or an alert shows the warning in its own place."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,6 +10,11 @@ from knowledge_rag.cli.options import JsonOption, KbOption, Search, TimeoutOptio
 from knowledge_rag.cli.terminal import out, print_json
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.policy_settings import SourcePolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.guardrails.staleness import CitedLines
 
 
 def retrieve(
@@ -49,11 +54,17 @@ def retrieve(
     It asks through the real Lambda. Exits 1 if nothing is documented, 3 if the knowledge base
     could not be searched.
     """
-    from knowledge_rag.cli.evidence import exit_code_of, show_explanation, show_outcome
+    from knowledge_rag.cli.evidence import (
+        exit_code_of,
+        show_changes,
+        show_explanation,
+        show_outcome,
+    )
     from knowledge_rag.cli.knowledge_bases import asked, chosen
     from knowledge_rag.core.metadata import SOURCE_FILE
     from knowledge_rag.core.outcome import Reason
     from knowledge_rag.local.settings import timed_out
+    from knowledge_rag.local.since_ingest import since_ingest
 
     budget = budget_of(timeout)
     if policy is SourcePolicy.WEBSITE_FIRST and search is Search.SEMANTIC:
@@ -67,14 +78,31 @@ def retrieve(
         raise InvalidRequest(body["error"])
     if body.get("reason") == Reason.TIMEOUT:
         body["notice"] = timed_out(budget.seconds)
+    since = since_ingest(path, _cited(body))
     if json:
-        print_json(body)
+        print_json(body | ({"since_ingest": since.to_dict()} if since else {}))
     else:
         show_outcome(out(), body, path)
+        show_changes(since, path)
         if "explanation" in body:
             explanation, one_document = body["explanation"], SOURCE_FILE in event
             show_explanation(out(), explanation, one_document=one_document)
     raise typer.Exit(exit_code_of(body["status"]))
+
+
+def _cited(body: Mapping[str, Any]) -> list[CitedLines]:
+    from knowledge_rag.core.citations import Citation
+    from knowledge_rag.core.metadata import DOCUMENT_SHA256
+    from knowledge_rag.guardrails.staleness import CitedLines
+
+    return [
+        CitedLines(
+            Citation(**result["citation"]),
+            result["content"],
+            result.get("metadata", {}).get(DOCUMENT_SHA256),
+        )
+        for result in body["results"]
+    ]
 
 
 def _arguments(filters: list[str]) -> dict[str, str]:

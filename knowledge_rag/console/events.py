@@ -10,9 +10,10 @@ from knowledge_rag.console.addresses import citation_url, is_web_address
 from knowledge_rag.console.alert_card import alert_card
 from knowledge_rag.console.documents import stale_at_a_glance
 from knowledge_rag.console.rendering import AnswerRenderer
+from knowledge_rag.core import freshness
 from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.metadata import CAUTION
+from knowledge_rag.core.metadata import CAUTION, DRIFT
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.resolve import why_removed
@@ -31,6 +32,9 @@ _KNOWN = {
     "relevance_score": "score",
     "page": "page",
     "document_sha256": "documentSha256",
+    "commit": "commit",
+    "last_changed": "lastChanged",
+    "last_reviewed": "lastReviewed",
 }
 
 
@@ -71,6 +75,8 @@ def _card(
         card["sourceUrl"] = one["source_url"]
     if caution := sentence(citation, one.get(CAUTION, ())):
         card["caution"] = caution
+    if drift := freshness.sentences(citation, one.get(DRIFT, ())):
+        card["drift"] = drift
     return card | ({"stale": stale} if stale else {})
 
 

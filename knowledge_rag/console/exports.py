@@ -154,6 +154,8 @@ def _source(
     yield from (f"{indent}{line}" if line else "" for line in fenced(source["content"]))
     if caution := source.get("caution"):
         yield from ("", f"{indent}{words(caution)}")
+    for said in source.get("drift", ()):
+        yield from ("", f"{indent}{words(said)}")
     if stale := source.get("stale"):
         yield from ("", f"{indent}As of {as_of}: {words(stale['message'])}")
     yield ""

@@ -69,6 +69,7 @@ class Chunk(NamedTuple):
         page: of a PDF that the lines are on, 1-based; ``None`` for what has no pages.
         dates: that the lines name, ISO, sorted; found after the document is cut.
         caution: kinds of what lint found in the lines, see :mod:`knowledge_rag.core.caution`; likewise.
+        drift: what drift found in them, see :mod:`knowledge_rag.core.freshness`; likewise.
     """
 
     document: Document
@@ -80,6 +81,7 @@ class Chunk(NamedTuple):
     page: int | None = None
     dates: tuple[str, ...] = ()
     caution: tuple[str, ...] = ()
+    drift: tuple[str, ...] = ()
 
     @property
     def section_header(self) -> str:

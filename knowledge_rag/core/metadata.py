@@ -20,6 +20,7 @@ from knowledge_rag.core.caution import CAUTIONS
 from knowledge_rag.core.chunks import chunk_id, context_prefix
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.errors import InvalidCitation
+from knowledge_rag.core.freshness import is_note
 from knowledge_rag.core.outcome import DropReason, RetrievalResult
 
 if TYPE_CHECKING:
@@ -45,6 +46,14 @@ DATES: Final = "dates"
 """ISO dates that a chunk's lines name, sorted; found at ingest, see ``extract/dates.py``."""
 CAUTION: Final = "caution"
 """Kinds of what lint found in a chunk's lines, see :mod:`knowledge_rag.core.caution`."""
+DRIFT: Final = "drift"
+"""What drift found in a chunk's lines, see :mod:`knowledge_rag.core.freshness`."""
+COMMIT: Final = "commit"
+"""The last Git commit that changed the document, abbreviated; for a file that has changed since, absent."""
+LAST_CHANGED: Final = "last_changed"
+"""The day of that commit, ISO."""
+LAST_REVIEWED: Final = "last_reviewed"
+"""When a document was last reviewed, as its front matter says."""
 TAGS: Final = "tags"
 ALERTS: Final = "alerts"
 """Names of the alerts that a document is filed under: ``alerts`` or ``alert`` of its front matter."""
@@ -56,9 +65,12 @@ SECTION_SEPARATOR: Final = " > "
 """Joins a section path into one string, as it is stored and shown."""
 
 FRONT_MATTER_FIELDS: Final = (
-    "service", "severity", "incident_id", "owner", "last_reviewed", STATUS,
+    "service", "severity", "incident_id", "owner", LAST_REVIEWED, STATUS,
 )  # fmt: skip
 """Front-matter scalars worth filtering on or showing; ``tags`` and ``alerts`` travel as lists."""
+
+HISTORY_FIELDS: Final = (COMMIT, LAST_CHANGED)
+"""What Git knows of a document: read at a local ingest, else as the metadata file beside it says."""
 
 LIST_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {TAGS: (TAGS,), ALERTS: (ALERTS, "alert")}
 """Metadata that are lists, each with the names that front matter has for it; one value is a list of one."""
@@ -70,11 +82,12 @@ MAX_METADATA_BYTES: Final = 1024
 """What S3 Vectors takes a chunk; more would fail the whole document."""
 
 SHOWN_FIELDS: Final = (
-    TITLE, DOCUMENT_TYPE, SECTION_PATH, *FRONT_MATTER_FIELDS, TAGS, ALERTS, SOURCE_URL, PAGE, DATES,
-    CAUTION, DOCUMENT_SHA256, CONTENT_SHA256, CHUNK_ID,
+    TITLE, DOCUMENT_TYPE, SECTION_PATH, *FRONT_MATTER_FIELDS, *HISTORY_FIELDS, TAGS, ALERTS, SOURCE_URL,
+    PAGE, DATES, CAUTION, DRIFT, DOCUMENT_SHA256, CONTENT_SHA256, CHUNK_ID,
 )  # fmt: skip
 """Metadata that a retrieval result carries to its reader, in this order."""
 
+_COMMIT: Final = re.compile(r"[0-9a-f]{7,40}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
@@ -86,7 +99,7 @@ def stored_text(chunk: Chunk) -> str:
 def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
     """Return the metadata that is stored beside :func:`stored_text`; integers stay integers.
 
-    The last of ``caution`` and ``alerts`` are left out where they would take the whole over
+    The last of ``caution``, ``drift`` and ``alerts`` are left out where they would take the whole over
     MAX_METADATA_BYTES.
     """
     metadata: dict[str, MetadataValue] = {
@@ -105,13 +118,14 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
     if chunk.page is not None:
         metadata[PAGE] = chunk.page
     front_matter = chunk.document.front_matter
-    for name in (*FRONT_MATTER_FIELDS, SOURCE_URL):
+    for name in (*FRONT_MATTER_FIELDS, *HISTORY_FIELDS, SOURCE_URL):
         value = _status(front_matter) if name == STATUS else front_matter.get(name)
         if value and isinstance(value, str):
             metadata[name] = value
     if tags := _listed(TAGS, front_matter):
         metadata[TAGS] = tags
     metadata |= _fitting(metadata, CAUTION, list(chunk.caution))
+    metadata |= _fitting(metadata, DRIFT, list(chunk.drift))
     metadata |= _fitting(metadata, ALERTS, _listed(ALERTS, front_matter))
     if chunk.dates:
         metadata[DATES] = list(chunk.dates)
@@ -286,6 +300,18 @@ def _kinds(value: object) -> list[str] | None:
     return found or None
 
 
+def _notes(value: object) -> list[str] | None:
+    return [text for text in _texts(value) or () if is_note(text)] or None
+
+
+def _commit(value: object) -> str | None:
+    return value if isinstance(value, str) and _COMMIT.fullmatch(value) else None
+
+
+def _day(value: object) -> str | None:
+    return value if isinstance(value, str) and _is_iso_date(value) else None
+
+
 def _digest(value: object) -> str | None:
     return value if isinstance(value, str) and is_sha256(value) else None
 
@@ -294,6 +320,9 @@ _READERS: Final[Mapping[str, Callable[[object], MetadataValue | None]]] = {
     PAGE: _page,
     DATES: _dates,
     CAUTION: _kinds,
+    DRIFT: _notes,
+    COMMIT: _commit,
+    LAST_CHANGED: _day,
     TAGS: _texts,
     ALERTS: _texts,
     DOCUMENT_SHA256: _digest,

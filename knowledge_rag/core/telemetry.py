@@ -44,6 +44,8 @@ CHUNKING_MISMATCHES: Final = "KnowledgeChunkingMismatches"
 """Files whose parsed text differs from the original; the original's lines are what is kept."""
 CHUNKING_LINT_FINDINGS: Final = "KnowledgeChunkingLintFindings"
 """Secrets, hidden Unicode and text aimed at a model in documents, which are ingested all the same."""
+CHUNKING_DRIFT_FINDINGS: Final = "KnowledgeChunkingDriftFindings"
+"""Commands in documents that their tools no longer accept; the documents are ingested all the same."""
 
 INGESTION_JOBS: Final = "KnowledgeIngestionJobs"
 """Ingestion jobs that ended."""

@@ -19,6 +19,8 @@ from botocore.loaders import Loader
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+MODELS: Final = 16
+"""Services whose models are kept in memory, some megabytes each."""
 GLOBAL_OPTIONS: Final[Mapping[str, bool]] = {
     "debug": False, "endpoint-url": True, "no-verify-ssl": False, "no-paginate": False, "output": True,
     "query": True, "profile": True, "region": True, "version": False, "color": True,
@@ -74,29 +76,25 @@ def _table() -> dict[str, Any]:
 
 
 @cache
-def _loader() -> Loader:
-    return Loader()
-
-
-@cache
 def services() -> frozenset[str]:
     """Return every service and other command of the first level."""
-    here = _loader().list_available_services("service-2")
+    here = Loader().list_available_services("service-2")
     others = [name.split()[0] for name in (*_table()["commands"], *_VERSION_2)]
     return frozenset((*here, *others, *_table()["services"])).difference(_table()["hidden"])
 
 
-@lru_cache(maxsize=64)
+# each from a loader of its own, since a loader keeps every model that it has loaded
+@lru_cache(maxsize=MODELS)
 def _model(service: str) -> dict[str, Any]:
     name = _table()["services"].get(service, service)
     try:
-        model: dict[str, Any] = _loader().load_service_model(name, "service-2")
+        model: dict[str, Any] = Loader().load_service_model(name, "service-2")
     except DataNotFoundError:
         return {"operations": {}, "shapes": {}}
     return model
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MODELS)
 def operations(service: str) -> Mapping[str, str | None]:
     """Return the commands of a service, and the model's name of those that are its operations."""
     found: dict[str, str | None] = {}
@@ -113,12 +111,12 @@ def operations(service: str) -> Mapping[str, str | None]:
     return found
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=MODELS)
 def _waiters(service: str) -> Mapping[str, str]:
     """Return the waiters of a service, and the operation that each calls."""
     name = _table()["services"].get(service, service)
     try:
-        waiters = _loader().load_service_model(name, "waiters-2")["waiters"]
+        waiters = Loader().load_service_model(name, "waiters-2")["waiters"]
     except DataNotFoundError:
         return {}
     return {xform_name(name, "-"): of["operation"] for name, of in waiters.items()}
@@ -137,7 +135,7 @@ def below(path: str) -> frozenset[str]:
     )
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=256)
 def operation(path: str) -> Operation:
     """Return what a command accepts, such as ``rds failover-db-cluster`` or ``s3 cp``."""
     service, _, name = path.partition(" ")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -18,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import tree_sitter_hcl
 from tree_sitter import Language, Parser
 
+from knowledge_rag.drift import history
 from knowledge_rag.drift.findings import near
 from knowledge_rag.drift.shell import HOLE
 from knowledge_rag.extract.documents import is_document
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
 
 MAX_FILE: Final = 5_000_000
 """Bytes of a file that is read."""
-MAX_COMMITS: Final = 5_000
-"""Of a repository's history that are searched for a name."""
-_LOG: Final = ("git", "-c", "core.quotePath=off", "log", "--no-merges", "--no-color", "--no-ext-diff", "--no-textconv",
-               "--patch", "--unified=0", "--format=%x1e%h %cs")  # fmt: skip
 _HISTORY: Final = ("*.tf", "*.yaml", "*.yml", "*.json", "*.template", "*.tpl", ":(exclude)*lock*")
 _SKIPPED: Final = frozenset(
     ("node_modules", "vendor", ".git", ".terraform", "__pycache__", ".venv")
@@ -153,27 +149,23 @@ def read_code(roots: Sequence[Path], wanted: frozenset[str], docs: Path) -> Code
 
 
 def _removals(root: Path, wanted: frozenset[str]) -> dict[str, Removal]:
-    """Look for wanted words in what the last MAX_COMMITS removed from files that define names."""
-    log = subprocess.run(  # noqa: S603 - arguments of our own
-        [*_LOG, f"--max-count={MAX_COMMITS}", "--", *_HISTORY], cwd=root, capture_output=True, check=False
-    )  # fmt: skip
+    """Look for wanted words in what the last commits removed from files that define names."""
     found: dict[str, Removal] = {}
-    commit = day = file = ""
+    file = ""
     removed: list[str] = []
-    for line in log.stdout.decode(errors="replace").split("\n"):
-        if line.startswith("\x1e"):
-            commit, _, day = line[1:].partition(" ")
-        elif line.startswith("--- "):
-            file = line.removeprefix("--- a/").removeprefix("--- ")
-        elif line.startswith("@@"):
-            removed = []
-        elif line.startswith("-"):
-            removed = _gone(line, wanted - found.keys())
-            found |= {name: Removal(commit, day, file) for name in removed}
-        elif line.startswith("+") and removed:
-            for name in removed:
-                if not found[name].instead:
-                    found[name] = replace(found[name], instead=_instead(name, line))
+    for commit, lines in history.log(root, "--patch", "--unified=0", "--", *_HISTORY):
+        for line in lines:
+            if line.startswith("--- "):
+                file = line.removeprefix("--- a/").removeprefix("--- ")
+            elif line.startswith("@@"):
+                removed = []
+            elif line.startswith("-"):
+                removed = _gone(line, wanted - found.keys())
+                found |= {name: Removal(commit.sha, commit.day, file) for name in removed}
+            elif line.startswith("+") and removed:
+                for name in removed:
+                    if not found[name].instead:
+                        found[name] = replace(found[name], instead=_instead(name, line))
     return found
 
 

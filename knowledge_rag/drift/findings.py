@@ -114,9 +114,13 @@ class Finding:
 
     def __str__(self) -> str:
         """Return ``path:line:column level: message [kind]``, which editors open."""
-        hint = f"; did you mean {self.fix}?" if self.fix else ""
         place = f"{self.path}:{self.line}:{self.column}"
-        return f"{place}: {self.kind.level}: {self.message}{hint} [{self.kind}]"
+        return f"{place}: {self.kind.level}: {self.sentence} [{self.kind}]"
+
+    @property
+    def sentence(self) -> str:
+        """The message and the fix."""
+        return self.message + (f"; did you mean {self.fix}?" if self.fix else "")
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wire form."""

@@ -11,13 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-import tree_sitter_bash
-from tree_sitter import Language, Parser
-
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tree_sitter import Node
+    from tree_sitter import Node, Parser
 
     from knowledge_rag.drift.page import Code
 
@@ -80,6 +77,9 @@ class Command:
 
 @cache
 def _parser() -> Parser:
+    import tree_sitter_bash  # noqa: PLC0415 - most starts of the chunk function see no command
+    from tree_sitter import Language, Parser  # noqa: PLC0415 - likewise
+
     return Parser(Language(tree_sitter_bash.language()))
 
 

@@ -22,7 +22,13 @@ from knowledge_rag.core.documents import (
 )
 from knowledge_rag.core.headings import Kind, kind_told, tells_only_kind
 from knowledge_rag.core.markdown import first_heading
-from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, LIST_FIELDS, SOURCE_URL
+from knowledge_rag.core.metadata import (
+    ALERTS,
+    DOCUMENT_TYPE,
+    HISTORY_FIELDS,
+    LIST_FIELDS,
+    SOURCE_URL,
+)
 from knowledge_rag.extract.confined import HTML_SECONDS, read_confined
 from knowledge_rag.extract.markup import MARKUP_VERSION, READERS, is_markup, notes_on, shape_of
 from knowledge_rag.extract.sidecar import Sidecar, check_fields, read_sidecar
@@ -41,8 +47,8 @@ OFFICE_SUFFIXES: Final = frozenset({".docx", ".ipynb"})
 SUFFIXES: Final = TEXT_SUFFIXES.union(EXTRACTED_SUFFIXES)
 """Of the files that are documents, in any case."""
 
-_NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE)
-"""What a page that was fetched can't say of itself: it would be taken for another's, or for a runbook."""
+_NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE, *HISTORY_FIELDS)
+"""What a page that was fetched can't say of itself: it would be taken for another's, for a runbook, or for fresh."""
 
 EXTRACTION: Final = 4
 """Raised by every change that gives other lines for the same page or PDF."""

@@ -17,6 +17,7 @@ from knowledge_rag.core.metadata import (
     ALERTS,
     DOCUMENT_TYPE,
     FRONT_MATTER_FIELDS,
+    HISTORY_FIELDS,
     LIST_FIELDS,
     SOURCE_URL,
     TAGS,
@@ -36,7 +37,9 @@ MAX_BYTES: Final = 10 * 1024
 FETCHED_AT: Final = "fetched_at"
 """Said beside a page that was fetched, with its address: nobody else writes both."""
 
-FIELDS: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, TAGS, ALERTS, *FRONT_MATTER_FIELDS)
+FIELDS: Final = (
+    TITLE, DOCUMENT_TYPE, SOURCE_URL, TAGS, ALERTS, *FRONT_MATTER_FIELDS, *HISTORY_FIELDS,
+)  # fmt: skip
 """Attributes that are taken over."""
 
 _MAX_VALUE: Final = 1_000

@@ -149,14 +149,15 @@ def stamp(file: CorpusFile) -> str | None:
     ``None`` if one can't be looked at, or was written a moment ago.
     """
     try:
-        found = _written(file)
+        found = written(file)
         last = max(path.stat().st_mtime for path in (file.path, file.beside) if path)
     except OSError:
         return None
     return found if time.time() - last >= SETTLED_SECONDS else None
 
 
-def _written(file: CorpusFile) -> str:
+def written(file: CorpusFile) -> str:
+    """Return sizes and times of a document and its metadata file; raises OSError."""
     known = (path.stat() for path in (file.path, file.beside) if path)
     return ", ".join(f"{it.st_size} {it.st_mtime_ns} {it.st_ino}" for it in known)
 
@@ -189,7 +190,7 @@ def _changes(
 
 def _state(root: Path) -> list[tuple[str, str]] | None:
     try:
-        return [(file.source_file, _written(file)) for file in find_documents(root)]
+        return [(file.source_file, written(file)) for file in find_documents(root)]
     except (OSError, UnusableCorpus):
         return None
 

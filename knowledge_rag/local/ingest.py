@@ -11,7 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from knowledge_rag.core.caution import Kind
@@ -19,7 +19,10 @@ from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.chunks import context_prefix
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import decode
-from knowledge_rag.core.metadata import to_metadata
+from knowledge_rag.core.metadata import COMMIT, LAST_CHANGED, to_metadata
+from knowledge_rag.drift.history import last_changes
+from knowledge_rag.drift.stamp import check_text, stamped
+from knowledge_rag.drift.stamp import fingerprint as drift_fingerprint
 from knowledge_rag.extract.dates import DATES_VERSION, dated
 from knowledge_rag.extract.documents import cut, extract, fingerprint, is_extracted
 from knowledge_rag.extract.lint.check import LINT_VERSION, cautioned, lint_text
@@ -29,6 +32,7 @@ from knowledge_rag.local.embeddings import context_of, placed
 from knowledge_rag.local.errors import Damage, UnusableCorpus
 from knowledge_rag.local.index import remove_other_indexes
 from knowledge_rag.local.keywords import KEYWORDS_VERSION, stored_terms
+from knowledge_rag.local.since_ingest import noted_folder
 from knowledge_rag.local.store import (
     KnownFile,
     PreparedChunk,
@@ -46,7 +50,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from knowledge_rag.core.chunks import Chunk, Document
+    from knowledge_rag.drift.history import Change
     from knowledge_rag.extract.dates import DateOrder
+    from knowledge_rag.extract.documents import Extracted
     from knowledge_rag.local.corpus import CorpusFile, LeftOut
     from knowledge_rag.local.embeddings import Embedder, Vector
     from knowledge_rag.local.store import KnownDocument
@@ -192,11 +198,14 @@ class IngestSettings:
         """Equal for two runs exactly if they store the same for the same bytes."""
         dates = f"dates-{DATES_VERSION}{self.date_order or ''}"
         versions = f"keywords-{KEYWORDS_VERSION} index-{INDEX_VERSION} lint-{LINT_VERSION}"
-        return f"{self.chunking.fingerprint} {versions} {dates}"
+        return f"{self.chunking.fingerprint} {versions} {drift_fingerprint()} {dates}"
 
-    def fingerprint_of(self, source_file: str, beside: bytes | None) -> str:
+    def fingerprint_of(
+        self, source_file: str, beside: bytes | None, change: Change | None = None
+    ) -> str:
         """Equal for two runs exactly if they store the same for the same bytes of one document."""
-        return f"{self.fingerprint} {fingerprint(source_file, beside)}".rstrip()
+        known = f"{change.commit.sha} {change.blob[:16]}" if change else ""
+        return f"{self.fingerprint} {fingerprint(source_file, beside)} {known}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +268,9 @@ def ingest(
         run = _Run(
             connection, kb_path, embedder, settings or IngestSettings(), progress or _no_progress
         )
-        run.carry_out(folder.documents)
+        run.note_folder(noted_folder(directory, kb_path))
+        names = {file.source_file for file in folder.documents}
+        run.carry_out(folder.documents, last_changes(directory, names))
     run.clear_up()
     return run.report(folder.left_out, time.perf_counter() - started)
 
@@ -299,8 +310,13 @@ class _Run:
         self._vectors = VectorSource(embedder)
         self._chunks = self._tables.count_chunks()
         self._is_writing = False
+        self._history: dict[str, Change] = {}
 
-    def carry_out(self, files: Sequence[CorpusFile]) -> None:
+    def note_folder(self, folder: str) -> None:
+        self._tables.note_folder(folder)
+
+    def carry_out(self, files: Sequence[CorpusFile], history: dict[str, Change]) -> None:
+        self._history = history
         names = {file.source_file for file in files}
         if self._same_model:
             gone = (it for name, it in self._known.items() if name not in names and it.sound)
@@ -419,7 +435,8 @@ class _Run:
         try:
             seen = stamp(file)
             beside = read_beside(file)
-            rules = self._settings.fingerprint_of(name, beside)
+            change = self._history.get(name)
+            rules = self._settings.fingerprint_of(name, beside, change)
             known = self._known.get(name)
             if known and not (known.sound and self._same_model and known.fingerprint == rules):
                 known = None  # it is made anew whatever it holds
@@ -432,7 +449,7 @@ class _Run:
             if known and known.sha256 == hashlib.sha256(data).hexdigest():
                 self._keep(name, known, data, seen)
                 return
-            read = extract(name, data, beside)
+            read = _with_history(extract(name, data, beside), data, change)
         except UnreadableDocument as error:
             self._skipped.append(error)
             return
@@ -440,6 +457,7 @@ class _Run:
         self._found(name, seen, findings)
         chunks = cautioned(cut(read, self._settings.chunking), findings)
         chunks = dated(chunks, read.text, self._settings.date_order)
+        chunks = stamped(chunks, check_text(name, read.shape or read.text))
         self._fresh.append(prepare(read.document, chunks, rules, read.notes))
         self._pending += len(chunks)
 
@@ -464,6 +482,15 @@ class _Run:
             self._progress(done, len(chunks), "embedding")
             chunk.vector = self._vectors.vector(chunk.text)
         self._progress(len(chunks), len(chunks), "embedding")
+
+
+def _with_history(read: Extracted, data: bytes, change: Change | None) -> Extracted:
+    """Add the commit that a document's bytes are of; bytes that no commit holds have none."""
+    if change is None or not change.holds(data):
+        return read
+    known = {COMMIT: change.commit.sha, LAST_CHANGED: change.commit.day}
+    document = replace(read.document, front_matter={**read.document.front_matter, **known})
+    return replace(read, document=document)
 
 
 def _findings_of(source_file: str, stored: str) -> list[Finding]:

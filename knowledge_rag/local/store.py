@@ -293,6 +293,9 @@ a knowledge base that an earlier version made."""
 CORPUS: Final = "corpus"
 """Key in ``meta``: which state of a folder the whole of it was made from; missing unless somebody noted it."""
 
+FOLDER: Final = "folder"
+"""Key in ``meta``: the folder that was ingested last, relative to the knowledge base's own."""
+
 INDEX: Final = "index"
 """Key in ``meta``: the seal of the state that the last index was written of. While an ingest goes on, what is
 stored is ahead of it."""
@@ -591,6 +594,11 @@ class Tables:
         self._connection.executemany(
             "DELETE FROM files WHERE source_file = ?", ((name,) for name in gone)
         )
+
+    def note_folder(self, folder: str) -> None:
+        """Keep where the documents are from."""
+        if _meta(self._connection, FOLDER) != folder:
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (FOLDER, folder))
 
     def note_unfinished(self, documents: int) -> None:
         """Keep how many documents are left to do."""

@@ -10,9 +10,17 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core import freshness
 from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import CAUTION, DOCUMENT_TYPE
+from knowledge_rag.core.metadata import (
+    CAUTION,
+    COMMIT,
+    DOCUMENT_TYPE,
+    DRIFT,
+    LAST_CHANGED,
+    LAST_REVIEWED,
+)
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.support.check import SupportChecker
@@ -28,6 +36,7 @@ from knowledge_rag.orchestrator.recommendation import (
     MAX_SIMILAR,
     MAX_STEPS,
     MAX_WARNINGS,
+    CitedDocument,
     Concern,
     Recommendation,
     Section,
@@ -49,6 +58,7 @@ from knowledge_rag.orchestrator.steps import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from knowledge_rag.core.citations import Citation
     from knowledge_rag.guardrails.support.report import SupportReport
     from knowledge_rag.guardrails.verify import Cited, Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice
@@ -74,7 +84,7 @@ def recommend(incident: Incident, advice: Advice) -> Recommendation:
 
 
 def _with_cautions(given: Recommendation, findings: Findings) -> Recommendation:
-    """Put lint's cautions on the cited passages first, a sentence for each document."""
+    """Name the cited documents; put first what lint found in cited passages, a sentence for each document, and what drift found."""
     shown = given.shown
     found: dict[str, list[str]] = {}
     for result in findings.ledger.results:
@@ -83,7 +93,42 @@ def _with_cautions(given: Recommendation, findings: Findings) -> Recommendation:
             said = sentence(result.citation, kinds, of_file=True)
             found.setdefault(result.citation.source_file, []).append(said)
     cautions = [Warned(Concern.SUSPICIOUS_TEXT, _joint(said)) for said in found.values()]
-    return replace(given, warnings=_bounded([*cautions, *given.warnings])) if cautions else given
+    cautions += _of_drift(given, findings)
+    return replace(
+        given,
+        warnings=_bounded([*cautions, *given.warnings]) if cautions else given.warnings,
+        documents=_documents(given, findings),
+    )
+
+
+def _documents(given: Recommendation, findings: Findings) -> tuple[CitedDocument, ...]:
+    cited = dict.fromkeys(citation.source_file for citation in given.shown)
+    known = {it.citation.source_file: it.metadata for it in reversed(findings.ledger.results)}
+    fields = (COMMIT, LAST_CHANGED, LAST_REVIEWED)
+    return tuple(
+        CitedDocument(name, *(str(known.get(name, {}).get(field, "")) for field in fields))
+        for name in cited
+    )
+
+
+def _of_drift(given: Recommendation, findings: Findings) -> Iterator[Warned]:
+    """Return a warning for each finding on a line that is shown, with the step that cites it."""
+    steps = [
+        (citation, number)
+        for number, step in enumerate(given.guidance, 1)
+        for citation in (it.citation for it in step.citations)
+    ]
+    said: dict[tuple[str, int, str], Citation] = {}
+    for result in findings.ledger.results:
+        stored = result.metadata.get(DRIFT)
+        for note in freshness.notes_on(result.citation, stored if isinstance(stored, list) else ()):
+            at = replace(result.citation, start_line=note.line, end_line=note.line)
+            if any(it.overlaps(at) for it in given.shown):
+                said[at.source_file, note.line, note.message] = at
+    for (_, line, message), at in said.items():
+        step = next((number for citation, number in steps if citation.overlaps(at)), None)
+        (sentence_,) = freshness.sentences(at, [f"{line}: {message}"], of_file=True)
+        yield Warned(Concern.DRIFT, sentence_, step)
 
 
 def _joint(said: Sequence[str]) -> str:

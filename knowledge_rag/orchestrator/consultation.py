@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.metadata import (
     CAUTION,
+    COMMIT,
     DOCUMENT_SHA256,
     DOCUMENT_TYPE,
+    DRIFT,
+    LAST_CHANGED,
+    LAST_REVIEWED,
     PAGE,
     SOURCE_URL,
     TITLE,
@@ -212,7 +216,10 @@ Notify = Callable[[Mapping[str, Any]], None]
 ``done``       ``status`` of the recommendation
 """
 
-_OF_SOURCES: Final = (TITLE, DOCUMENT_TYPE, SOURCE_URL, PAGE, CAUTION, DOCUMENT_SHA256)
+_OF_SOURCES: Final = (
+    TITLE, DOCUMENT_TYPE, SOURCE_URL, PAGE, CAUTION, DRIFT, COMMIT, LAST_CHANGED, LAST_REVIEWED,
+    DOCUMENT_SHA256,
+)  # fmt: skip
 
 
 class Events:
@@ -242,7 +249,8 @@ def sources_of(findings: Findings) -> list[dict[str, Any]]:
     """Return the evidence as JSON, in the order of the ledger's numbers.
 
     Each entry has ``number``, ``citation``, ``content``; ``relevance_score``, ``title``,
-    ``document_type``, ``source_url``, ``page``, ``caution`` and ``document_sha256`` where known.
+    ``document_type``, ``source_url``, ``page``, ``caution``, ``drift``, ``commit``, ``last_changed``,
+    ``last_reviewed`` and ``document_sha256`` where known.
     """
     sources = []
     for entry in findings.ledger.entries:

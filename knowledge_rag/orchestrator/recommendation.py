@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -66,6 +66,8 @@ class Concern(StrEnum):
     """Retrieval has something to say, such as that all dates found are past."""
     SUSPICIOUS_TEXT = "suspicious_text"
     """Cited lines hold text aimed at a model, hidden characters or what a browser would run."""
+    DRIFT = "drift"
+    """Cited lines hold a command that its tool doesn't accept any more."""
     UNREADABLE_STATE = "unreadable_state"
     """Part of the incident's state could not be read."""
     TRUNCATED = "truncated"
@@ -101,6 +103,27 @@ class CitedLines:
         """Return the wire form: the citation's four keys and the known hashes."""
         wire = {**self.citation.to_dict(), "text_sha256": self.text_sha256}
         return wire | ({"document_sha256": self.document_sha256} if self.document_sha256 else {})
+
+
+@dataclass(frozen=True, slots=True)
+class CitedDocument:
+    """A document that a recommendation cites, and how fresh it is, as far as retrieval knows.
+
+    Args:
+        source_file: its path.
+        commit: the last one that changed it.
+        last_changed: the ISO day of that commit.
+        last_reviewed: as the document says.
+    """
+
+    source_file: str
+    commit: str = ""
+    last_changed: str = ""
+    last_reviewed: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the wire form; what isn't known is absent."""
+        return {name: value for name, value in asdict(self).items() if value}
 
 
 class Strength(StrEnum):
@@ -296,6 +319,7 @@ class Recommendation:
         meant: the names of the procedures that the question may mean, one for each of ``reading``.
         alerts: for each alert of a group, whether anything is documented for it.
         unknown: words of the incident that no cited line, heading or title holds.
+        documents: each that is cited, and how fresh it is.
 
     Raises:
         ValueError: these do not agree.
@@ -317,6 +341,7 @@ class Recommendation:
     unknown: tuple[str, ...] = ()
     meant: tuple[str, ...] = ()
     evidence: Evidence | None = None
+    documents: tuple[CitedDocument, ...] = ()
 
     def __post_init__(self) -> None:
         given = bool(self.guidance or self.similar_incidents)
@@ -373,6 +398,8 @@ class Recommendation:
         if self.analysis:
             wire["analysis"] = self.analysis
         wire |= {"confidence": self.confidence, "reasoning": self.reasoning}
+        if self.documents:
+            wire["documents"] = [document.to_dict() for document in self.documents]
         wire["warnings"] = [warned.to_dict() for warned in self.warnings]
         return wire | ({"advisor": self.advisor} if self.advisor else {})
 

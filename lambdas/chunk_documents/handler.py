@@ -73,12 +73,15 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
     return {"outputFiles": output}
 
 
+LOGGED: Final = 20
+"""Findings of drift in one document that are logged; the metric counts all."""
 _COUNTED: Final = (
     telemetry.CHUNKED_FILES,
     telemetry.CHUNKED_CHUNKS,
     telemetry.CHUNKING_FAILED_FILES,
     telemetry.CHUNKING_MISMATCHES,
     telemetry.CHUNKING_LINT_FINDINGS,
+    telemetry.CHUNKING_DRIFT_FINDINGS,
 )
 
 
@@ -100,6 +103,14 @@ def _report(done: Transformed, counts: dict[str, int]) -> None:
             difference=done.difference,
         )
     _report_lint(done, counts)
+    counts[telemetry.CHUNKING_DRIFT_FINDINGS] += len(done.drift)
+    for finding in done.drift[:LOGGED]:
+        logger.warning(
+            "drift found something",
+            document=done.source_file,
+            kind=finding.kind.value,
+            line=finding.line,
+        )
 
 
 def _report_lint(done: Transformed, counts: dict[str, int]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import stored_text, to_metadata
+from knowledge_rag.drift.stamp import check_text, stamped
 from knowledge_rag.extract.dates import dated
 from knowledge_rag.extract.documents import cut, extract, is_extracted
 from knowledge_rag.extract.lint.check import cautioned, lint_text
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from knowledge_rag.core.chunks import Chunk
+    from knowledge_rag.drift.findings import Finding as Drifted
     from knowledge_rag.extract.documents import Extracted
     from knowledge_rag.extract.lint.patterns import Finding
     from lambdas.chunk_documents.job import Content, InputFile, Storage
@@ -41,6 +43,7 @@ class Transformed:
         oversized_lines: lines that alone exceed the cap.
         difference: where the parser's text departs from the original, if it does.
         findings: of lint.
+        drift: what no longer works in its commands.
         notes: sentences about what was left out of it.
     """
 
@@ -50,6 +53,7 @@ class Transformed:
     oversized_lines: tuple[int, ...]
     difference: str | None
     findings: tuple[Finding, ...]
+    drift: tuple[Drifted, ...]
     notes: tuple[str, ...]
 
 
@@ -75,6 +79,8 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
     findings = lint_text(source_file, read.text)
     chunks = cautioned(cut(read, settings.chunking), findings)
     chunks = dated(chunks, read.text, settings.date_order)
+    drift = check_text(source_file, read.shape or read.text)
+    chunks = stamped(chunks, drift)
     if is_extracted(source_file):
         storage.write_text(bucket, f"{EXTRACTED}/{read.document.sha256}.txt", read.text)
     batches = {_output_key(file, number): part for number, part in enumerate(_parts(chunks))}
@@ -91,6 +97,7 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
         tuple(chunk.start_line for chunk in chunks if chunk.oversized),
         _difference(read, "".join(str(item.get("contentBody", "")) for item in contents)),
         findings,
+        tuple(drift),
         read.notes,
     )
 

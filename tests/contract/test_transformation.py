@@ -189,6 +189,15 @@ def test_what_lint_finds_is_logged_and_counted_without_the_text_and_the_file_is_
     assert metrics["KnowledgeChunkedFiles"] == [2.0]
 
 
+def test_what_drift_finds_is_counted_and_logged_by_its_place(job):
+    text = "# A\n\n```sh\n" + "kubectl gett pods\n" * 30 + "```\n"
+    job.add("runbooks/a.md", text.encode(), text)
+    _, lines, metrics = run(job.event)
+    found = [line for line in lines if line["message"] == "drift found something"]
+    assert [line["line"] for line in found] == list(range(4, 24))
+    assert metrics["KnowledgeChunkingDriftFindings"] == [30.0]
+
+
 def test_the_corpus_prefix_is_no_part_of_a_citation(job, aws_environment):
     aws_environment.setenv("CORPUS_PREFIX", "knowledge-corpus/")
     job.add("knowledge-corpus/runbooks/a.md", RUNBOOK.encode(), RUNBOOK)

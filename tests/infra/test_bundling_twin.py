@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import botocore
 import pytest
 
 from infra.bundle_target import PYTHON_RUNTIME, find_compiler
@@ -96,6 +97,21 @@ def test_chunk_reads_pages_and_pdfs_with_what_ships_with_it(tmp_path):
     command = [sys.executable, "-I", "-S", "-B", "-c", program, str(path)]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("['On page one.\\n', '# Web\\n']\n", "")
+
+
+def test_chunk_checks_commands_with_what_ships_with_it_and_the_runtime_s_botocore(tmp_path):
+    program = (
+        "import sys; sys.path[:0] = sys.argv[1:2]; sys.path += sys.argv[2:];"
+        "from knowledge_rag.drift.stamp import check_text;"
+        "print(*(each.sentence for each in check_text('a.md', '`kubectl gett pods` `aws rds fail-over`')), sep=';');"
+        "import tree_sitter_bash; print(tree_sitter_bash.__file__.startswith(sys.argv[1]))"
+    )
+    path = bundle(CHUNK, BUNDLES, native=True).path
+    runtime = str(Path(botocore.__file__).parents[1])
+    command = [sys.executable, "-I", "-S", "-B", "-c", program, str(path), runtime]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    found = "kubectl has no command gett; did you mean get?;aws rds has no command fail-over"
+    assert (done.stdout, done.stderr) == (f"{found}\nTrue\n", "")
 
 
 def test_chunk_raises_what_is_wrong_with_an_event(invoke):

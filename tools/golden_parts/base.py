@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.metadata import HISTORY_FIELDS
 from knowledge_rag.local.settings import LocalSettings
 from tests.support import cli
 from tests.support.local import CORPUS, PROJECT
@@ -117,13 +118,14 @@ def digest(value: object) -> str:
 def stable(value: Any, places: Mapping[str, str]) -> Any:
     """Return a value without what differs between runs and machines.
 
-    Values of :data:`VOLATILE` names become ``"<name>"``, floats are rounded to :data:`PLACES`, and
+    Values of :data:`VOLATILE` names become ``"<name>"``, what Git knows of a document is left out, floats are rounded to :data:`PLACES`, and
     absolute paths become the names of ``places``. Nothing else is changed.
     """
     if isinstance(value, dict):
         return {
             name: f"<{name}>" if name in VOLATILE else stable(each, places)
             for name, each in value.items()
+            if name not in HISTORY_FIELDS
         }
     if isinstance(value, list | tuple):
         return [stable(each, places) for each in value]

@@ -66,7 +66,7 @@ def test_the_schema_knows_every_kind_of_warning_and_every_reason():
 def test_no_object_of_the_schema_takes_what_it_does_not_name():
     objects = [SCHEMA, SCHEMA["properties"]["recommendation"], *SCHEMA["$defs"].values()]
     described = [it for it in objects if it.get("type") == "object"]
-    assert len(described) == 11
+    assert len(described) == 12
     assert all(it["additionalProperties"] is False for it in described)
 
 

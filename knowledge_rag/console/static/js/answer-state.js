@@ -4,7 +4,7 @@
  * @typedef {{source_file: string, start_line: number, end_line: number, section_header: string}} Citation
  * @typedef {{number: number, id: string, title?: string, source: string, url: string, score?: number,
  *   citation: Citation, content: string, documentType?: string, section?: string, page?: number, sourceUrl?: string,
- *   caution?: string, stale?: {message: string}}} Source
+ *   caution?: string, drift?: string[], commit?: string, lastChanged?: string, lastReviewed?: string, stale?: {message: string}}} Source
  * @typedef {{kind: string, message: string, step?: number}} Warning
  * @typedef {{reference: string, reason: string, message?: string}} Removed
  * @typedef {{action: string, citation: Citation, support: string, number?: string, kind?: string}} Step

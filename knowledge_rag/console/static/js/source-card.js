@@ -58,7 +58,7 @@ export class SourceCard {
   }
 
   #head() {
-    const { number, citation, score, page, stale, caution } = this.source;
+    const { number, citation, score, page, stale, caution, drift, commit, lastChanged, lastReviewed } = this.source;
     const [whole, section] = titlesOf(this.source);
     return [
       h("header", { class: "card-head" },
@@ -67,9 +67,12 @@ export class SourceCard {
         h("p", { class: "where" }, h("span", { class: "path visually-hidden" }, citation.source_file), " ",
           h("span", { class: "at", "aria-label": linesSpoken(...this.range) }, placeText(citation.source_file, ...this.range)),
           page ? h("span", {}, `page ${page}`) : null,
+          lastChanged ? h("span", { title: `Commit ${commit}` }, `changed ${lastChanged}`) : null,
+          lastReviewed ? h("span", {}, `reviewed ${lastReviewed}`) : null,
           score === undefined ? null : h("span", { class: "score", title: "How near search found it to the question" }, `score ${score.toFixed(2)}`),
           this.opener)),
       caution && h("p", { class: "stale" }, icon("warning"), caution),
+      ...(drift ?? []).map((said) => h("p", { class: "stale" }, icon("warning"), said)),
       stale && h("p", { class: "stale" }, icon("warning"), stale.message),
     ];
   }

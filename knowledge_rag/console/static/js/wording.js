@@ -32,6 +32,7 @@ const KINDS = {
   linked_runbook: "Not from the linked runbook",
   notice: "Notice",
   suspicious_text: "Suspicious text",
+  drift: "No longer works",
   unreadable_state: "Incident not fully read",
   truncated: "Cut short",
   missing_citations: "No citations",
@@ -44,7 +45,7 @@ const KINDS = {
   unchecked: "Not checked",
 };
 
-const OF_SEARCH = new Set(["incomplete_search", "linked_runbook", "not_shown", "notice", "read_as", "suspicious_text", "unreadable_state"]);
+const OF_SEARCH = new Set(["drift", "incomplete_search", "linked_runbook", "not_shown", "notice", "read_as", "suspicious_text", "unreadable_state"]);
 
 /** @type {Record<string, string>} */
 const TYPES = {

@@ -1,0 +1,55 @@
+"""What drift found in cited lines, as chunks carry it to every answer: ``92: kubectl drain has no option ...``."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from knowledge_rag.core.citations import Citation
+
+MAX_CHARACTERS: Final = 240
+"""Of one finding; the rest is cut off."""
+_WRITTEN: Final = re.compile(rf"([1-9][0-9]{{0,9}}): ([^\n]{{1,{MAX_CHARACTERS}}})")
+
+
+class Note(NamedTuple):
+    """A finding: its line, 1-based, and what is wrong there, a sentence without a full stop."""
+
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        """Return the stored form."""
+        cut = len(self.message) > MAX_CHARACTERS
+        shown = f"{self.message[: MAX_CHARACTERS - 3]}..." if cut else self.message
+        return f"{self.line}: {shown}"
+
+
+def is_note(text: object) -> bool:
+    """Whether it is a finding's stored form."""
+    return isinstance(text, str) and _WRITTEN.fullmatch(text) is not None
+
+
+def notes_on(citation: Citation, stored: Iterable[str]) -> Iterator[Note]:
+    """Return the findings on cited lines, of those that their chunk carries."""
+    for text in stored:
+        written = _WRITTEN.fullmatch(text)
+        if written and citation.start_line <= int(written[1]) <= citation.end_line:
+            yield Note(int(written[1]), written[2])
+
+
+def sentences(citation: Citation, stored: Iterable[str], *, of_file: bool = False) -> list[str]:
+    """Return what a reader should know of cited lines before they run them.
+
+    >>> from knowledge_rag.core.citations import Citation
+    >>> sentences(Citation("a.md", 3, 9), ["4: kubectl has no command gett; did you mean get?"])
+    ['Line 4: kubectl has no command gett; did you mean get?']
+    """
+    where = f" of {citation.source_file}" if of_file else ""
+    return [
+        f"Line {note.line}{where}: {note.message}{'' if note.message.endswith('?') else '.'}"
+        for note in notes_on(citation, stored)
+    ]

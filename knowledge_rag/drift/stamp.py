@@ -1,0 +1,58 @@
+"""Puts what drift finds in a document on its chunks, when it is ingested.
+
+Only commands are checked: that needs no other document and no code, so it gives the same on a machine
+and in AWS.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.core.freshness import Note
+from knowledge_rag.drift.commands import check_commands, versions
+from knowledge_rag.drift.findings import Finding, Kind
+from knowledge_rag.drift.page import read_page
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from knowledge_rag.core.chunks import Chunk
+
+DRIFT_VERSION: Final = 1
+"""Raised by every change that finds something else in the same text."""
+_DATA_DEPENDENT: Final = (ArithmeticError, LookupError, RuntimeError, ValueError)
+"""What a text can make of a function that is pure and typed, should one here have a fault."""
+
+
+def fingerprint() -> str:
+    """Equal for two ingests exactly if they find the same in the same text."""
+    return f"drift-{DRIFT_VERSION} {versions()['aws']}"
+
+
+def check_text(source_file: str, text: str) -> list[Finding]:
+    """Check the commands of one document; a fault of the check's own costs nobody a document.
+
+    Args:
+        source_file: the document, relative to the corpus root.
+        text: as Markdown, line for line.
+    """
+    try:
+        return sorted(check_commands(read_page(source_file, text)))
+    except _DATA_DEPENDENT as error:
+        reason = f"commands were not checked, please report it: {type(error).__name__}"
+        return [Finding(source_file, 1, 1, 1, Kind.UNREADABLE, "", reason)]
+
+
+def stamped(chunks: Sequence[Chunk], findings: Sequence[Finding]) -> list[Chunk]:
+    """Return a document's chunks, each with what was found in its lines."""
+    ends = [chunk.end_line for chunk in chunks]
+    found: dict[int, dict[str, None]] = {}
+    for finding in findings:
+        at = bisect_left(ends, finding.line)
+        if at < len(chunks) and chunks[at].start_line <= finding.line:
+            found.setdefault(at, {})[str(Note(finding.line, finding.sentence))] = None
+    return [
+        chunk._replace(drift=tuple(found[at])) if at in found else chunk
+        for at, chunk in enumerate(chunks)
+    ]

@@ -1,0 +1,135 @@
+"""What became of a folder's documents since a knowledge base was made of them.
+
+An ingest notes its folder, relative to the knowledge base. Where the folder is at hand, sizes and times of
+files say which have changed; only cited ones among them are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import sqlite3
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.core.errors import KnowledgeRagError, UnreadableDocument
+from knowledge_rag.guardrails.staleness import State, compare, describe, to_dict
+from knowledge_rag.local.corpus import CorpusFiles, find_documents, read_bytes, written
+from knowledge_rag.local.store import FOLDER, noted, open_for_reading
+from knowledge_rag.orchestrator.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from knowledge_rag.guardrails.staleness import CitedLines, Staleness
+    from knowledge_rag.local.corpus import CorpusFile
+
+_NAMED: Final = 3
+"""Documents that a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class SinceIngest:
+    """Documents of a folder that are not as they were ingested, each by its path.
+
+    Args:
+        folder: that the knowledge base was made of.
+        changed: with other bytes.
+        new: that the knowledge base does not have.
+        gone: that the folder does not have any more.
+        cited: what became of cited lines, of those that are not the same.
+    """
+
+    folder: Path
+    changed: tuple[str, ...] = ()
+    new: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    cited: tuple[Staleness, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to say."""
+        return bool(self.changed or self.new or self.gone)
+
+    def sentence(self, kb: Path) -> str:
+        """Return what changed, and how the knowledge base is brought up to date."""
+        parts = [
+            f"{counted(len(names), 'document')} {what} ({', '.join(names[:_NAMED])}{', ...' * (len(names) > _NAMED)})"
+            for names, what in ((self.changed, "changed"), (self.new, "new"), (self.gone, "gone"))
+            if names
+        ]
+        return f"{'; '.join(parts)} since the ingest: run `knowledge-rag ingest {self.folder} --kb {kb}`"
+
+    def on_citations(self) -> list[str]:
+        """Return a sentence for each citation whose lines are not the same any more."""
+        return [f"{describe(one)} since the ingest." for one in self.cited]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "folder": str(self.folder),
+            "changed": list(self.changed),
+            "new": list(self.new),
+            "gone": list(self.gone),
+            "citations": [to_dict(one) for one in self.cited],
+        }
+
+
+def since_ingest(kb: Path, cited: Iterable[CitedLines] = ()) -> SinceIngest | None:
+    """Compare a knowledge base with its folder; ``None`` where that isn't at hand.
+
+    A document that was written to and is the same again counts as the same.
+    """
+    folder = _folder(kb)
+    if folder is None:
+        return None
+    with suppress(KnowledgeRagError, sqlite3.Error, OSError):
+        stamps, hashes = _ingested(kb)
+        now = {file.source_file: file for file in find_documents(folder)}
+        changed = {
+            name
+            for name, file in now.items()
+            if name in hashes
+            and stamps.get(name) != written(file)
+            and _sha256(file) != hashes[name]
+        }
+        gone = hashes.keys() - now.keys()
+        compared = _compared(folder, cited, changed | gone)
+        new = now.keys() - hashes.keys()
+        return SinceIngest(
+            folder, tuple(sorted(changed)), tuple(sorted(new)), tuple(sorted(gone)), compared
+        )
+    return None
+
+
+def noted_folder(folder: Path, kb: Path) -> str:
+    """Return how a knowledge base notes its folder."""
+    return Path(os.path.relpath(folder.resolve(), kb.resolve().parent)).as_posix()
+
+
+def _folder(kb: Path) -> Path | None:
+    note = noted(kb, FOLDER)
+    folder = Path(os.path.normpath(kb.resolve().parent / note)) if note else None
+    return folder if folder and folder.is_dir() else None
+
+
+def _ingested(kb: Path) -> tuple[dict[str, str], dict[str, str]]:
+    """Return stamps and hashes of the documents that a knowledge base holds."""
+    with closing(open_for_reading(kb)) as connection:
+        hashes = dict(connection.execute("SELECT source_file, sha256 FROM documents"))
+        return dict(connection.execute("SELECT source_file, stamp FROM files")), hashes
+
+
+def _sha256(file: CorpusFile) -> str:
+    try:
+        return hashlib.sha256(read_bytes(file)).hexdigest()
+    except UnreadableDocument:
+        return ""
+
+
+def _compared(folder: Path, cited: Iterable[CitedLines], other: set[str]) -> tuple[Staleness, ...]:
+    lost = [one for one in cited if one.citation.source_file in other]
+    corpus = CorpusFiles(folder) if lost else None
+    found = (compare(one, corpus.now(one.citation.source_file)) for one in lost if corpus)
+    return tuple(one for one in found if one.state is not State.SAME)
