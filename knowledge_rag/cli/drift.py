@@ -18,8 +18,10 @@ from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import date
 
+    from knowledge_rag.drift.age import Ages
     from knowledge_rag.drift.code import Code
     from knowledge_rag.drift.findings import Finding, Key
 
@@ -44,6 +46,15 @@ def drift(
         list[Check] | None,
         typer.Option(help="Leave this check out. May be given several times."),
     ] = None,
+    max_age: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            metavar="DAYS",
+            help="Warn if last_reviewed is older.  [default: any age]",
+            show_default=False,
+        ),
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Known findings; only new ones fail."),
@@ -57,7 +68,7 @@ def drift(
 ) -> None:
     """Check that runbooks still fit the world.
 
-    Checks commands, links and, with --code, names in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
+    Checks commands, links and review dates and, with --code, names and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
     Placeholders are never findings. Exits 1 on new errors and warnings.
     """
     from knowledge_rag.drift.check import World, check_documents, unreadable
@@ -78,7 +89,8 @@ def drift(
         except UnreadableDocument as error:
             broken.append(unreadable(file.source_file, error.reason))
     read_names, unread = _reader_of(code or [], docs)
-    found = check_documents(texts, World(_exists_below(docs), checks, read_names))
+    ages = _ages(code or [], docs, dict(texts), max_age)
+    found = check_documents(texts, World(_exists_below(docs), checks, read_names, ages))
     for reason in unread[:SHOWN]:
         print_note("skipped", reason)
     if len(unread) > SHOWN:
@@ -128,6 +140,49 @@ def _reader_of(
         return code
 
     return (read if roots else None), unread
+
+
+def _ages(
+    roots: Sequence[Path], docs: Path, texts: Mapping[str, str], max_days: int | None
+) -> Ages:
+    """Return what ages are measured by: today, and the history of documents and code."""
+    from functools import cache
+
+    from knowledge_rag.drift import history
+    from knowledge_rag.drift.age import Ages
+
+    folders = [root for root in roots if root.is_dir()]
+    last = cache(lambda: history.last_changes(docs, texts.keys()))
+
+    @cache
+    def lines(path: str) -> Sequence[history.Commit]:
+        change = last().get(path)
+        if change is None or not change.holds((docs / path).read_bytes()):
+            return ()
+        return history.commits_of_lines(docs, path)
+
+    def holding(path: str) -> list[Path]:
+        inside = docs.resolve()
+        return [
+            it
+            for it in folders
+            if (it / path).exists() and not (it / path).resolve().is_relative_to(inside)
+        ]
+
+    def commits(paths: frozenset[str]) -> dict[str, list[history.Commit]]:
+        found: dict[str, list[history.Commit]] = {}
+        for folder in folders:
+            here = [path for path in paths if folder in holding(path)]
+            found = history.commits_to(folder, here) | found if here else found
+        return found
+
+    return Ages(_today(), max_days, lines, lambda path: bool(holding(path)), commits)
+
+
+def _today() -> date:
+    from datetime import UTC, datetime
+
+    return datetime.now(UTC).date()
 
 
 def _exists_below(docs: Path) -> Callable[[str], bool]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from knowledge_rag.drift.age import check_age
 from knowledge_rag.drift.commands import check_commands
 from knowledge_rag.drift.findings import Check, Finding, Kind
 from knowledge_rag.drift.links import check_links
@@ -14,6 +15,7 @@ from knowledge_rag.drift.page import read_page
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from knowledge_rag.drift.age import Ages
     from knowledge_rag.drift.code import Code
     from knowledge_rag.drift.page import Page
 
@@ -26,11 +28,13 @@ class World:
         exists: whether there is, or may be, a file of a path relative to the documents' folder.
         checks: that are run.
         code: reads the code for the words that it is given; ``None`` if there is none.
+        ages: what age is measured by; ``None`` if it isn't.
     """
 
     exists: Callable[[str], bool]
     checks: frozenset[Check] = field(default=frozenset(Check))
     code: Callable[[frozenset[str]], Code] | None = None
+    ages: Ages | None = None
 
 
 def check_documents(documents: Iterable[tuple[str, str]], world: World) -> list[Finding]:
@@ -55,6 +59,8 @@ def _findings(pages: list[Page], world: World) -> Iterator[Finding]:
         mentions = [mention for page in pages for mention in mentions_in(page)]
         code = world.code(frozenset(mention.name for mention in mentions))
         yield from check_names(mentions, code)
+    if Check.AGE in world.checks and world.ages is not None:
+        yield from check_age(pages, world.ages)
 
 
 def unreadable(path: str, reason: str) -> Finding:

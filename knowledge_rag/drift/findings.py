@@ -47,6 +47,7 @@ class Kind(StrEnum):
     UNKNOWN_NAME = "unknown-name"
     DISAGREES = "disagrees"
     OVERDUE = "overdue"
+    CODE_CHANGED = "code-changed"
     UNKNOWN_OWNER = "unknown-owner"
     UNREADABLE = "unreadable"
 
@@ -83,6 +84,7 @@ _OF: Final[Mapping[Kind, tuple[Check | None, str, str]]] = {
     Kind.UNKNOWN_NAME: (Check.NAMES, "error", "The code defines no such name, and a similar one."),
     Kind.DISAGREES: (Check.AGREEMENT, "warning", "A value differs from another place's."),
     Kind.OVERDUE: (Check.AGE, "warning", "The review is overdue."),
+    Kind.CODE_CHANGED: (Check.AGE, "note", "The code that the line names changed since."),
     Kind.UNKNOWN_OWNER: (Check.OWNERS, "warning", "The owner is in no list of owners."),
     Kind.UNREADABLE: (None, "error", "The file can't be read: nothing of it was checked."),
 }

@@ -11,10 +11,11 @@ import os
 import re
 import subprocess
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
 MAX_COMMITS: Final = 5_000
@@ -24,6 +25,18 @@ ABBREVIATED: Final = 12
 _GIT: Final = ("git", "-c", "core.quotePath=off", "-c", "log.showSignature=false", "-c", "core.fsmonitor=false",
                "log", "--no-merges", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
                f"--max-count={MAX_COMMITS}", "--format=%x1e%H%x1f%cs%x1f%an")  # fmt: skip
+_BLAME: Final = (
+    "git",
+    "-c",
+    "log.showSignature=false",
+    "blame",
+    "--porcelain",
+    "--no-textconv",
+    "HEAD",
+    "--",
+)
+"""Of the commit: what lies in the folder would go through filters first."""
+_SHA: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _RAW: Final = re.compile(r":\d+ \d+ [0-9a-f]+ ([0-9a-f]+) [A-Z]\d*\t(.+)")
 
 
@@ -54,30 +67,76 @@ def log(folder: Path, *arguments: str) -> Iterator[tuple[Commit, list[str]]]:
 
     Nothing is yielded where there is no repository, or no Git.
     """
+    commit, lines = None, []
+    for line in _shown(folder, [*_GIT, *arguments]):
+        if not line.startswith("\x1e"):
+            lines.append(line)
+            continue
+        if commit:
+            yield commit, lines
+        sha, day, author = line[1:].split("\x1f", 2)
+        commit, lines = Commit(sha[:ABBREVIATED], day, author), []
+    if commit:
+        yield commit, lines
+
+
+def _shown(folder: Path, command: Sequence[str]) -> Iterator[str]:
+    """Yield the lines that Git prints, none where it fails; it ends with the last one that is wanted."""
     environment = os.environ | {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
     try:
         running = subprocess.Popen(  # noqa: S603 - arguments of our own
-            [*_GIT, *arguments], cwd=folder, env=environment,
+            command, cwd=folder, env=environment,
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
     except OSError:
         return
     with running:
         try:
-            commit, lines = None, []
             for raw in running.stdout or ():
-                line = raw.decode(errors="replace").rstrip("\n")
-                if not line.startswith("\x1e"):
-                    lines.append(line)
-                    continue
-                if commit:
-                    yield commit, lines
-                sha, day, author = line[1:].split("\x1f", 2)
-                commit, lines = Commit(sha[:ABBREVIATED], day, author), []
-            if commit:
-                yield commit, lines
+                yield raw.decode(errors="replace").rstrip("\n")
         finally:
             running.kill()
+
+
+def commits_to(folder: Path, paths: Collection[str]) -> dict[str, list[Commit]]:
+    """Return the commits that changed files or folders, of the last MAX_COMMITS of any of them, newest first.
+
+    Args:
+        folder: in a repository.
+        paths: relative to it, ``/``-separated.
+    """
+    found: dict[str, list[Commit]] = {path: [] for path in paths}
+    literal = [f":(literal){path}" for path in sorted(paths)]
+    for commit, lines in log(folder, "--name-only", "--relative", "--", *literal):
+        names = {line for line in lines if line}
+        parents = {"/".join(name.split("/")[:end]) for name in names for end in range(1, name.count("/") + 2)}  # fmt: skip
+        for path in parents & found.keys():
+            found[path].append(commit)
+    return found
+
+
+def commits_of_lines(folder: Path, name: str) -> list[Commit]:
+    """Return the commit that last changed each line of a file, as it is in the last commit; ``[]`` if none."""
+    commits: dict[str, dict[str, str]] = {}
+    lines: list[str] = []
+    about: dict[str, str] = {}
+    for line in _shown(folder, [*_BLAME, name]):
+        key, _, value = line.partition(" ")
+        if line.startswith("\t"):
+            continue
+        if _SHA.fullmatch(key):
+            lines.append(key)
+            about = commits.setdefault(key, {})
+        elif key in ("author", "committer-time"):
+            about[key] = value
+    return [
+        Commit(
+            sha[:ABBREVIATED],
+            datetime.fromtimestamp(int(commits[sha]["committer-time"]), UTC).date().isoformat(),
+            commits[sha]["author"],
+        )
+        for sha in lines
+    ]
 
 
 def last_changes(folder: Path, names: Collection[str]) -> dict[str, Change]:

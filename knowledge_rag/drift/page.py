@@ -71,6 +71,7 @@ class Page:
         links: in their order.
         anchors: that a link may name: slugs of headings and ids of elements.
         headings: line, level and text of each.
+        front_matter_lines: how many lines at the beginning are front matter.
     """
 
     path: str
@@ -79,6 +80,7 @@ class Page:
     links: tuple[Link, ...]
     anchors: frozenset[str]
     headings: tuple[tuple[int, int, str], ...] = ()
+    front_matter_lines: int = 0
 
 
 @cache
@@ -106,7 +108,8 @@ def read_page(path: str, text: str) -> Page:
             if before is not None and before.type == "heading_open":
                 headings.append((token.map[0] + 1, int(before.tag[1:]), _text(token)))
     anchors = frozenset(_anchors([heading for _, _, heading in headings], text))
-    return Page(path, lines, tuple(codes), tuple(links), anchors, tuple(headings))
+    front = text.count("\n", 0, body)
+    return Page(path, lines, tuple(codes), tuple(links), anchors, tuple(headings), front)
 
 
 def _block(token: Token, lines: Sequence[str]) -> Code:

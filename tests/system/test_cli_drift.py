@@ -8,6 +8,7 @@ from jsonschema import validate
 
 from tests.support.cli import assert_one_line
 from tests.support.local import CORPUS, PROJECT, write_files
+from tests.support.repository import Repository
 
 SARIF = PROJECT / "tests/data/sarif-schema-2.1.0.json"
 BAD = "# A\r\n\r\n`kubectl gett pods`\r\n\r\n[x](gone.md)\r\n"
@@ -103,3 +104,18 @@ def test_names_are_compared_with_code(cli, tmp_path):
     assert_one_line(
         cli("drift", tmp_path / "docs", "--code", tmp_path / "gone").err, "no such file"
     )
+
+
+def test_age_is_measured_by_reviews_and_by_the_history_of_code(cli, tmp_path):
+    repository = Repository(tmp_path)
+    page = "---\nlast_reviewed: 2020-01-01\n---\nScale `modules/rds`.\n"
+    repository.commit({"docs/a.md": page, "modules/rds/a.tf": "1"}, "2026-01-01")
+    sha = repository.commit({"modules/rds/a.tf": "2"}, "2026-02-01", "bob")
+    ran = cli("drift", tmp_path / "docs", "--code", tmp_path)
+    assert ran.code == 0
+    assert "1 commit to modules/rds since 2026-01-01 (written 2026-01-01 by ada, " in ran.out
+    assert f"the last {sha} of 2026-02-01 by bob [code-changed]" in ran.out
+    ran = cli("drift", tmp_path / "docs", "--max-age", "365")
+    assert ran.code == 1
+    assert "a.md:2:16: warning: last reviewed " in ran.out
+    assert cli("drift", tmp_path / "docs", "--max-age", "365", "--skip", "age").code == 0
