@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from knowledge_rag.drift.age import Ages
     from knowledge_rag.drift.code import Code
     from knowledge_rag.drift.findings import Finding, Key
+    from knowledge_rag.drift.owners import Owners
 
 SHOWN: Final = 5
 """Files of the code that can't be read and are named."""
@@ -45,6 +46,14 @@ def drift(
     skip: Annotated[
         list[Check] | None,
         typer.Option(help="Leave this check out. May be given several times."),
+    ] = None,
+    owners: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Owners, one a line, or CODEOWNERS.  [default: @names against the repository's CODEOWNERS]",
+            show_default=False,
+        ),
     ] = None,
     max_age: Annotated[
         int | None,
@@ -68,7 +77,7 @@ def drift(
 ) -> None:
     """Check that runbooks still fit the world.
 
-    Checks commands, links and review dates and, with --code, names and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
+    Checks commands, links, owners and review dates and, with --code, names and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
     Placeholders are never findings. Exits 1 on new errors and warnings.
     """
     from knowledge_rag.drift.check import World, check_documents, unreadable
@@ -90,7 +99,8 @@ def drift(
             broken.append(unreadable(file.source_file, error.reason))
     read_names, unread = _reader_of(code or [], docs)
     ages = _ages(code or [], docs, dict(texts), max_age)
-    found = check_documents(texts, World(_exists_below(docs), checks, read_names, ages))
+    world = World(_exists_below(docs), checks, read_names, ages, _owners(owners, docs))
+    found = check_documents(texts, world)
     for reason in unread[:SHOWN]:
         print_note("skipped", reason)
     if len(unread) > SHOWN:
@@ -185,10 +195,31 @@ def _today() -> date:
     return datetime.now(UTC).date()
 
 
+def _owners(given: Path | None, docs: Path) -> Owners | None:
+    """Return the owners of a given file, else those of the repository's own list."""
+    from knowledge_rag.drift.owners import CODEOWNERS, read_owners
+
+    top = _repository_of(docs)
+    own = [top / name for name in CODEOWNERS if (top / name).is_file()]
+    file = given or next(iter(own), None)
+    if file is None:
+        return None
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "not UTF-8"
+        raise InvalidRequest(f"--owners {file}: {reason}") from error
+    return read_owners(text, handles_only=given is None)
+
+
+def _repository_of(docs: Path) -> Path:
+    root = docs.resolve()
+    return next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+
+
 def _exists_below(docs: Path) -> Callable[[str], bool]:
     """Return whether there may be a file: what lies outside the folder's repository isn't known."""
-    root = docs.resolve()
-    top = next((folder for folder in (root, *root.parents) if (folder / ".git").exists()), root)
+    root, top = docs.resolve(), _repository_of(docs)
 
     def exists(path: str) -> bool:
         target = (root / path).resolve()

@@ -10,6 +10,7 @@ from knowledge_rag.drift.commands import check_commands
 from knowledge_rag.drift.findings import Check, Finding, Kind
 from knowledge_rag.drift.links import check_links
 from knowledge_rag.drift.names import check_names, mentions_in
+from knowledge_rag.drift.owners import check_owners
 from knowledge_rag.drift.page import read_page
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.drift.age import Ages
     from knowledge_rag.drift.code import Code
+    from knowledge_rag.drift.owners import Owners
     from knowledge_rag.drift.page import Page
 
 
@@ -28,6 +30,7 @@ class World:
         exists: whether there is, or may be, a file of a path relative to the documents' folder.
         checks: that are run.
         code: reads the code for the words that it is given; ``None`` if there is none.
+        owners: the known ones; ``None`` if there is no list.
         ages: what age is measured by; ``None`` if it isn't.
     """
 
@@ -35,6 +38,7 @@ class World:
     checks: frozenset[Check] = field(default=frozenset(Check))
     code: Callable[[frozenset[str]], Code] | None = None
     ages: Ages | None = None
+    owners: Owners | None = None
 
 
 def check_documents(documents: Iterable[tuple[str, str]], world: World) -> list[Finding]:
@@ -55,6 +59,8 @@ def _findings(pages: list[Page], world: World) -> Iterator[Finding]:
             yield from check_commands(page)
         if Check.LINKS in world.checks:
             yield from check_links(page, anchors, world.exists)
+        if Check.OWNERS in world.checks and world.owners is not None:
+            yield from check_owners(page, world.owners)
     if Check.NAMES in world.checks and world.code is not None:
         mentions = [mention for page in pages for mention in mentions_in(page)]
         code = world.code(frozenset(mention.name for mention in mentions))

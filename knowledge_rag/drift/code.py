@@ -38,7 +38,7 @@ _SKIPPED: Final = frozenset(
     ("node_modules", "vendor", ".git", ".terraform", "__pycache__", ".venv")
 )
 _DEFINING: Final = re.compile(
-    rb"(?:^|[{,])[\"'\s]*(?:Resources|kind|groups|services)[\"']?\s*:", re.MULTILINE
+    rb"(?:^|[{,])[\"'\s]*(?:Resources|kind|groups|services|panels)[\"']?\s*:", re.MULTILINE
 )
 _GO_TEMPLATE_LINE: Final = re.compile(r"^[ \t]*\{\{[^\n]*\}\}[ \t]*$", re.MULTILINE)
 _GO_TEMPLATE: Final = re.compile(r"\{\{.*?\}\}")
@@ -248,6 +248,8 @@ def _of_document(document: Node) -> Iterator[tuple[str, str]]:
                 yield kind, _literal(name)
     elif document.get("kind") is not None:
         yield from _kubernetes(document)
+    if document.get("panels") is not None:
+        yield "dashboard", _plain(document.text_at("uid"))
     for group in getattr(document.get("groups"), "items", ()):
         for rule in getattr(group.get("rules"), "items", ()):
             yield "alert", _plain(rule.text_at("alert"))

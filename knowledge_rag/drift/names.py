@@ -55,6 +55,11 @@ _NAME: Final = re.compile(
 _FILE: Final = re.compile(
     r"\.(?:md|ya?ml|json|py|sh|tf|go|rb|js|ts|txt|conf|log|html?|xml|ini|toml|lock|service)$"
 )
+_DASHBOARD: Final = re.compile(
+    r"^https?://[^\s#?]*/d/(?P<grafana>[\w-]{3,40})(?:[/?#]|$)"
+    r"|^https://[\w.-]*console\.aws\.[\w./-]*\?*[^#]*#dashboards(?:/dashboard/|:name=)(?P<cloudwatch>[\w-]{3,255})"
+)
+"""The dashboard that a link opens: of Grafana, by its uid, and of CloudWatch, by its name."""
 _LEAST_HEADINGS: Final = 5
 _SHARE: Final = 0.8
 
@@ -82,6 +87,11 @@ def mentions_in(page: Page) -> Iterator[Mention]:
         text = code.text.strip()
         if not code.is_block and _IDENTIFIER.fullmatch(text) and not _FILE.search(text):
             yield Mention(page.path, *code.places[0], text)
+    for link in page.links:
+        if shown := _DASHBOARD.search(link.target):
+            name = shown["grafana"] or shown["cloudwatch"]
+            column = link.column + shown.start("grafana" if shown["grafana"] else "cloudwatch")
+            yield Mention(page.path, link.line, column, name, "dashboard")
     for line, level, text in page.headings:
         if re.fullmatch(r"[\w.-]{3,80}", text):
             yield Mention(page.path, line, level + 2, text, level=level)

@@ -119,3 +119,16 @@ def test_age_is_measured_by_reviews_and_by_the_history_of_code(cli, tmp_path):
     assert ran.code == 1
     assert "a.md:2:16: warning: last reviewed " in ran.out
     assert cli("drift", tmp_path / "docs", "--max-age", "365", "--skip", "age").code == 0
+
+
+def test_owners_are_compared_with_a_list(cli, tmp_path):
+    write_files(tmp_path, {"docs/a.md": "---\nowner: data\n---\n# A\n", "owners.txt": "sre\n"})
+    assert cli("drift", tmp_path / "docs").code == 0
+    ran = cli("drift", tmp_path / "docs", "--owners", tmp_path / "owners.txt")
+    assert (ran.code, ran.out) == (
+        1,
+        "a.md:2:8: warning: data is in no list of owners [unknown-owner]\n",
+    )
+    gone = cli("drift", tmp_path / "docs", "--owners", tmp_path / "gone")
+    assert gone.code == 2
+    assert_one_line(gone.err, "--owners")

@@ -11,6 +11,7 @@ from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.code import read_code
 from knowledge_rag.drift.findings import Check
 from tests.support.local import write_files
+from tests.support.repository import Repository
 
 CODE = {
     "infra/rds.tf": """
@@ -178,3 +179,24 @@ def test_broken_and_hostile_files_define_nothing_and_are_named(tmp_path):
     assert [each.partition(":")[0] for each in code.unread] == [
         "bomb.yaml", "deep.json", "latin.yaml", "loop.yaml",
     ]  # fmt: skip
+
+
+def test_a_dashboard_that_a_commit_removed_is_found_in_the_links_that_open_it(tmp_path):
+    repository = Repository(tmp_path / "code")
+    old, kept = (f'{{"uid": "{uid}", "panels": []}}\n' for uid in ("ord3rs9", "q7eues"))
+    repository.commit({"a.json": old, "b.json": kept})
+    repository.commit({"a.json": old.replace("ord3rs9", "ch3ckout")})
+    text = (
+        "[a](https://grafana.acme.example/d/ord3rs9/orders?orgId=1)\n"
+        "[b](https://grafana.acme.example/d/q7eues/queues)\n"
+        "[c](https://grafana.acme.example/d/0thers/elsewhere)\n"
+    )
+    world = World(
+        lambda _: True,
+        frozenset({Check.NAMES}),
+        lambda words: read_code([repository.folder], words, tmp_path / "docs"),
+    )
+    ((line, column, subject),) = [
+        (each.line, each.column, each.subject) for each in check_documents([("a.md", text)], world)
+    ]
+    assert (line, column, subject) == (1, text.index("ord3rs9") + 1, "ord3rs9")
