@@ -13,7 +13,7 @@ from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_f
 from knowledge_rag.cli.terminal import err, out, print_json, print_note
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.drift.findings import Check, Kind
+from knowledge_rag.drift.findings import BY_DEFAULT, Check, Kind
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def drift(
     ] = None,
     check: Annotated[
         list[Check] | None,
-        typer.Option(help="Run this check only. May be given several times.  [default: all]"),
+        typer.Option(
+            help="Run this check only. May be given several times.  [default: all but danger]"
+        ),
     ] = None,
     skip: Annotated[
         list[Check] | None,
@@ -84,10 +86,11 @@ def drift(
     from knowledge_rag.drift.findings import split
     from knowledge_rag.drift.findings import write_baseline as write
     from knowledge_rag.local.corpus import find_documents, read_extracted
+    from knowledge_rag.orchestrator import governing
 
     shown = chosen_format(form, json=json)
     known = _known(baseline, writes=write_baseline)
-    checks = frozenset(check or Check) - frozenset(skip or ())
+    checks = frozenset(check or BY_DEFAULT) - frozenset(skip or ())
     files = find_documents(docs)
     texts: list[tuple[str, str]] = []
     broken: list[Finding] = []
@@ -99,7 +102,9 @@ def drift(
             broken.append(unreadable(file.source_file, error.reason))
     read_names, unread = _reader_of(code or [], docs)
     ages = _ages(code or [], docs, dict(texts), max_age)
-    world = World(_exists_below(docs), checks, read_names, ages, _owners(owners, docs))
+    world = World(
+        _exists_below(docs), checks, read_names, ages, _owners(owners, docs), governing.warns
+    )
     found = check_documents(texts, world)
     for reason in unread[:SHOWN]:
         print_note("skipped", reason)

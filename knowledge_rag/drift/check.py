@@ -12,6 +12,7 @@ from knowledge_rag.drift.links import check_links
 from knowledge_rag.drift.names import check_names, mentions_in
 from knowledge_rag.drift.owners import check_owners
 from knowledge_rag.drift.page import read_page
+from knowledge_rag.drift.unguarded import check_unguarded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -31,6 +32,7 @@ class World:
         checks: that are run.
         code: reads the code for the words that it is given; ``None`` if there is none.
         owners: the known ones; ``None`` if there is no list.
+        warns: whether a text tells to take care; ``None`` if dangers aren't looked for.
         ages: what age is measured by; ``None`` if it isn't.
     """
 
@@ -39,6 +41,7 @@ class World:
     code: Callable[[frozenset[str]], Code] | None = None
     ages: Ages | None = None
     owners: Owners | None = None
+    warns: Callable[[str], bool] | None = None
 
 
 def check_documents(documents: Iterable[tuple[str, str]], world: World) -> list[Finding]:
@@ -57,6 +60,8 @@ def _findings(pages: list[Page], world: World) -> Iterator[Finding]:
     for page in pages:
         if Check.COMMANDS in world.checks:
             yield from check_commands(page)
+        if Check.DANGER in world.checks and world.warns is not None:
+            yield from check_unguarded(page, world.warns)
         if Check.LINKS in world.checks:
             yield from check_links(page, anchors, world.exists)
         if Check.OWNERS in world.checks and world.owners is not None:

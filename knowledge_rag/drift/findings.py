@@ -30,6 +30,11 @@ class Check(StrEnum):
     AGREEMENT = "agreement"
     AGE = "age"
     OWNERS = "owners"
+    DANGER = "danger"
+
+
+BY_DEFAULT: Final = frozenset(Check) - {Check.DANGER}
+"""Checks that run unless others are named: where a warning is wanted is a team's own rule."""
 
 
 class Kind(StrEnum):
@@ -49,6 +54,7 @@ class Kind(StrEnum):
     OVERDUE = "overdue"
     CODE_CHANGED = "code-changed"
     UNKNOWN_OWNER = "unknown-owner"
+    UNGUARDED = "unguarded"
     UNREADABLE = "unreadable"
 
     @property
@@ -85,6 +91,7 @@ _OF: Final[Mapping[Kind, tuple[Check | None, str, str]]] = {
     Kind.DISAGREES: (Check.AGREEMENT, "warning", "A value differs from another place's."),
     Kind.OVERDUE: (Check.AGE, "warning", "The review is overdue."),
     Kind.CODE_CHANGED: (Check.AGE, "note", "The code that the line names changed since."),
+    Kind.UNGUARDED: (Check.DANGER, "note", "Nothing near the destructive command warns."),
     Kind.UNKNOWN_OWNER: (Check.OWNERS, "warning", "The owner is in no list of owners."),
     Kind.UNREADABLE: (None, "error", "The file can't be read: nothing of it was checked."),
 }

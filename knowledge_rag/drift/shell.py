@@ -39,6 +39,8 @@ _CONTINUED: Final = re.compile(r"(?:\\|(?<=\s)[\^`])([ \t]*)$", re.MULTILINE)
 """How a line ends that goes on: in a shell, in ``cmd``, in PowerShell; blanks behind it are a slip."""
 _ENDED: Final = re.compile(r"\\(?=\n[ \t]*(?:\n|\Z))")
 """A line that goes on in a blank one, or in none."""
+_ASIDE: Final = re.compile(r"(?:^|(?<=\s))#.*$|^\s*\[?\d{4}[-/]\d\d[-/]\d\d[T ].*$", re.MULTILINE)
+"""Comments, and lines of a log."""
 _WRAPPERS: Final = frozenset(
     ("sudo", "time", "watch", "xargs", "nohup", "env", "exec", "command", "timeout", "nice", "doas", "stdbuf", "chpst")
 )  # fmt: skip
@@ -88,10 +90,20 @@ def _mentions(tools: frozenset[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w./-])(?:{'|'.join(map(re.escape, sorted(tools)))})(?=[ \t\\])")
 
 
+def is_shell(code: Code) -> bool:
+    """Whether a block holds shell commands, by its language."""
+    return code.language in _SHELLS
+
+
+def script_of(code: Code) -> str:
+    """Return a block's commands in their places, and blanks for prompts, comments and what it shows as output."""
+    return _ASIDE.sub(_blank, _shell_of(code.text))
+
+
 def commands_in(codes: Iterable[Code], tools: frozenset[str]) -> Iterator[Command]:
     """Find the commands of these tools in blocks and spans of a document."""
     for code in codes:
-        if code.is_block and code.language not in _SHELLS:
+        if code.is_block and not is_shell(code):
             continue
         if len(code.text) <= MAX_CODE and _mentions(tools).search(code.text):
             yield from _commands(code, tools)

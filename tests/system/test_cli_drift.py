@@ -132,3 +132,13 @@ def test_owners_are_compared_with_a_list(cli, tmp_path):
     gone = cli("drift", tmp_path / "docs", "--owners", tmp_path / "gone")
     assert gone.code == 2
     assert_one_line(gone.err, "--owners")
+
+
+def test_destructive_commands_without_a_warning_are_notes_if_asked_for(cli, tmp_path):
+    write_files(tmp_path, {"a.md": "# A\n\n```sh\nkubectl delete pvc data\n```\n"})
+    assert cli("drift", tmp_path).out == ""
+    ran = cli("drift", tmp_path, "--check", "danger")
+    assert (ran.code, ran.out) == (
+        0,
+        "a.md:4:1: note: kubectl delete: nothing near it warns [unguarded]\n",
+    )
