@@ -27,7 +27,6 @@ class Check(StrEnum):
     COMMANDS = "commands"
     LINKS = "links"
     NAMES = "names"
-    AGREEMENT = "agreement"
     AGE = "age"
     OWNERS = "owners"
     DANGER = "danger"
@@ -50,7 +49,6 @@ class Kind(StrEnum):
     DEAD_LINK = "dead-link"
     DEAD_ANCHOR = "dead-anchor"
     UNKNOWN_NAME = "unknown-name"
-    DISAGREES = "disagrees"
     OVERDUE = "overdue"
     CODE_CHANGED = "code-changed"
     UNKNOWN_OWNER = "unknown-owner"
@@ -88,7 +86,6 @@ _OF: Final[Mapping[Kind, tuple[Check | None, str, str]]] = {
     Kind.DEAD_LINK: (Check.LINKS, "error", "The link leads to no file."),
     Kind.DEAD_ANCHOR: (Check.LINKS, "warning", "The link leads to no heading of the file."),
     Kind.UNKNOWN_NAME: (Check.NAMES, "error", "The code defines no such name, and a similar one."),
-    Kind.DISAGREES: (Check.AGREEMENT, "warning", "A value differs from another place's."),
     Kind.OVERDUE: (Check.AGE, "warning", "The review is overdue."),
     Kind.CODE_CHANGED: (Check.AGE, "note", "The code that the line names changed since."),
     Kind.UNGUARDED: (Check.DANGER, "note", "Nothing near the destructive command warns."),

@@ -36,6 +36,11 @@ _BLAME: Final = (
     "--",
 )
 """Of the commit: what lies in the folder would go through filters first."""
+_OF_A_HOOK: Final = frozenset(
+    ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_QUARANTINE_PATH",
+     "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
+)  # fmt: skip
+"""What a hook's environment says of its repository, which need not be the folder's."""
 _SHA: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _RAW: Final = re.compile(r":\d+ \d+ [0-9a-f]+ ([0-9a-f]+) [A-Z]\d*\t(.+)")
 
@@ -82,7 +87,8 @@ def log(folder: Path, *arguments: str) -> Iterator[tuple[Commit, list[str]]]:
 
 def _shown(folder: Path, command: Sequence[str]) -> Iterator[str]:
     """Yield the lines that Git prints, none where it fails; it ends with the last one that is wanted."""
-    environment = os.environ | {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+    environment = {name: it for name, it in os.environ.items() if name not in _OF_A_HOOK}
+    environment |= {"GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
     try:
         running = subprocess.Popen(  # noqa: S603 - arguments of our own
             command, cwd=folder, env=environment,
