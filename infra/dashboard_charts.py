@@ -147,6 +147,7 @@ CHUNKING: Final = MetricChart(
             (telemetry.CHUNKED_CHUNKS, "chunks", GOOD),
             (telemetry.CHUNKING_FAILED_FILES, "files without chunks", BAD),
             (telemetry.CHUNKING_MISMATCHES, "files the parser changed", DOUBTFUL),
+            (telemetry.CHUNKING_DRIFT_FINDINGS, "commands that don't work", DOUBTFUL),
         ),
         *_sums(Source.CHUNK_FUNCTION, ("Errors", "crashed calls", _CRASH)),
     ),

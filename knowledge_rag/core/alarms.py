@@ -453,4 +453,12 @@ def ingestion_alarms() -> tuple[Alarm, ...]:
             summary="Bedrock's parser changed the text of documents; the original's lines were kept.",
             action="Compare the document with the difference that the log of chunk_documents names.",
         ),
+        Alarm.on_first(
+            "chunking-drift",
+            Severity.WARNING,
+            Metric(telemetry.CHUNKING_DRIFT_FINDINGS, "Sum", Source.CHUNKING),
+            FIVE_MINUTES,
+            summary="Documents that were ingested hold commands that their tools don't accept.",
+            action="Read the job's report below drift/ in the intermediate bucket, and mend the documents.",
+        ),
     )

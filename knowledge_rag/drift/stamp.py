@@ -6,6 +6,7 @@ and in AWS.
 
 from __future__ import annotations
 
+import json
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
@@ -42,6 +43,15 @@ def check_text(source_file: str, text: str) -> list[Finding]:
     except _DATA_DEPENDENT as error:
         reason = f"commands were not checked, please report it: {type(error).__name__}"
         return [Finding(source_file, 1, 1, 1, Kind.UNREADABLE, "", reason)]
+
+
+def drift_report(findings: Sequence[Finding]) -> str:
+    """Return findings as ``knowledge-rag drift --json`` prints them, as a text."""
+    report = {
+        "findings": [finding.to_dict() for finding in findings],
+        "checked_against": versions(),
+    }
+    return json.dumps(report, ensure_ascii=False, indent=1) + "\n"
 
 
 def stamped(chunks: Sequence[Chunk], findings: Sequence[Finding]) -> list[Chunk]:

@@ -8,6 +8,7 @@ its owner sees it.
 
 from __future__ import annotations
 
+import hashlib
 import os
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -16,12 +17,15 @@ import boto3
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.drift.stamp import drift_report
 from lambdas.chunk_documents.job import Storage, read_job
 from lambdas.chunk_documents.settings import load_settings
 from lambdas.chunk_documents.transform import transform
 from lambdas.reporting import MetricUnit, begin, logger, metric_record
 
 if TYPE_CHECKING:
+    from knowledge_rag.drift.findings import Finding
+    from lambdas.chunk_documents.job import Job
     from lambdas.chunk_documents.settings import Settings
     from lambdas.chunk_documents.transform import Transformed
 
@@ -53,6 +57,7 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
     settings, storage = _service()
     counts = dict.fromkeys(_COUNTED, 0)
     output = []
+    drift: list[Finding] = []
     for file in job.files:
         keys: tuple[str, ...] = ()
         try:
@@ -67,12 +72,17 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
             )
         else:
             keys = done.batch_keys
+            drift += done.drift
             _report(done, counts)
         output.append(file.output(keys))
+    if drift:
+        storage.write_text(job.bucket, _report_key(job), drift_report(drift))
     _emit(counts, job.job_id)
     return {"outputFiles": output}
 
 
+REPORTS: Final = "drift"
+"""Folder of the intermediate bucket with what no longer works in the documents of each job."""
 LOGGED: Final = 20
 """Findings of drift in one document that are logged; the metric counts all."""
 _COUNTED: Final = (
@@ -111,6 +121,12 @@ def _report(done: Transformed, counts: dict[str, int]) -> None:
             kind=finding.kind.value,
             line=finding.line,
         )
+
+
+def _report_key(job: Job) -> str:
+    """Name the report of one call after its job and its documents: a rerun overwrites it."""
+    documents = hashlib.sha256("\n".join(file.uri for file in job.files).encode()).hexdigest()
+    return f"{REPORTS}/{job.job_id or 'job'}/{documents[:16]}.json"
 
 
 def _report_lint(done: Transformed, counts: dict[str, int]) -> None:

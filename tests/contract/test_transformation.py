@@ -198,6 +198,17 @@ def test_what_drift_finds_is_counted_and_logged_by_its_place(job):
     assert metrics["KnowledgeChunkingDriftFindings"] == [30.0]
 
 
+def test_a_job_s_drift_findings_are_kept_as_a_report(job):
+    job.add("runbooks/a.md", b"`kubectl gett pods`\n", "`kubectl gett pods`")
+    job.add("runbooks/b.md", b"# B\n", "# B")
+    run(job.event)
+    run(job.event)
+    report = job.report("drift/JOBEXAMPL1/")
+    (finding,) = report["findings"]
+    assert (finding["path"], finding["line"], finding["fix"]) == ("runbooks/a.md", 1, "get")
+    assert report["checked_against"]["aws"].startswith("botocore ")
+
+
 def test_the_corpus_prefix_is_no_part_of_a_citation(job, aws_environment):
     aws_environment.setenv("CORPUS_PREFIX", "knowledge-corpus/")
     job.add("knowledge-corpus/runbooks/a.md", RUNBOOK.encode(), RUNBOOK)

@@ -97,8 +97,9 @@ def fired(samples):
         (b"# A\n\nText.\n", "# A\n\nText.\n", set()),
         (b"# A\n\n\xff\n", "# A\n\n?\n", {"chunking-failed-files"}),
         (b"# A\n\nText.\n", "# A\n\nOther text.\n", {"chunking-mismatches"}),
+        (b"`kubectl gett pods`\n", "`kubectl gett pods`\n", {"chunking-drift"}),
     ],
-    ids=["good", "unreadable", "changed by the parser"],
+    ids=["good", "unreadable", "changed by the parser", "with a command that is none"],
 )
 def test_a_file_that_is_not_searchable_as_it_stands_warns(s3, data, parsed, expected):
     assert fired(chunked(s3, data, parsed)) == expected

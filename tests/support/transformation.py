@@ -52,3 +52,9 @@ class IngestionJob:
                 self.s3.get_object(Bucket=self._intermediate, Key=batch["key"])["Body"].read()
             )["fileContents"]
         ]
+
+    def report(self, folder: str) -> Any:
+        """Read the only object below a folder of the intermediate bucket."""
+        listed = self.s3.list_objects_v2(Bucket=self._intermediate, Prefix=folder)["Contents"]
+        (key,) = (each["Key"] for each in listed)
+        return json.loads(self.s3.get_object(Bucket=self._intermediate, Key=key)["Body"].read())
