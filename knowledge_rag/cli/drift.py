@@ -18,7 +18,7 @@ from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import date
 
     from knowledge_rag.drift.age import Ages
@@ -92,20 +92,22 @@ def drift(
     known = _known(baseline, writes=write_baseline)
     checks = frozenset(check or BY_DEFAULT) - frozenset(skip or ())
     files = find_documents(docs)
-    texts: list[tuple[str, str]] = []
     broken: list[Finding] = []
-    for file in files:
-        try:
-            read = read_extracted(file)
-            texts.append((file.source_file, read.shape or read.text))
-        except UnreadableDocument as error:
-            broken.append(unreadable(file.source_file, error.reason))
+
+    def texts() -> Iterator[tuple[str, str]]:
+        for file in files:
+            try:
+                read = read_extracted(file)
+                yield file.source_file, read.shape or read.text
+            except UnreadableDocument as error:
+                broken.append(unreadable(file.source_file, error.reason))
+
     read_names, unread = _reader_of(code or [], docs)
-    ages = _ages(code or [], docs, dict(texts), max_age)
+    ages = _ages(code or [], docs, {file.source_file for file in files}, max_age)
     world = World(
         _exists_below(docs), checks, read_names, ages, _owners(owners, docs), governing.warns
     )
-    found = check_documents(texts, world)
+    found = check_documents(texts(), world)
     for reason in unread[:SHOWN]:
         print_note("skipped", reason)
     if len(unread) > SHOWN:
@@ -157,9 +159,7 @@ def _reader_of(
     return (read if roots else None), unread
 
 
-def _ages(
-    roots: Sequence[Path], docs: Path, texts: Mapping[str, str], max_days: int | None
-) -> Ages:
+def _ages(roots: Sequence[Path], docs: Path, names: set[str], max_days: int | None) -> Ages:
     """Return what ages are measured by: today, and the history of documents and code."""
     from functools import cache
 
@@ -167,7 +167,7 @@ def _ages(
     from knowledge_rag.drift.age import Ages
 
     folders = [root for root in roots if root.is_dir()]
-    last = cache(lambda: history.last_changes(docs, texts.keys()))
+    last = cache(lambda: history.last_changes(docs, names))
 
     @cache
     def lines(path: str) -> Sequence[history.Commit]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from knowledge_rag.drift.age import check_age
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.drift.age import Ages
     from knowledge_rag.drift.code import Code
+    from knowledge_rag.drift.names import Mention
     from knowledge_rag.drift.owners import Owners
     from knowledge_rag.drift.page import Page
 
@@ -48,30 +49,43 @@ def check_documents(documents: Iterable[tuple[str, str]], world: World) -> list[
     """Return the findings of all documents, in the order of their places.
 
     Args:
-        documents: path relative to the folder, and text as Markdown, line for line.
+        documents: path relative to the folder, and text as Markdown, line for line; of each, only what
+            is compared with other documents or with code is kept.
         world: what they are compared with.
     """
-    pages = [read_page(path, text) for path, text in documents]
-    return sorted(_findings(pages, world))
+    return sorted(_findings(documents, world))
 
 
-def _findings(pages: list[Page], world: World) -> Iterator[Finding]:
-    anchors = {page.path: page.anchors for page in pages}
-    for page in pages:
-        if Check.COMMANDS in world.checks:
+def _findings(documents: Iterable[tuple[str, str]], world: World) -> Iterator[Finding]:
+    checks = world.checks
+    kept: list[Page] = []
+    mentions: list[Mention] = []
+    for path, text in documents:
+        page = read_page(path, text)
+        if Check.COMMANDS in checks:
             yield from check_commands(page)
-        if Check.DANGER in world.checks and world.warns is not None:
+        if Check.DANGER in checks and world.warns is not None:
             yield from check_unguarded(page, world.warns)
-        if Check.LINKS in world.checks:
-            yield from check_links(page, anchors, world.exists)
-        if Check.OWNERS in world.checks and world.owners is not None:
+        if Check.OWNERS in checks and world.owners is not None:
             yield from check_owners(page, world.owners)
-    if Check.NAMES in world.checks and world.code is not None:
-        mentions = [mention for page in pages for mention in mentions_in(page)]
-        code = world.code(frozenset(mention.name for mention in mentions))
-        yield from check_names(mentions, code)
-    if Check.AGE in world.checks and world.ages is not None:
-        yield from check_age(pages, world.ages)
+        if Check.NAMES in checks and world.code is not None:
+            mentions += mentions_in(page)
+        kept.append(_without_text(page))
+    if Check.LINKS in checks:
+        anchors = {page.path: page.anchors for page in kept}
+        for page in kept:
+            yield from check_links(page, anchors, world.exists)
+    if Check.NAMES in checks and world.code is not None:
+        yield from check_names(mentions, world.code(frozenset(it.name for it in mentions)))
+    if Check.AGE in checks and world.ages is not None:
+        yield from check_age(kept, world.ages)
+
+
+def _without_text(page: Page) -> Page:
+    """Return what of a page is compared with other pages and with code: links, and spans that may be paths."""
+    spans = tuple(code for code in page.codes if not code.is_block and "/" in code.text)
+    front = page.lines[: page.front_matter_lines]
+    return replace(page, lines=front, codes=spans, headings=())
 
 
 def unreadable(path: str, reason: str) -> Finding:
