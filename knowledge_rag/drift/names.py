@@ -75,6 +75,8 @@ class Mention:
     kind: str = ""
     level: int = 0
     """Of a heading that is a name; 0 elsewhere."""
+    is_id: bool = False
+    """Whether it is an id that resembles others by chance alone."""
 
 
 def mentions_in(page: Page) -> Iterator[Mention]:
@@ -91,7 +93,8 @@ def mentions_in(page: Page) -> Iterator[Mention]:
         if shown := _DASHBOARD.search(link.target):
             name = shown["grafana"] or shown["cloudwatch"]
             column = link.column + shown.start("grafana" if shown["grafana"] else "cloudwatch")
-            yield Mention(page.path, link.line, column, name, "dashboard")
+            by_id = shown["grafana"] is not None
+            yield Mention(page.path, link.line, column, name, "dashboard", is_id=by_id)
     for line, level, text in page.headings:
         if re.fullmatch(r"[\w.-]{3,80}", text):
             yield Mention(page.path, line, level + 2, text, level=level)
@@ -157,7 +160,9 @@ def check_names(mentions: Sequence[Mention], code: Code) -> Iterator[Finding]:
                 yield _finding(mention, kind, like, known[kind])
         elif mention.name not in code.words and not everything.has(mention.name):
             of = known.get(mention.kind) if mention.kind else everything
-            like = of.like(mention.name, typed=bool(mention.kind)) if of else ""
+            like = (
+                of.like(mention.name, typed=bool(mention.kind)) if of and not mention.is_id else ""
+            )
             if mention.name in code.removed:
                 yield _removed(mention, code.removed[mention.name])
             elif of and like:

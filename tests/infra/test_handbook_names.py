@@ -8,7 +8,7 @@ import pytest
 
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.code import read_code
-from knowledge_rag.drift.findings import Check
+from knowledge_rag.drift.findings import BY_DEFAULT
 from tests.infra.synthesis import DISPOSABLE, EVERYTHING, PROJECT, synthesized
 
 FOLDERS = (PROJECT / "docs/operations", PROJECT / "knowledge-corpus")
@@ -30,9 +30,7 @@ def findings(templates, tmp_path, folder):
         (path.relative_to(folder).as_posix(), path.read_text(encoding="utf-8"))
         for path in sorted(folder.rglob("*.md"))
     ]
-    world = World(
-        lambda _: True, frozenset({Check.NAMES}), lambda words: read_code(paths, words, folder)
-    )
+    world = World(lambda _: True, BY_DEFAULT, lambda words: read_code(paths, words, folder))
     return [(each.path, each.subject) for each in check_documents(documents, world)]
 
 
@@ -41,7 +39,9 @@ def test_the_handbook_and_the_sample_runbooks_are_clean(folder, templates, tmp_p
     assert findings(templates, tmp_path, folder) == []
 
 
-@pytest.mark.parametrize("alarm", ["outage-slow", "chunking-mismatches", "canary"])
+@pytest.mark.parametrize(
+    "alarm", ["outage-slow", "chunking-mismatches", "canary", "chunking-drift"]
+)
 def test_a_renamed_alarm_is_found_at_its_section(alarm, templates, tmp_path):
     text = json.dumps(templates).replace(f'-{alarm}"', '-something-else"')
     found = findings(json.loads(text), tmp_path, FOLDERS[0])

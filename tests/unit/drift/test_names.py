@@ -190,6 +190,7 @@ def test_a_dashboard_that_a_commit_removed_is_found_in_the_links_that_open_it(tm
         "[a](https://grafana.acme.example/d/ord3rs9/orders?orgId=1)\n"
         "[b](https://grafana.acme.example/d/q7eues/queues)\n"
         "[c](https://grafana.acme.example/d/0thers/elsewhere)\n"
+        "[d](https://grafana.acme.example/d/q7eues2/like-another-by-chance)\n"
     )
     world = World(
         lambda _: True,
