@@ -55,6 +55,20 @@ def test_a_card_and_its_export_say_what_lint_found_in_the_lines():
     assert "Line 3 holds text aimed at a model (tool call)." in exported
 
 
+def test_a_card_and_its_export_say_what_no_longer_works_and_how_fresh_the_document_is():
+    source = {"number": 1, "citation": card()["citation"], "content": "x", "title": "A"}
+    known = {"commit": "4f2a1c9b0d1e", "last_changed": "2026-03-01", "last_reviewed": "2026-02-01"}
+    drift = ["3: kubectl has no command gett; did you mean get?", "99: elsewhere"]
+    (fresh,) = cards([{**source, **known, "drift": drift}], "now", None)
+    said = "Line 3: kubectl has no command gett; did you mean get?"
+    assert fresh["drift"] == [said]
+    assert (fresh["commit"], fresh["lastChanged"], fresh["lastReviewed"]) == tuple(known.values())
+    assert "Line 3: kubectl has no command gett; did you mean get?" in to_markdown(
+        answer(sources=[fresh])
+    )
+    assert "drift" not in card()
+
+
 def answer(question="Why?", sources=(), **more):
     given = {"text": "Because. [Source 1]", "blocks": ("<p>Because.</p>",), **more}
     return Answer(

@@ -56,6 +56,17 @@ def test_what_lint_found_in_a_passage_is_said_before_any_of_them():
     assert found.structured_content["results"][0]["metadata"]["caution"] == ["tool_call"]
 
 
+def test_what_no_longer_works_in_a_passage_is_said_before_any_of_them():
+    drift = ["2: aws rds has no command fail-over", "9: of other lines"]
+    warned = replace(RDS, metadata={**RDS.metadata, "drift": drift})
+    with talking(create_server(Answers(RetrievalOutcome(Status.OK, (warned,))))) as client:
+        found = client.tool("retrieve_knowledge", query="failover")
+    said = "Line 2 of runbooks/rds.md: aws rds has no command fail-over."
+    assert said in texts(found)[0]
+    assert "of other lines" not in "".join(texts(found))
+    assert found.structured_content["results"][0]["metadata"]["drift"] == drift
+
+
 def test_without_a_way_to_the_documents_there_are_no_links_and_no_resources():
     with talking(create_server(Answers(FOUND), one_client=True)) as client:
         found = client.tool("retrieve_knowledge", query="failover")
