@@ -19,7 +19,7 @@ from botocore.loaders import Loader
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-MODELS: Final = 16
+MODELS: Final = 32
 """Services whose models are kept in memory, some megabytes each."""
 GLOBAL_OPTIONS: Final[Mapping[str, bool]] = {
     "debug": False, "endpoint-url": True, "no-verify-ssl": False, "no-paginate": False, "output": True,

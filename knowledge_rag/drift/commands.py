@@ -12,6 +12,7 @@ import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.drift import aws_model
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from knowledge_rag.drift.page import Page
     from knowledge_rag.drift.shell import Command, Word
 
+MAX_COMMANDS: Final = 1_000
+"""Of one document that are checked: one that names service after service loads a model for each."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]*")
 """How commands are written; anything else is no misspelt one."""
 _EXAMPLE: Final = re.compile(r"(?:my|your|some|example|foo|bar)(?![a-z]{0,2}$)")
@@ -97,7 +100,7 @@ def _node(tool: str, path: str) -> _Node:
 
 def check_commands(page: Page) -> Iterator[Finding]:
     """Find commands that their tools don't accept."""
-    for command in commands_in(page.codes, tools()):
+    for command in islice(commands_in(page.codes, tools()), MAX_COMMANDS):
         tool = command.words[0].text
         checker = _Aws(page.path, command) if tool == "aws" else _Tool(page.path, command)
         yield from checker.findings()

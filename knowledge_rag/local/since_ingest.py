@@ -79,6 +79,8 @@ class SinceIngest:
 def since_ingest(kb: Path, cited: Iterable[CitedLines] = ()) -> SinceIngest | None:
     """Compare a knowledge base with its folder; ``None`` where that isn't at hand.
 
+    A folder that lacks most of its documents is not the one: a knowledge base travels without its folder.
+
     A document that was written to and is the same again counts as the same.
     """
     folder = _folder(kb)
@@ -86,6 +88,8 @@ def since_ingest(kb: Path, cited: Iterable[CitedLines] = ()) -> SinceIngest | No
         return None
     with suppress(KnowledgeRagError, sqlite3.Error, OSError):
         stamps, hashes = _ingested(kb)
+        if 2 * sum((folder / name).is_file() for name in hashes) < len(hashes):
+            return None  # another folder of that name, or none of ours: nothing is known of it
         now = {file.source_file: file for file in find_documents(folder)}
         changed = {
             name

@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from knowledge_rag.drift import commands
 from knowledge_rag.drift.commands import check_commands
 from knowledge_rag.drift.findings import Kind
 from knowledge_rag.drift.page import read_page
@@ -174,3 +175,9 @@ def test_long_and_broken_commands_end_in_time(line):
     begun = time.process_time()
     list(check_commands(read_page("a.md", block(line))))
     assert time.process_time() - begun < 5
+
+
+def test_a_document_of_endless_commands_is_checked_up_to_a_number(monkeypatch):
+    monkeypatch.setattr(commands, "MAX_COMMANDS", 3)
+    page = read_page("a.md", "```sh\n" + "kubectl gett pods\n" * 5 + "```\n")
+    assert [finding.line for finding in check_commands(page)] == [2, 3, 4]

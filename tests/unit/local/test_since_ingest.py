@@ -67,6 +67,13 @@ def test_folder_and_knowledge_base_may_move_together(made, tmp_path):
     assert since_ingest(made[1]) is None
 
 
+def test_another_folder_in_its_place_is_not_taken_for_it(made, tmp_path):
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(made[1].parent, moved / "kbs")
+    write_files(moved / "docs", {"other.md": "# Other\n"})
+    assert since_ingest(moved / "kbs/team.kb") is None
+
+
 def test_a_document_carries_its_commit_as_long_as_its_bytes_are_of_it(tmp_path):
     repository = Repository(tmp_path / "docs")
     sha = repository.commit(DOCUMENTS, "2026-03-01")
