@@ -44,7 +44,7 @@ def show_changes(since: SinceIngest | None, kb: Path) -> None:
         return
     for said in since.on_citations():
         print_pieces(out(), [(said, "yellow")])
-    print_note("changed", since.sentence(kb))
+    print_note("outdated", since.sentence(kb))
 
 
 def exit_code_of(status: str) -> ExitCode:

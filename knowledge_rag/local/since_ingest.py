@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shlex
 import sqlite3
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -59,7 +60,8 @@ class SinceIngest:
             for names, what in ((self.changed, "changed"), (self.new, "new"), (self.gone, "gone"))
             if names
         ]
-        return f"{'; '.join(parts)} since the ingest: run `knowledge-rag ingest {self.folder} --kb {kb}`"
+        command = shlex.join(["knowledge-rag", "ingest", str(self.folder), "--kb", str(kb)])
+        return f"{'; '.join(parts)} since the ingest: run `{command}`"
 
     def on_citations(self) -> list[str]:
         """Return a sentence for each citation whose lines are not the same any more."""

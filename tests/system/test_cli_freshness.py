@@ -2,6 +2,9 @@
 
 import pytest
 
+from tests.docs.site import Page
+from tests.docs.test_shown import FILES, shown
+from tests.support.local import PROJECT, write_files
 from tests.support.repository import Repository
 from tests.unit.orchestrator.schema import VALIDATOR
 
@@ -71,7 +74,25 @@ def test_files_that_changed_since_the_ingest_are_named_and_cited_lines_with_thei
     for command in ("retrieve", "ask"):
         text, json = after[command], after[f"{command} json"].json
         assert "moved to lines" in " ".join(text.out.split())
-        assert "changed 1 document changed (runbooks/zebra.md); 1 document new (new.md)" in text.err
+        assert (
+            "outdated 1 document changed (runbooks/zebra.md); 1 document new (new.md)" in text.err
+        )
         since = json["since_ingest"]
         assert (since["changed"], since["new"]) == (["runbooks/zebra.md"], ["new.md"])
         assert {it["state"] for it in since["citations"]} == {"moved"}
+
+
+def test_the_page_shows_what_is_printed(settled, tmp_path):
+    page = PROJECT / "docs/drift.md"
+    write_files(tmp_path / "runbooks", FILES["docs/drift.md"])
+    settled("ingest", tmp_path / "runbooks", "--kb", tmp_path / "team.kb")
+    ask = ("retrieve", "empty the node", "--kb", tmp_path / "team.kb")
+    (output,) = (text for command, text in shown(Page(page)) if " retrieve " in command)
+    assert settled(*ask).out.startswith(output.removesuffix("...\n"))
+    nodes = tmp_path / "runbooks/kube/nodes.md"
+    nodes.write_text("# Nodes\n\n" + nodes.read_text())
+    ran = settled(*ask)
+    lines = page.read_text().splitlines()
+    (outdated,) = (number for number, line in enumerate(lines) if line.startswith("outdated "))
+    assert lines[outdated - 1] in ran.out.splitlines()
+    assert ran.err.startswith(lines[outdated].partition(": run")[0])
