@@ -149,7 +149,6 @@ def ask(
     backend.check_alone(kb=kb)
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
     asked = incident_of(question, incident)
-    kb = chosen(kb) if backend.is_local else kb
     choice = AdvisorChoice(advisor.value, model_id, agent, region, model)
     form = AnswerFormat.JSON if json else form
     if form is not AnswerFormat.TERMINAL:
@@ -158,21 +157,21 @@ def ask(
         with LiveAnswer() as live:
             consultation = consulted(question, asked, backend, choice, kb=kb, notify=live.notify)
     recommendation = consultation.recommendation
-    since = since_ingest(kb, _cited(consultation)) if kb and backend.is_local else None
+    asked_kb = chosen(kb, quiet=True) if backend.is_local else None
+    since = since_ingest(asked_kb, _cited(consultation)) if asked_kb else None
     if form is AnswerFormat.JSON:
         answer = {"agent_outputs": {AGENT_ID: recommendation.to_dict()}}
         print_json(answer | ({"since_ingest": since.to_dict()} if since else {}))
     elif form is not AnswerFormat.TERMINAL:
         from knowledge_rag.cli.channel import print_message
 
-        path = kb if backend.is_local else None
-        print_message(form.value, asked, consultation, path, repository_url, question)
+        print_message(form.value, asked, consultation, asked_kb, repository_url, question)
     else:
         if explain:
             show_evidence(out(), consultation.findings)
         show_recommendation(out(), recommendation)
-        if kb:
-            show_changes(since, kb)
+        if asked_kb:
+            show_changes(since, asked_kb)
     raise typer.Exit(exit_code_of(recommendation.status))
 
 

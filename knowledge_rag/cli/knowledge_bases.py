@@ -125,11 +125,11 @@ def sample_knowledge_base() -> tuple[Path, IngestReport]:
         time.sleep(0.05)
 
 
-def chosen(kb_path: Path | None) -> Path:
+def chosen(kb_path: Path | None, *, quiet: bool = False) -> Path:
     """Return the knowledge base to ask.
 
     That is the named one, else that of ``KNOWLEDGE_RAG_KB``, else the user's own, else the sample
-    one, which is made if need be; standard error says so each time.
+    one, which is made if need be; standard error says so each time, unless it is quiet.
     """
     if kb_path is not None:
         return kb_path
@@ -138,7 +138,8 @@ def chosen(kb_path: Path | None) -> Path:
     if settings.knowledge_base is not None or own.exists():
         return own
     path = _sample()
-    err().print(USING_SAMPLE, style="dim")
+    if not quiet:
+        err().print(USING_SAMPLE, style="dim")
     return path
 
 
