@@ -55,7 +55,7 @@ QUESTION_SHARE: Final = 0.5
 """Share of a question's words that a place must hold unless it is close: a question has words of its own."""
 RIVAL_SHARE: Final = 0.85
 """Share of a section's score from which on another procedure may be meant as well."""
-CLEAR_SHARE: Final = 0.7
+CLEAR_SHARE: Final = 0.65
 """Share of a section's worth, by search and words, up to which another matter isn't meant."""
 
 

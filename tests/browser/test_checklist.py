@@ -39,6 +39,10 @@ If only one sender is stuck, go to the senders' page.
 
 - Purge the whole mail queue with `mailctl purge`.
 
+## Old procedure
+
+- Restart the mailer.
+
 ## Verification
 
 - The mail queue is empty.
