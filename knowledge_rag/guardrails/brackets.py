@@ -54,10 +54,14 @@ _GOES_ON: Final = re.compile(r"(?:[A-Za-z0-9]|[\s,;:*_]*+[(]?lines?[\W_]*+\d)", 
 """Goes on behind a code span with the reference that was begun in it."""
 _PIPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
 """One that every reader takes for escaped has an odd number of backslashes before it."""
-_DELIMITERS: Final = re.compile(
-    r"^[ \t>]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+(?=[|: \t]*+-)[|: \t-]+\r?$", re.MULTILINE
+_ROW_BEGUN: Final = r"[ \t>]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+"
+_DELIMITERS: Final = r"\|?(?:[ \t]*+:?-[^|\n]*+(?:\||$))++[ \t\r]*+$"
+_TABLE_BEGUN: Final = re.compile(
+    rf"^(?:[^|\n]*+\|.*\n{_ROW_BEGUN}|{_ROW_BEGUN}(?=.*\|)){_DELIMITERS}", re.MULTILINE
 )
-"""The line below a table's head."""
+"""The line below a table's head, to the most generous reader: each cell begins with a dash, and
+that line or the head has a pipe."""
+_BLANK_LINE: Final = re.compile(r"\n[ \t>]*\r?\n")
 _TURN: Final = re.compile(
     rf"\u202e|<bdo|&#(?:0{{0,{MAX_ZEROS}}}+8238(?!\d)|x0{{0,{MAX_ZEROS}}}+202e(?![\da-f]))",
     re.IGNORECASE,
@@ -209,15 +213,22 @@ class Reading:
         cut: set[Span] = set()
         if "|" not in self.text:
             return cut
+        ends = [found.end() for found in _BLANK_LINE.finditer(self.text)]
         for view in self.views:
             piped = -1
             for span in view.spans:
                 line = self._line_of(span[0])
                 if _PIPE.search(self.text, *span):
                     piped = line
-                if piped == line and _DELIMITERS.search(self.text, *self._paragraph(span[0])):
+                if piped == line and self._may_be_table(span[0], ends):
                     cut.add(span)
         return cut
+
+    def _may_be_table(self, offset: int, ends: Sequence[int]) -> bool:
+        """Whether a table begins in the lines around an offset, up to the next blank ones."""
+        at = bisect_right(ends, offset)
+        end = ends[at] if at < len(ends) else len(self.text)
+        return _TABLE_BEGUN.search(self.text, ends[at - 1] if at else 0, end) is not None
 
     def _hidden(self, brackets: Sequence[Bracket]) -> Iterator[Sequence[Span]]:
         """Yield spans in which some readers see no brackets: tags, and code spans."""

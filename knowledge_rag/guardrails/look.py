@@ -7,12 +7,13 @@ import re
 from bisect import bisect_right
 from enum import Enum, auto
 from functools import lru_cache
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.characters import MAX_ZEROS, looks_like, normalise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.guardrails.draft import Span
 
@@ -76,11 +77,14 @@ class Look:
             parts: first index, the one behind the last, and how to read it, in order.
         """
         self._odd = _odd_in(text[first:])
-        may_have_tags = text.find("<", first) >= 0
+        parts = list(parts)
+        tags = list(_tags_of(text, parts)) if text.find("<", first) >= 0 else []
+        number = 0  # of the first tag that may reach into the part
         for start, end, way in parts:
             self._left_out |= self._behind < start + moved
             at, self._behind = start, end + moved
-            for tag in _tags(text, start, end, way) if may_have_tags else ():
+            while number < len(tags) and tags[number][0] < end:
+                tag = max(tags[number][0], start), min(tags[number][1], end)
                 self._read(text, at, tag[0], moved, way)
                 self._left_out = True
                 at = tag[1]
@@ -88,6 +92,9 @@ class Look:
                     blank = _BLANK_LINE.search(text, at)
                     self._tags.append(tag)
                     self._until = blank.end() if blank else len(text)
+                if tags[number][1] > end:
+                    break  # it goes on in the next part
+                number += 1
             self._read(text, at, end, moved, way)
         self._read_tags(text, moved)
         self.text += "".join(self._added)
@@ -162,6 +169,17 @@ def look_of(page: str) -> str:
     look = Look()
     look.add(page, 0, 0, [(0, len(page), Way.CODE)])
     return look.text
+
+
+def _tags_of(text: str, parts: Sequence[tuple[int, int, Way]]) -> Iterator[Span]:
+    """Return the tags and comments of all parts, in order; one may hold what is between two parts."""
+    for is_markdown, run in groupby(parts, lambda part: part[2] is Way.MARKDOWN):
+        group = list(run)
+        if is_markdown:
+            yield from _tags(text, group[0][0], group[-1][1], Way.MARKDOWN)
+        else:
+            for part in group:
+                yield from _tags(text, *part)
 
 
 def _tags(text: str, start: int, end: int, way: Way) -> Iterator[Span]:

@@ -52,7 +52,8 @@ _ENDS_NAME: Final = frozenset(
 )
 _LEAD: Final = re.compile(r"[*_~`]++")
 _TICKS: Final = re.compile(r"`++")
-_ADDRESS_BEGUN: Final = re.compile(r"\](?:\(\s*<?|:\s*<?)\Z")
+_ADDRESS_BEGUN: Final = re.compile(r"\][(:][^\S\r\n]*+(?:\r\n?|\n)?[^\S\r\n]*+<?\Z")
+"""It may stand on the next line, but not below a blank one."""
 _NOTE_BEGUN: Final = re.compile(r"\[\^[^\[\]\n]*\]:\s*<?\Z")
 """Of a footnote's definition, pages show the text."""
 _LINE_END: Final = re.compile(r"\r?\n")
@@ -227,7 +228,8 @@ class AnswerScanner:
         if is_bad and "://" in look[start:end] and look[end : end + 1] in ("#", "?"):
             return last
         is_plain = not _MARKUP.search(self._text, first, behind)
-        if place := self._bare(first, behind if is_plain else name_end, name_end=name_end):
+        said_until = behind if is_plain else name_end
+        if place := self._bare(first, said_until, name_end=name_end, is_bad=is_bad):
             if is_bad:
                 place = place[0], self._end_of_cut(*place)
                 if place[1] < name_end:  # the name goes on there, behind markup
@@ -254,11 +256,12 @@ class AnswerScanner:
             return begun[0][1] == "("
         return not is_bad or not any(said in look_of(page) for page in pages)
 
-    def _bare(self, start: int, end: int, *, name_end: int) -> Span | None:
+    def _bare(self, start: int, end: int, *, name_end: int, is_bad: bool) -> Span | None:
         """Return a mention with the code spans that hold parts of it, and without marks around it.
 
         Returns:
-            Its first index and the one behind it; ``None`` if it is in code that holds more.
+            Its first index and the one behind it; ``None`` if it is in code that holds more. Of one
+            that is bad and whose lines go on in such code, what stands before that code.
         """
         text, code = self._text, self._scanner.found.code
         marks = _LEAD.match(text, start, end)
@@ -273,6 +276,8 @@ class AnswerScanner:
         held = [(a - self._base, b - self._base) for a, b in held if a < self._base + end]
         if held and held[0][0] < opened and held[0][1] < name_end:  # it goes on behind code
             lead = max(lead, held.pop(0)[1])
+        while is_bad and held and held[-1][0] >= name_end and held[-1][1] > last:
+            end = last = held.pop()[0]
         if any(a < opened or b > last for a, b in held):
             return None
         return min([lead, *(a for a, _ in held)]), max([end, *(b for _, b in held)])
