@@ -26,7 +26,7 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.recommendation import Concern, Strength
 from knowledge_rag.orchestrator.showing import is_markdown
-from knowledge_rag.orchestrator.wording import counted, listed, summed_up
+from knowledge_rag.orchestrator.wording import BAR, counted, listed, summed_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -244,6 +244,8 @@ class _Page:
 
     def _warned(self, warnings: Iterable[Warned], indent: str = "") -> Iterator[Line]:
         rest = indent + " " * len(_WARNING)
+        if not self._given.procedures:  # it may quote a model, whose words begin no row
+            rest = rest[: -len(BAR)] + BAR
         for warned in warnings:
             lines = laid_out(
                 " ".join(warned.message.split()),
