@@ -26,8 +26,9 @@ from knowledge_rag.core.errors import UnreadableDocument
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-MAX_MEMORY_BYTES: Final = 2**30
-"""Address space of the process that reads; half of a Lambda function's memory where that is less."""
+MAX_MEMORY_BYTES: Final = 768 * 2**20
+"""Address space of the process that reads, so that it and an ingest stay below a gigabyte; half of a Lambda
+function's memory where that is less."""
 MAX_SECONDS: Final = 60.0
 """Wall time that one document may take; the largest PDF that is read takes some three."""
 HTML_SECONDS: Final = 20.0

@@ -155,8 +155,9 @@ class Look:
             self._last = APART
             self._put(APART, start, start)  # the number ends here
         self._last, self._left_out = said[-1], False
-        if is_literal and self._runs and self._runs[-1] == (self._runs[-1][0], start, True):
-            self._runs[-1] = self._runs[-1][0], end, True
+        last = self._runs[-1] if is_literal and self._runs else None
+        if last and last[2] and last[1] == start:
+            self._runs[-1] = last[0], end, True
         else:
             self._starts.append(self._length)
             self._runs.append((start, end, is_literal))

@@ -150,8 +150,7 @@ class AnswerScanner:
     def _shown_parts(self, start: int, end: int) -> Iterator[tuple[int, int, Way]]:
         """Yield the parts of what was settled, without what reads like a reference in brackets."""
         found, at = self._scanner.found, start
-        new = self._text[start - self._base : end - self._base]
-        is_plain = "<" not in new and "&" not in new  # and read in one way
+        base, text = self._base, self._text
         left_out: list[Span] = []
         while self._near < len(found.kept) and found.kept[self._near].start < end:
             left_out.append((found.kept[self._near].start, found.kept[self._near].end))
@@ -160,10 +159,12 @@ class AnswerScanner:
             left_out.append(found.unchecked[self._odd])
             self._odd += 1
         for first, last in [*sorted(left_out), (end, end)]:
-            if is_plain and at < first:
-                yield at - self._base, first - self._base, Way.MARKDOWN
-            elif at < first:
-                yield from self._ways(at, first)
+            if at < first:
+                part = at - base, first - base
+                if text.find("<", *part) < 0 and text.find("&", *part) < 0:  # read in one way
+                    yield *part, Way.MARKDOWN
+                else:
+                    yield from self._ways(at, first)
             at = max(at, last)
 
     def _ways(self, start: int, end: int) -> Iterator[tuple[int, int, Way]]:
@@ -171,7 +172,8 @@ class AnswerScanner:
         apart: list[tuple[int, int, Way]] = []
         for spans, way in ((found.code, Way.CODE), (found.too_long, Way.TOO_LONG)):
             at = max(bisect_right(spans, (start, sys.maxsize)) - 1, 0)
-            apart += [(*span, way) for span in spans[at:] if span[0] < end and span[1] > start]
+            behind = bisect_left(spans, (end, 0))
+            apart += [(*span, way) for span in spans[at:behind] if span[1] > start]
         for first, last, way in sorted(apart, key=itemgetter(0)):
             if start < first:
                 yield start - base, first - base, Way.MARKDOWN
