@@ -50,6 +50,7 @@ _DEFINITION: Final = re.compile(
 _LINE_BEGUN: Final = re.compile(r"[ \t>*+\-\d.)]*\Z")
 _NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-\u2015\\]*+\Z")
 _TICKS: Final = re.compile(r"\\*`")
+_TICK_RUN: Final = re.compile(r"(?<![\\`])`+")
 _GOES_ON: Final = re.compile(r"(?:[A-Za-z0-9]|[\s,;:*_]*+[(]?lines?[\W_]*+\d)", re.IGNORECASE)
 """Goes on behind a code span with the reference that was begun in it."""
 _PIPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
@@ -193,7 +194,7 @@ class Reading:
             (one.start(), one.end(), one["open"] is not None)
             for one in A_BRACKET.finditer(self.text, self.start)
         ]
-        cut = self._cut_by_tables()
+        cut = self._cut_by_tables() | self._cut_by_lone_ticks()
         spans = [
             [None if (span := view.code_at(start)) in cut else span for start, _, _ in found]
             for view in self.views
@@ -222,6 +223,31 @@ class Reading:
                     piped = line
                 if piped == line and self._may_be_table(span[0], ends):
                     cut.add(span)
+        return cut
+
+    def _cut_by_lone_ticks(self) -> set[Span]:
+        """Return the code spans that cmark shows as words.
+
+        Behind backticks that close nowhere, it finds one span for each number of backticks.
+        """
+        cut: set[Span] = set()
+        for view in self.views:
+            spans = iter(view.spans)
+            span = next(spans, None)
+            used: set[int] | None = None
+            block = -1
+            for run in _TICK_RUN.finditer(self.text):
+                while span and span[1] <= run.start():
+                    span = next(spans, None)
+                if (begun := self._paragraph(run.start())[0]) != block:
+                    block, used = begun, None
+                length = run.end() - run.start()
+                if span is None or run.start() < span[0]:
+                    used = used or set()
+                elif used is not None:
+                    if run.start() == span[0] and length in used:
+                        cut.add(span)
+                    used.add(length)
         return cut
 
     def _may_be_table(self, offset: int, ends: Sequence[int]) -> bool:

@@ -140,3 +140,27 @@ def test_wherever_a_stream_is_cut_it_shows_the_same(answer, tmp_path):
         shown = stream.feed(answer[:cut]) + stream.feed(answer[cut:])
         rest, whole = stream.close()
         assert (shown + rest, whole) == (verified.text, verified)
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [
+        ("evil.md, line<!-- -> [1] --> 17 now", "[unverified], line<!-- -> [1] --> 17 now"),
+        ("[see 9](\n\nevil.md, lines 5-9]!", None), ("E: evil.md, Lines 2`6 - 39]` now", "E: [unverified]`6 - 39]` now"),
+        ("` a-  b\nve`r.md, Lines 20-2`8]` now", None),
+        ("| a | b |\n---\n| y | `[9] | x` |\n", None), ("a | b\n|--[9]--|--|\n| y | `x | [9]` |\n", None), ("`x | [9]` | b\n|--a--|--|\n", None),
+        ("x ` ``a`` b ``[9]`` c", None), ("x `` `a` `[9]` c", None),
+    ],
+)  # fmt: skip
+def test_what_one_markdown_reader_alone_shows_is_no_reference(answer, left, shelves):
+    verified = verify(answer, shelves[2].ledger)
+    assert verified.removed
+    assert left is None or verified.text == left
+    assert not any(it in verified.text for it in ("[9]", "lines 5-9", "Lines 20", "Lines 2"))
+
+
+@pytest.mark.parametrize(
+    "answer", ["x ` ``[9]`` c", "`a` and `[9]` c", "x \\` `a` `[9]` c", "x `` y\n\n`a` `[9]` c", "`` ` `` `a` `[9]` c"]
+)  # fmt: skip
+def test_code_that_every_reader_sees_stays(answer, tmp_path):
+    assert verify(answer, Shelf(tmp_path, ()).ledger).text == answer
