@@ -137,7 +137,7 @@ bundle: $(DEV_READY) ## build what goes into the Lambdas' zips and tell the size
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
 
 nightly: $(DEV_READY) $(FOREIGN)/.ready ## every combination of settings, newly drawn examples, what else takes long
-	@$(BIN)/python -m pytest -q -m nightly tests/infra tests/unit/benchmarks tests/system/test_oncall_sets.py
+	@$(BIN)/python -m pytest -q -m nightly tests/adversarial tests/infra tests/unit/benchmarks tests/system/test_oncall_sets.py
 	@KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile drawn tests/unit
 	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py

@@ -40,7 +40,7 @@ CHUNKS = 3
 STEERING = {
     chr(code)
     for code in (
-        *range(10),
+        *range(9),
         *range(11, 32),
         0x7F,
         *range(0x80, 0xA0),
