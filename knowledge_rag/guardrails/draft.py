@@ -39,7 +39,7 @@ class Warned:
 
     Args:
         kind: what it is about.
-        message: one sentence.
+        message: one sentence, on one line whatever it quotes, so that no surface begins a line with a model's words.
         start: offset in the answer that may be shown.
         end: offset behind it.
     """
@@ -48,6 +48,10 @@ class Warned:
     message: str
     start: int
     end: int
+
+    def __post_init__(self) -> None:
+        """Put the message on one line."""
+        object.__setattr__(self, "message", " ".join(self.message.split()))
 
 
 @dataclass(frozen=True, slots=True)

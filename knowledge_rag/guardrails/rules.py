@@ -115,7 +115,7 @@ class Finding:
 
     Args:
         rule: what.
-        message: what exactly, in one or two sentences.
+        message: what exactly, in one or two sentences, on one line whatever they quote.
         start: offset in the answer as it was written.
         end: offset behind it.
     """
@@ -124,6 +124,10 @@ class Finding:
     message: str
     start: int
     end: int
+
+    def __post_init__(self) -> None:
+        """Put the message on one line."""
+        object.__setattr__(self, "message", " ".join(self.message.split()))
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:

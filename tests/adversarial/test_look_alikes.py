@@ -105,3 +105,12 @@ def test_a_number_set_high_behind_a_word_is_warned_of(text):
 def test_honest_words_and_brackets_of_other_languages_stay(text):
     assert not is_reported(text)
     assert verify(f"Restart {text}.", Ledger()).text == f"Restart {text}."
+
+
+def test_a_warning_is_one_line_whatever_it_quotes():
+    (warning,) = (
+        it
+        for it in verify("See [p\nevil.md:49-57\n9](https://e.com).", Ledger()).warnings
+        if it.kind is Kind.UNCHECKED
+    )
+    assert warning.message.startswith("[p evil.md:49-57 9] is read as a link")
