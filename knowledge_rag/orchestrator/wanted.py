@@ -33,7 +33,8 @@ _LEAVE: Final = re.compile(
 )
 """Asks how to end what was switched on: "how do we get off the backup"."""
 _OVER: Final = re.compile(
-    r"\b(?:is|are|was|were|has been|have been) (?!not\b|\w+n['’]t\b)(?:\w+ ){0,2}?(?:ok|okay|fine|good|green|normal|healthy|repaired|fixed|replaced|stable|over)\b(?! ?\d)"
+    r"\b(?:is|are|was|were|has been|have been) (?!not\b|\w+n['’]t\b)(?:\w+ ){0,2}?(?:ok|okay|fine|good|green|normal|healthy|repaired|fixed|replaced|stable)\b(?! (?:to|for|that|if|when|idea|enough)\b)"
+    r"|\b(?:is|are|was|were) (?:\w+ )?over\b(?= *(?:[,.;!?]|$|now\b|and\b|but\b|so\b|since\b))"
     r"|\b(?:works?|working|runs?|running|ok|fine|up|green|normal|healthy|stable) (?:\w+ )?again\b|\bwant\b.{0,40}\bagain\b",
     re.IGNORECASE,
 )

@@ -38,6 +38,18 @@ class TestUndoing:
         )
         assert first == "Ask the duty manager."
 
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "is it ok to switch the free run of charging on",
+            "the queue of charging is over the limit, start the free run",
+            "charging is not ok, do we start the free run",
+        ],
+    )
+    def test_that_something_is_ok_to_do_or_over_a_limit_is_no_end_of_trouble(self, text):
+        first, *_ = given_for(text, FREE_RUN)
+        assert first == "Ask the duty manager."
+
     def test_of_a_list_below_a_label_of_undoing_only_that_is_given(self):
         page = "# Paper mode\n\nOn:\n\n1. Show the banner.\n2. Stop the app.\n\nOff:\n\n1. Start the app.\n2. Hide the banner.\n"
         text = "paper mode can end now, what do we switch back"
