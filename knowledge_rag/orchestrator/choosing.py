@@ -36,6 +36,7 @@ from knowledge_rag.orchestrator.naming import (
     is_filed_alone,
     is_headed,
     is_listed,
+    is_of_other_service,
     same_name,
 )
 from knowledge_rag.orchestrator.outline import Form
@@ -251,7 +252,7 @@ def _ranked(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> 
     if not places:
         return []
     scores = [_score_of(place, evidence) for place in places]
-    pages = [evidence.pages.get(it.outline.source_file, 0.0) for it in places]
+    pages = [_of_page(it.outline, wanted, evidence) for it in places]
     words = _bm25(wanted, places)
     best = [max(values) or 1.0 for values in (scores, pages, words)]
     worth = [
@@ -260,6 +261,12 @@ def _ranked(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> 
     ]
     ranked = [replace(place, worth=it) for place, it in zip(places, worth, strict=True)]
     return sorted(ranked, key=lambda it: -it.worth)
+
+
+def _of_page(outline: Outline, wanted: Wanted, evidence: Evidence) -> float:
+    """Return the evidence for a page; half of it where the page is about another service than the incident."""
+    share = evidence.pages.get(outline.source_file, 0.0)
+    return share / 2 if is_of_other_service(outline, wanted) else share
 
 
 BEST_BY_BOTH: Final = 2.0

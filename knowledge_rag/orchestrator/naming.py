@@ -139,6 +139,12 @@ _SAYING: Final = 4
 """Words from which on a row says what to do; "section 3b" is a reference."""
 
 
+def is_of_other_service(outline: Outline, wanted: Wanted) -> bool:
+    """Whether a page's front matter and an incident name two services."""
+    its, service = fold(outline.service), fold(wanted.service)
+    return bool(its and service) and not (its in service or service in its)
+
+
 def is_of_another(place: Place, names: Sequence[str]) -> bool:
     """Whether a place is filed under the name of another alert: such a section is for that one alone."""
     titles = [*place.section.path, place.outline.title, stem(place.outline.source_file)]

@@ -16,8 +16,7 @@ from knowledge_rag.orchestrator.governing import (
     out_of_scope,
     stopped_by,
 )
-from knowledge_rag.orchestrator.links import fold
-from knowledge_rag.orchestrator.naming import NAME
+from knowledge_rag.orchestrator.naming import NAME, is_of_other_service
 from knowledge_rag.orchestrator.procedures import (
     introduction_of,
     rules_of,
@@ -108,9 +107,8 @@ def still_to_write(outline: Outline, wanted: Wanted) -> int | None:
 
 def doubt_of(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> str:
     """Return what speaks against procedures; ``""`` if nothing does."""
-    service, its = wanted.service, place.outline.service
-    if its and service and not (fold(its) in fold(service) or fold(service) in fold(its)):
-        return f"the page is about {its}, and the alert says {service}"
+    if is_of_other_service(place.outline, wanted):
+        return f"the page is about {place.outline.service}, and the alert says {wanted.service}"
     if place.why != "found":  # of what was only found, that is known to fit
         return "the page says that it isn't for what is asked" if not_for(place, wanted) else ""
     lines = place.outline.lines

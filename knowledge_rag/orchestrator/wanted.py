@@ -33,9 +33,9 @@ _LEAVE: Final = re.compile(
 )
 """Asks how to end what was switched on: "how do we get off the backup"."""
 _OVER: Final = re.compile(
-    r"\b(?:is|are|was|were|has been|have been) (?!not\b|\w+n['’]t\b)(?:\w+ ){0,2}?(?:ok|okay|fine|good|green|normal|healthy|repaired|fixed|replaced|stable)\b(?! (?:to|for|that|if|when|idea|enough)\b)"
+    r"\b(?:is|are|was|were|has been|have been) (?!not\b|\w+n['’]t\b)(?:\w+ ){0,2}?(?:repaired|fixed|replaced)\b"
     r"|\b(?:is|are|was|were) (?:\w+ )?over\b(?= *(?:[,.;!?]|$|now\b|and\b|but\b|so\b|since\b))"
-    r"|\b(?:works?|working|runs?|running|ok|fine|up|green|normal|healthy|stable) (?:\w+ )?again\b|\bwant\b.{0,40}\bagain\b",
+    r"|\b(?:works?|working|runs?|running|ok|okay|fine|good|up|green|normal|healthy|stable) (?:(?:\w+ )?again|now)\b|\bwant\b.{0,40}\bagain\b",
     re.IGNORECASE,
 )
 """Says that the trouble is over: then what was switched on for it is to end."""
