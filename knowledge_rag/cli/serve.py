@@ -174,10 +174,7 @@ def serve(
     if not console:
         options.check_wanted()
     if backend.is_local:
-        from knowledge_rag.cli.advice import asks_aws
-
-        by_aws = bool(model_id or agent) or asks_aws("model", model)
-        backend.check_region("--model-id", "--agent", asks_aws=by_aws)
+        backend.check_region("--model-id", "--agent", asks_aws=options.asks_aws())
         _serve_local(kb, port, options if console else None, backend.budget, json=json)
     elif not console:
         raise InvalidRequest("--no-console leaves nothing to serve of what is deployed")
@@ -205,10 +202,7 @@ def _serve_hooks(
             "--console-port, --corpus and --repository-url don't go with --hooks: links stand in its file"
         )
 
-    def advisor(deployed_agent: str) -> Advisor:
-        return next(iter(options.advisors(deployed_agent).values()))
-
-    serve_hooks(hooks, kb, backend, advisor, HookOptions(port, dry_run, json))
+    serve_hooks(hooks, kb, backend, options.advisor, HookOptions(port, dry_run, json))
 
 
 def is_installed() -> bool:
@@ -361,6 +355,16 @@ class ConsoleOptions:
         data = LocalSettings.from_environment().data_dir
         answers = data / ANSWERS_FOLDER if self.keep_answers else None
         return ConsoleSettings(about, repository, data / REPORTS_FILE, answers)
+
+    def asks_aws(self) -> bool:
+        """Whether one of the advisors is Bedrock's."""
+        from knowledge_rag.cli.advice import asks_aws
+
+        return bool(self.model_id or self.agent) or asks_aws("model", self.model)
+
+    def advisor(self, deployed_agent: str) -> Advisor:
+        """Return the default advisor."""
+        return next(iter(self.advisors(deployed_agent).values()))
 
     def advisors(self, deployed_agent: str = "") -> dict[str, Advisor]:
         """Return the advisors by name; the default first."""

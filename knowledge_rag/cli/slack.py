@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -17,9 +17,6 @@ from knowledge_rag.cli.backend import (
     StackOption,
 )
 from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, TimeoutOption
-
-if TYPE_CHECKING:
-    from knowledge_rag.orchestrator.advisors.advisor import Advisor
 
 BOT_TOKEN: Final = "SLACK_BOT_TOKEN"  # noqa: S105 - a variable's name
 APP_TOKEN: Final = "SLACK_APP_TOKEN"  # noqa: S105
@@ -49,7 +46,6 @@ def slack(
     command /runbook, and follow-ups that mention it in the thread of an answer. Its tokens come from
     SLACK_BOT_TOKEN and SLACK_APP_TOKEN.
     """
-    from knowledge_rag.cli.advice import asks_aws
     from knowledge_rag.cli.serve import ConsoleOptions
     from knowledge_rag.core.errors import InvalidRequest, how_to_install
     from knowledge_rag.local.errors import NotInstalled
@@ -62,13 +58,9 @@ def slack(
         raise InvalidRequest(f"set the environment variable {' and '.join(missing)}")
     options = ConsoleOptions(model_id=model_id, agent=agent, region=region, model=model)
     if backend.is_local:
-        by_aws = bool(model_id or agent) or asks_aws("model", model)
-        backend.check_region("--model-id", "--agent", asks_aws=by_aws)
-
-    def advisor(deployed_agent: str) -> Advisor:
-        return next(iter(options.advisors(deployed_agent).values()))
+        backend.check_region("--model-id", "--agent", asks_aws=options.asks_aws())
 
     from knowledge_rag.cli.slack_serving import SlackOptions, serve_slack
 
     tokens = os.environ[BOT_TOKEN], os.environ[APP_TOKEN]
-    serve_slack(kb, backend, advisor, tokens, SlackOptions(repository_url, json))
+    serve_slack(kb, backend, options.advisor, tokens, SlackOptions(repository_url, json))
