@@ -180,7 +180,7 @@ class Worker:
             return {it.name: posts_of(it, _failed(event), event.subject) for it in wanted}
 
     def _over(self, received: Received, to: Sequence[Destination], now: float) -> None:
-        """Say once in the thread of an alert's answer that it is over; pagers say it themselves."""
+        """Post once in the thread of an alert's answer that it is over; pagers say it themselves."""
         event = received.event
         words = notice_blocks(one_line(f"{event.name} is resolved."))
         with self.queue.change() as changed:

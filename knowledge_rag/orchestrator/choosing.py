@@ -126,11 +126,11 @@ def _part_behind(place: Place, wanted: Wanted) -> Place | None:
     """
     section = place.section
     beside = section.parent.children if section.parent else [section]
-    for behind in itertools.islice(beside, beside.index(section) + 1, beside.index(section) + 2):
-        is_its_own = words_of([behind.heading]) & words_of([section.heading])
-        if is_its_own and is_asked_for(wanted, behind.heading, {behind.kind}):
-            return replace(place, section=behind)
-    return None
+    behind = next(itertools.islice(beside, beside.index(section) + 1, None), None)
+    if behind is None or not words_of([behind.heading]) & words_of([section.heading]):
+        return None
+    is_asked = is_asked_for(wanted, behind.heading, {behind.kind})
+    return replace(place, section=behind) if is_asked else None
 
 
 def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:

@@ -34,6 +34,7 @@ from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import CODE_SPAN, is_filed_alone, names_code
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
 from knowledge_rag.orchestrator.procedures import (
+    LIST_MARK,
     Item,
     NotShown,
     Part,
@@ -163,7 +164,6 @@ _CASES: Final = re.compile(
 """How the first column of a table is headed that tells when each row applies."""
 
 
-_LIST_MARK: Final = re.compile(r"^\s*[-*+]\s+")
 _NOTES: Final = re.compile(
     r"\b(?:notes?|tips|tricks|things|stuff|gotchas|learn(?:ed|t)|cheat ?sheet|odds and ends)\b",
     re.IGNORECASE,
@@ -194,7 +194,7 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
         if is_notes and block.form is Form.LIST:
             texts = {it.start: outline.text(it.start, it.end) for it in block.items}
             others = _sharing_less(texts, asked)
-            yield from (n for n in others if not forbids(_LIST_MARK.sub("", texts[n])))
+            yield from (n for n in others if not forbids(LIST_MARK.sub("", texts[n])))
         if block.form is not Form.TABLE:
             continue
         if not _CASES.search(cells_of(outline.text(head, head))[0]):

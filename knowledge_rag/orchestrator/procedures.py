@@ -50,7 +50,7 @@ MAX_ITEMS: Final = 100
 MAX_INTRODUCTION: Final = 8
 """Lines of a page's own words above its first section up to which all of them come with a procedure of it."""
 
-_LIST_MARK: Final = re.compile(
+LIST_MARK: Final = re.compile(
     r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)]|\d{1,2}\.\d{1,2}[.)]?)(?:[ \t]+|$)"
 )
 _QUOTE_MARKS: Final = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
@@ -691,7 +691,7 @@ class _Collector:
 
     def _parts(self, item: ListItem) -> list[Part]:
         """Cut an item into text and code, in its order; text loses the list mark and the indent."""
-        mark = _LIST_MARK.match(self._outline.lines.get(item.start, ""))
+        mark = LIST_MARK.match(self._outline.lines.get(item.start, ""))
         indent = len(mark[0]) if mark else 0
         edges = [(item.start - 1, item.start - 1), *item.code, (item.end + 1, item.end + 1)]
         parts: list[Part] = []
@@ -724,7 +724,7 @@ class _Collector:
         """Return the last line of what must not be done that begins here in an item; 0 if nothing does."""
         lines = self._outline.lines
         line = lines.get(number, "")
-        mark = _LIST_MARK.match(line) if number > item.start else None
+        mark = LIST_MARK.match(line) if number > item.start else None
         last = number
         if mark and governs(line[mark.end() :]) is Governs.PROHIBITED and _leads(line):
             while last + 1 < behind and _deeper(lines.get(last + 1, ""), line):
@@ -804,7 +804,7 @@ def _never(said: str, parts: Sequence[Part]) -> Governs | None:
 
 def _has_items(said: str) -> bool:
     """Whether a text has list items of its own."""
-    return any(_LIST_MARK.match(line) for line in said.split("\n")[1:])
+    return any(LIST_MARK.match(line) for line in said.split("\n")[1:])
 
 
 def _leads(text: str) -> bool:
