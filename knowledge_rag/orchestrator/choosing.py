@@ -1,8 +1,9 @@
 """Which procedures an incident gets: by its link, by its name, else by what search found best.
 
-A rule a person can say: the section that the alert links; else the one that is filed under the alert's name (its
-heading, an "Alert:" line, the page's front matter, title or file name); else the section that search and the
-incident's own words agree on best. Inside what is chosen nothing is chosen: see :mod:`procedures`.
+A rule a person can say: the section that somebody chose; else the one that the alert links; else the one that is
+filed under the alert's name (its heading, an "Alert:" line, the page's front matter, title or file name); else the
+section that search and the incident's own words agree on best. Inside what is chosen nothing is chosen: see
+:mod:`procedures`.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from knowledge_rag.orchestrator.cross_references import PAGE_LINK, own_range
 from knowledge_rag.orchestrator.extent import (
     is_one_procedure,
     matter_at,
+    section_at,
     tabs_of_others,
     top_of,
 )
@@ -84,12 +86,12 @@ _OLD_FOLDERS: Final = frozenset(
 def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> Place | None:
     """Return where the procedure for an incident stands; ``None`` without a document to draw on."""
     usable = [it for it in outlines if _gives_steps(it, wanted)]
-    others = (it for it in usable if it.source_file not in wanted.anchors)
-    elsewhere = {key for it in others for key in _for_elsewhere(wanted, it)}
-    for outline in usable:
-        tabs = (tab for it in tabs_of_others(wanted, outline.root) for tab in it.walk())
-        elsewhere.update(map(id, tabs))
-    ranked = [it for it in _ranked(wanted, usable, evidence) if id(it.section) not in elsewhere]
+    if wanted.at:
+        file, line = wanted.at
+        here = (it for it in usable if it.source_file == file and line <= it.root.end)
+        return next((Place(it, section_at(it, line), "chosen") for it in here), None)
+    others = _for_others(wanted, usable)
+    ranked = [it for it in _ranked(wanted, usable, evidence) if id(it.section) not in others]
     if wanted.asks(WHO):
         ranked = [it for it in ranked if is_escalation(it)] or ranked
     elif ranked and (behind := _part_behind(ranked[0], wanted)):
@@ -117,6 +119,18 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         if linked and among is linked:
             return replace(linked[0], why="linked")
     return replace(ranked[0], rival=_rival(ranked, wanted)) if ranked else None
+
+
+def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
+    """Return the ids of the sections for other environments and of the tabs for others."""
+    found = {
+        id(it)
+        for outline in outlines
+        for tab in tabs_of_others(wanted, outline.root)
+        for it in tab.walk()
+    }
+    not_linked = (it for it in outlines if it.source_file not in wanted.anchors)
+    return found.union(*(_for_elsewhere(wanted, it) for it in not_linked))
 
 
 def _part_behind(place: Place, wanted: Wanted) -> Place | None:

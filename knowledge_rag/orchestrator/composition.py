@@ -227,6 +227,9 @@ def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[War
         if block.alert and not block.procedures:
             why = "nothing is documented for it" if block.looked_up else "it could not be looked up"
             yield Warned(Concern.NOTICE, f"{block.alert}: {why}.")
+    if incident.at and not plan.procedures:
+        name, line = incident.at
+        yield Warned(Concern.NOTICE, f"There are no steps at {name}:{line}.")
     given = {it.source_file for it in plan.procedures}
     for link in linked_documents(findings.ledger.results, incident.links) if given else ():
         if not given & set(link.files):

@@ -128,8 +128,14 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
 
 def matter_at(outline: Outline, line: int, wanted: Wanted) -> Section:
     """Return the section that the procedure around a line is made of; the one that it is in, if that is for none."""
-    *_, section = (it for it in outline.sections() if not it.level or it.start <= line <= it.end)
+    section = section_at(outline, line)
     return _main_of(Place(outline, section), wanted) or section
+
+
+def section_at(outline: Outline, line: int) -> Section:
+    """Return the innermost section that a line is in; the root for one in none."""
+    *_, section = (it for it in outline.sections() if not it.level or it.start <= line <= it.end)
+    return section
 
 
 def _of_others(wanted: Wanted, main: Section) -> list[Section]:

@@ -59,6 +59,7 @@ class Incident:
         read_as: the payload's maker and the part that was read, such as ``"PagerDuty"`` or
             ``"Alertmanager (2 firing alerts, 1 resolved left out)"``; ``""`` for a graph's state.
         since: when it began, ISO 8601 in UTC; of a group, when its first alert did.
+        at: document and line, >= 1, of the procedure that somebody chose; ``None`` to have it chosen.
 
     Raises:
         ValueError: a text or a list is longer than it may be, or a text has several lines.
@@ -79,6 +80,7 @@ class Incident:
     alerts: tuple[Incident, ...] = ()
     read_as: str = ""
     since: str = ""
+    at: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
         for name, limit in (*((n, MAX_NAME) for n in _NAMES), *((n, MAX_TEXT) for n in _TEXTS)):

@@ -65,7 +65,7 @@ class Block:
     Args:
         alert: its name in a group; ``""`` where there is one only.
         procedures: the one that was chosen, then what belongs to it; none if nothing is documented.
-        why: ``linked``, ``named``, ``page`` or ``found``, as of a place; ``""`` without procedures.
+        why: as of a place; ``""`` without procedures.
         unknown: words of the incident that nothing found holds.
         meant: what the question could mean: of each passage that is offered as reading, the procedure's name;
             empty where nothing is documented.
@@ -186,11 +186,11 @@ def _outlines(findings: Findings) -> dict[str, Outline]:
 
 def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) -> Block:
     alert, wanted, asked = search.alert, search.wanted, search.asked
-    if not search.results:
+    if not search.results and not wanted.at:
         return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
-    if is_vague(wanted, asked[0].outcome.results):
+    if not wanted.at and is_vague(wanted, asked[0].outcome.results):
         return _offered(search, outlines)
-    documents = [outlines[it] for it in search.order[:MAX_COMPLETED]]
+    documents = [outlines[it] for it in search.order[:MAX_COMPLETED] if it in outlines]
     place = place_for(wanted, documents, search.evidence)
     unread = unclear = False
     if place is not None and not is_torn_between(place, wanted):

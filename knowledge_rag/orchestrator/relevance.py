@@ -57,6 +57,8 @@ RIVAL_SHARE: Final = 0.85
 """Share of a section's score from which on another procedure may be meant as well."""
 CLEAR_SHARE: Final = 0.65
 """Share of a section's worth, by search and words, up to which another matter isn't meant."""
+FEW: Final = 3
+"""Words of a question from which on a section that holds them all is meant: "slow" and "database" stand anywhere."""
 
 
 def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | None) -> bool:
@@ -291,9 +293,10 @@ def is_unambiguous(
 ) -> bool:
     """Whether a question means a procedure that was found by search alone, and nothing else that was found.
 
-    It does if its section is as close as ``Floors.sure``, or holds all of the question's words, or what the question
-    has in the form of code and nothing else that was found has; or if search and words together put every section
-    of another matter at most at CLEAR_SHARE of it; or if no other procedure scores more than RIVAL_SHARE
+    It does if its section is as close as ``Floors.sure``, or holds all of the question's words (if they are fewer than
+    FEW, in what it is called), or what the question has in the form of code and nothing else that was found has; or
+    if search and words together put every section of another matter at most at CLEAR_SHARE of it; or if no other
+    procedure scores more than RIVAL_SHARE
     of what it does: where the question says which part of a page it wants, no other page's section for that part.
     A page that isn't used any more is no rival.
     """
@@ -302,7 +305,10 @@ def is_unambiguous(
         return True
     source_file = place.outline.source_file
     score = search.score(source_file)
-    if score >= floors.sure or words_told(wanted) <= held or place.rival <= CLEAR_SHARE:
+    told = words_told(wanted)
+    called = words_of([*place.section.path, place.outline.title, place.outline.source_file])
+    is_held = told <= (held if len(told) >= FEW else called)
+    if score >= floors.sure or is_held or place.rival <= CLEAR_SHARE:
         return True
     own = matter_at(place.outline, place.section.start, wanted)
     is_part = asks_for_part(wanted)

@@ -44,7 +44,7 @@ class Search:
     Attributes:
         wanted: what it asks for.
         order: documents that may give steps, the likeliest first.
-        sure: how many of them are linked, or named after the alert.
+        sure: how many of them are chosen, linked, or named after the alert.
     """
 
     def __init__(self, member: Incident, incident: Incident, asked: Sequence[Asked]) -> None:
@@ -57,6 +57,8 @@ class Search:
         self.order, self.sure = self._order()
 
     def _order(self) -> tuple[list[str], int]:
+        if self.wanted.at:
+            return [self.wanted.at[0]], 1
         pages = self.evidence.pages
         ranked = sorted(pages, key=lambda name: -pages[name])
         first = {it.citation.source_file: it.metadata for it in reversed(self.results)}
@@ -152,4 +154,5 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     names = tuple(dict.fromkeys(filter(None, known)))
     links = anchored(linked_documents(results, member.links))
     labels = " ".join((*member.labels.values(), member.service, member.severity))
-    return Wanted(names, text, links, bool(member.alert_name), labels, member.service)
+    is_alert = bool(member.alert_name)
+    return Wanted(names, text, links, is_alert, labels, member.service, member.at)

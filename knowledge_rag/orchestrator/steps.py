@@ -233,6 +233,7 @@ def evidence_of(
 
 
 _REASONS: Final = {
+    "chosen": "you chose this procedure",
     "linked": "the alert links this procedure",
     "named": "it is filed under the alert's name",
     "page": "its page is filed under the alert's name, and no heading tells which section",

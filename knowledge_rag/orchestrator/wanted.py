@@ -63,6 +63,7 @@ class Wanted:
         anchors: documents that the alert links, the likeliest first, with the sections it names.
         labels: what else is known of the alert, such as its environment.
         is_alert: whether an alert tells of it, rather than a person's question.
+        at: document and line of the procedure that somebody chose.
     """
 
     names: tuple[str, ...] = ()
@@ -71,6 +72,7 @@ class Wanted:
     is_alert: bool = False
     labels: str = ""
     service: str = ""
+    at: tuple[str, int] | None = None
 
     def asks(self, pattern: re.Pattern[str]) -> bool:
         """Whether it is a question of a certain form."""
@@ -83,8 +85,8 @@ class Place:
 
     Args:
         section: the section; the root stands for the page.
-        why: ``linked``, ``named``, ``page`` (the page is filed under the alert's name, the section fits best) or
-            ``found``.
+        why: ``chosen`` by somebody, ``linked``, ``named``, ``page`` (the page is filed under the alert's name, the
+            section fits best) or ``found``.
         worth: by the search and by the incident's words; each counts 1 at most.
         rival: what the best section of another matter is worth, as a share of ``worth``.
     """

@@ -1,6 +1,7 @@
 """From what search found to procedures: which documents are completed, and what is about the incident at all."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -497,3 +498,53 @@ class TestDoubts:
         )
         assert not any("never mentions" in it for it in asked_.evidence.reasons)
         assert "it never mentions queue-us-7" in other.evidence.reasons
+
+    def test_of_two_words_only_what_is_called_so_is_meant(self):
+        texts = {
+            "alb.md": "# Balancer\n\n## Errors\n\n- A database that is slow: shed load.\n",
+            "db.md": "# Failover\n\n## Fix\n\n- Promote the database.\n\n## Slow start\n\n- Wait.\n",
+        }
+        assert self.asked("the database is slow", texts).guidance == ()
+        texts["slow.md"] = "# Slow database\n\n- Stop reports.\n"
+        assert actions(self.asked("the database is slow", texts)) == ["Stop reports."]
+
+
+class TestChosenProcedures:
+    """Somebody names the document and the line of a procedure; then nothing is left to search."""
+
+    PAGE = "# Cards\n\nFor `cards`.\n\n## Turn it on\n\n1. Switch.\n\n## Turn it off\n\n1. Switch back.\n"
+    OTHER = "# Mail\n\n## Queue\n\n- Drain the queue.\n"
+
+    def at(self, line, *, asked="drain the queue", name="cards.md", texts=None):
+        search = Search(texts or {"cards.md": self.PAGE, "mail.md": self.OTHER})
+        search.floors = Floors(alert=0.9, question=0.2, sure=0.95, clear=0.9)
+        wanted = replace(question(asked), at=(name, line))
+        return asyncio.run(consult(wanted, search)).recommendation
+
+    @pytest.mark.parametrize(
+        ("line", "step"), [(7, "Switch."), (9, "Switch back."), (11, "Switch back.")]
+    )
+    def test_are_given_whatever_was_asked(self, line, step):
+        given = self.at(line)
+        assert actions(given) == [step]
+        assert given.evidence.reasons == ("you chose this procedure",)
+        assert given.evidence.strength is Strength.PARTIAL
+
+    def test_have_their_pages_introduction_and_exact_lines(self):
+        given = self.at(9)
+        cited = given.guidance[0].citations
+        assert "[Source: cards.md, lines 11-11]" in [str(it.citation) for it in cited]
+        assert "For `cards`." in [it.text for it in given.guidance[0].guards]
+
+    @pytest.mark.parametrize(
+        ("name", "line"), [("cards.md", 1), ("no-such.md", 1), ("cards.md", 999)]
+    )
+    def test_without_steps_there_are_none(self, name, line):
+        page = "# Cards\n\n## Background\n\nOnly words.\n"
+        given = self.at(line, name=name, texts={"cards.md": page, "mail.md": self.OTHER})
+        assert given.guidance == ()
+        assert [it.message for it in given.warnings] == [f"There are no steps at {name}:{line}."]
+
+    def test_of_a_superseded_page_are_not_given(self):
+        page = self.PAGE.replace("# Cards", "# Cards (superseded)")
+        assert self.at(7, texts={"cards.md": page, "mail.md": self.OTHER}).guidance == ()
