@@ -240,7 +240,7 @@ def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> It
 def _undoing(procedure: Procedure) -> list[Procedure]:
     """Return a procedure's items that are labelled as undoing it, with what governs it; none without any.
 
-    The steps that they name by number come behind them.
+    The steps that they name by number come behind them. The others are named as not shown.
     """
     items = [*_labelled_as_undoing(procedure.items)]
     if not items or len(items) == len(procedure.items):
@@ -249,7 +249,17 @@ def _undoing(procedure: Procedure) -> list[Procedure]:
     items += [it for it in procedure.items if it not in items and it.number.strip(".)") in numbers]
     first, *others = items
     governing = [it for it in procedure.items[0].governing if it not in first.governing]
-    return [replace(procedure, items=(governed(first, *governing), *others))]
+    undone = [it for it in procedure.items if it not in items]
+    runs = itertools.groupby(procedure.items, key=lambda it: it in undone)
+    ends = [(one[0].start, one[-1].end) for is_undone, it in runs if is_undone and (one := [*it])]
+    left = [NotShown(procedure.source_file, start, end, Why.UNDONE) for start, end in ends]
+    return [
+        replace(
+            procedure,
+            items=(governed(first, *governing), *others),
+            not_shown=(*procedure.not_shown, *left),
+        )
+    ]
 
 
 def _labelled_as_undoing(items: Iterable[Item]) -> Iterator[Item]:

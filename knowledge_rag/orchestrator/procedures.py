@@ -105,6 +105,8 @@ class Why(StrEnum):
     """A section that is still to be written: "TODO"."""
     HELD_OFF = "held_off"
     """The page says that they aren't for what is asked."""
+    UNDONE = "undone"
+    """Steps that those given undo."""
     NOT_GIVEN = "not_given"
     """A model that draws on the procedure left them out."""
 

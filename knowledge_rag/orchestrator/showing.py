@@ -54,6 +54,7 @@ _REASONS: Final = {
     Why.ROW: "for other cases",
     Why.UNWRITTEN: "still to be written",
     Why.HELD_OFF: "the page says that they aren't for this",
+    Why.UNDONE: "the steps that these undo",
     Why.NOT_GIVEN: "left out by the model",
     Why.PROHIBITED: "what must not be done",
     Why.OBSOLETE: "not used any more",

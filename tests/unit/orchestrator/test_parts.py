@@ -3,6 +3,7 @@
 import pytest
 
 from knowledge_rag.orchestrator.procedures import Why
+from knowledge_rag.orchestrator.showing import missing_line
 from tests.support.runbooks import actions, advised, alert, question
 
 PAGE = "runbooks/ledger.md"
@@ -54,6 +55,10 @@ class TestUndoing:
         page = "# Paper mode\n\nOn:\n\n1. Show the banner.\n2. Stop the app.\n\nOff:\n\n1. Start the app.\n2. Hide the banner.\n"
         text = "paper mode can end now, what do we switch back"
         assert given_for(text, page) == ["Start the app.", "Hide the banner."]
+        (section,) = advised(question(text), {PAGE: page}).procedures
+        assert [missing_line(it) for it in section.not_shown] == [
+            f"not shown: {PAGE}:5-6, the steps that these undo"
+        ]
 
     def test_a_sentence_behind_the_steps_may_be_what_undoes_them(self):
         page = "# Emergency calls\n\n1. Test a call.\n2. Send all calls to Solvik: `route via solvik`\n\nBack to normal: `route via local`, then point 1.\n"
