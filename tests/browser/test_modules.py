@@ -23,7 +23,7 @@ def events(run):
     def read(*pieces):
         return run(
             """async (pieces) => {
-              const { EventReader } = await import("/static/js/sse.js");
+              const { EventReader } = await import("/static/js/question-stream.js");
               const reader = new EventReader();
               return pieces.flatMap((piece) => reader.push(piece));
             }""",
@@ -142,7 +142,7 @@ def test_a_block_is_brought_up_to_date_without_losing_its_nodes(run):
     after = "<p>One <b>two</b> three</p><ul><li>a</li><li>b</li></ul><p>c</p>"
     same, html = run(
         """async ([before, after]) => {
-          const { morph } = await import("/static/js/morph.js");
+          const { morph } = await import("/static/js/answer-blocks.js");
           const { parsedBlock } = await import("/static/js/trusted-html.js");
           const live = document.createElement("div");
           live.append(parsedBlock(before, new Map()));
@@ -159,7 +159,7 @@ def test_a_block_is_brought_up_to_date_without_losing_its_nodes(run):
 def test_lines_of_markdown_are_told_apart_by_their_looks(run):
     lines = ["---", "title: x", "---", "# A", "", "text", "```sh", "# no heading", "```", "| a |"]
     kinds = run(
-        "async (lines) => (await import('/static/js/line-kinds.js')).lineKinds(lines, true)", lines
+        "async (lines) => (await import('/static/js/lines.js')).lineKinds(lines, true)", lines
     )
     assert kinds == [
         "front", "front", "front", "heading", "blank", "prose", "code", "code", "code", "table",

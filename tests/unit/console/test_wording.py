@@ -22,7 +22,7 @@ TABLES = {
     "TYPES": ("wording.js", {*DocumentType}),
     "ADVISORS": ("wording.js", {*AdvisorName}),
     "OUTCOMES": (
-        "dashboard-parts.js",
+        "dashboard-view.js",
         {*Status, NO_STEPS, NO_ADVICE, "left", "refused", "timeout", "internal"},
     ),
 }

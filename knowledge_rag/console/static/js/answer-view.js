@@ -1,13 +1,12 @@
 /** One answer on the page: its outcome, text and sources. */
 import { alertCard, moment } from "./alert-card.js";
 import { AnswerBlocks } from "./answer-blocks.js";
-import { answerActions, closestSections, followUps, similarIncidents } from "./answer-summary.js";
 import { isOver, nameOf } from "./answer-state.js";
+import { answerActions, closestSections, followUps, similarIncidents } from "./answer-summary.js";
 import { Checklist } from "./checklist.js";
 import { CitationPreview } from "./citation-preview.js";
-import { counted, h } from "./dom.js";
-import { flash, scrollTo } from "./motion.js";
-import { OutcomeBanner } from "./outcome-banner.js";
+import { counted, flash, h, scrollTo } from "./dom.js";
+import { OutcomeBanner } from "./outcome.js";
 import { openReport } from "./report-dialog.js";
 import { SourceList } from "./source-list.js";
 import { citedLines } from "./trusted-html.js";

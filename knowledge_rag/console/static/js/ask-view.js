@@ -2,18 +2,17 @@
 import { looksPasted } from "./alert-card.js";
 import { earlierAnswer, fail, isOver, nameOf, newAnswer, restoredAnswer, stop, take, topicOf } from "./answer-state.js";
 import { AnswerView } from "./answer-view.js";
-import { announce } from "./announcer.js";
 import { read } from "./api.js";
 import { allDocuments, valuesOf } from "./documents-view.js";
-import { byId, h } from "./dom.js";
+import { announce, byId, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { outcomeOf, sentence } from "./outcome.js";
-import { visible } from "./visible-text.js";
-import { advisorText } from "./wording.js";
-import { AskFailed, answerEvents } from "./question-stream.js";
+import { answerEvents, AskFailed } from "./question-stream.js";
 import { forget, forgetAll, recentQuestions, remember } from "./recent-questions.js";
 import { listenForKeys } from "./shortcuts.js";
 import { keep, kept } from "./storage.js";
+import { visible } from "./visible-text.js";
+import { advisorText } from "./wording.js";
 
 /** @typedef {import("./answer-state.js").AnswerState} AnswerState */
 

@@ -3,7 +3,7 @@ import { copyFrom } from "./copying.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { withPlaceholders } from "./placeholders.js";
-import { inOnePiece } from "./words.js";
+import { inOnePiece } from "./visible-text.js";
 
 /** Short names, which are never broken. */
 const NAME = /^\S{1,20}$/;

@@ -1,6 +1,5 @@
 /** Copies text, and confirms it. */
-import { announce } from "./announcer.js";
-import { h } from "./dom.js";
+import { announce, h } from "./dom.js";
 import { icon } from "./icons.js";
 
 const SHOWN_MS = 1800;

@@ -4,8 +4,7 @@
  */
 import { lineHash } from "./citations.js";
 import { h } from "./dom.js";
-import { lineKinds } from "./line-kinds.js";
-import { lineText } from "./lines.js";
+import { lineKinds, lineText } from "./lines.js";
 
 /** @typedef {import("./lines.js").Range} Range */
 

@@ -1,5 +1,5 @@
 /**
- * Makes elements without markup: words of documents and models only ever become text.
+ * The page's elements. They are made without markup: words of documents and models only ever become text.
  *
  * @typedef {Node | string | number | null | undefined | false} Child
  * @typedef {{[K in keyof GlobalEventHandlersEventMap as `on${K}`]?: (event: GlobalEventHandlersEventMap[K]) => void}} Listeners
@@ -69,3 +69,30 @@ export function byId(id) {
 export function counted(count, one, many = `${one}s`) {
   return `${count} ${count === 1 ? one : many}`;
 }
+
+/** Announces stages and outcomes to screen readers, but not each piece of text. @param {string} message */
+export function announce(message) {
+  byId("announcer").textContent = message;
+}
+
+const still = window.matchMedia("(prefers-reduced-motion: reduce)");
+const MARKED_MS = 2000;
+
+/** Scrolls smoothly, unless the reader prefers reduced motion. @param {Element} element @param {ScrollLogicalPosition} [block] */
+export function scrollTo(element, block = "nearest") {
+  element.scrollIntoView({ block, behavior: still.matches ? "auto" : "smooth" });
+}
+
+/** Highlights an element for two seconds. @param {Element} element */
+export function flash(element) {
+  for (const other of document.querySelectorAll(".flashed")) other.classList.remove("flashed");
+  element.classList.add("flashed");
+  const mark = {};
+  flashes.set(element, mark);
+  setTimeout(() => {
+    if (flashes.get(element) === mark) element.classList.remove("flashed");
+  }, MARKED_MS);
+}
+
+/** @type {WeakMap<Element, object>} the latest flash of each element */
+const flashes = new WeakMap();

@@ -6,9 +6,8 @@ import { DocumentsView } from "./documents-view.js";
 import { byId, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { Router } from "./router.js";
-import { startTheme } from "./theme.js";
 
-startTheme(/** @type {HTMLButtonElement} */ (byId("theme")));
+startTheme(byId("theme"));
 
 const ask = new AskView();
 const dashboard = new DashboardView();
@@ -25,4 +24,26 @@ new Router((url) => {
 function backToAnswer() {
   if (!ask.hasAnswer) return null;
   return h("a", { class: "back-link", href: ask.address }, icon("back"), "Back to the answer");
+}
+
+/** Dark and light: the system's choice until a reader makes one. @param {HTMLElement} button switches it */
+function startTheme(button) {
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  const root = document.documentElement;
+  const isDark = () => (root.dataset.theme ?? (dark.matches ? "dark" : "light")) === "dark";
+  const show = () => {
+    button.replaceChildren(icon(isDark() ? "sun" : "moon"));
+    button.setAttribute("aria-label", isDark() ? "Use the light theme" : "Use the dark theme");
+  };
+  button.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try {
+      localStorage.setItem("theme", root.dataset.theme);
+    } catch {
+      // kept for this page only
+    }
+    show();
+  });
+  dark.addEventListener("change", show);
+  show();
 }

@@ -1,6 +1,7 @@
 /** The outcome of a question, in one place at the top of its answer. */
-import { counted } from "./dom.js";
-import { FAILURES, isOfAdvice, isOfSearch, reasonText } from "./wording.js";
+import { counted, h } from "./dom.js";
+import { icon } from "./icons.js";
+import { FAILURES, isOfAdvice, isOfSearch, kindText, reasonText } from "./wording.js";
 
 /**
  * @typedef {import("./answer-state.js").AnswerState} AnswerState
@@ -111,7 +112,7 @@ function failed(state) {
 }
 
 /** @param {AnswerState} state @returns {import("./answer-state.js").Warning[]} */
-export function warningsOf(state) {
+function warningsOf(state) {
   const all = state.warnings.length ? state.warnings : (state.recommendation?.warnings ?? []);
   const removed = state.removed.map(({ reference }) => reference);
   // removed references are listed as such, with their reasons
@@ -138,4 +139,98 @@ function sentences(message) {
 export function sentence(text) {
   const capital = text.charAt(0).toUpperCase() + text.slice(1);
   return /[.!?]$/.test(capital) ? capital : `${capital}.`;
+}
+
+/** The banner above an answer: its stage, then its outcome. It keeps its place, so nothing jumps. */
+export class OutcomeBanner {
+  #shown = "";
+
+  /** @param {{retry(): void, widen(): void, toStep(step: number): void}} actions */
+  constructor(actions) {
+    this.actions = actions;
+    this.element = h("div", { class: "outcome" });
+  }
+
+  /** @param {AnswerState} state */
+  show(state) {
+    const outcome = outcomeOf(state);
+    const now = JSON.stringify([outcome, state.phase, state.answerId]);
+    if (now === this.#shown) return;
+    this.#shown = now;
+    this.element.dataset.kind = outcome.kind;
+    this.element.replaceChildren(
+      h("div", { class: "outcome-mark" }, outcome.icon ? icon(outcome.icon) : h("span", { class: "spinner", "aria-hidden": "true" })),
+      h("div", { class: "outcome-words" },
+        h("p", {}, h("strong", {}, outcome.title), outcome.text ? " " : null, outcome.text),
+        h("div", { class: "outcome-more" }, this.#details(state), state.phase === "done" ? evidence(state.recommendation) : null)),
+      outcome.kind === "nothing" && isNarrowed(state) ? h("button", { type: "button", class: "retry", onclick: this.actions.widen }, icon("search"), "Search without filters") :
+      outcome.canRetry ? h("button", { type: "button", class: "retry", onclick: this.actions.retry }, icon("retry"), "Try again") : h("span"),
+    );
+  }
+
+  /** @param {AnswerState} state */
+  #details(state) {
+    if (state.phase !== "done") return null;
+    const warnings = warningsOf(state);
+    const parts = [
+      ...this.#warnings(warnings),
+      ...removedList(state.removed),
+      ...(state.recommendation?.status === "ok" ? [] : queriesList(state.queries)),
+    ];
+    if (!parts.length) return null;
+    return h("details", {}, h("summary", {}, summary(warnings.length, state.removed.length)), parts);
+  }
+
+  /** @param {import("./answer-state.js").Warning[]} warnings */
+  #warnings(warnings) {
+    if (!warnings.length) return [];
+    return [h("ul", { class: "warnings" }, warnings.map(({ kind, message, step }) =>
+      h("li", {}, h("b", {}, kindText(kind)), " ", message,
+        step ? h("button", { type: "button", class: "link", onclick: () => this.actions.toStep(step) }, `See step ${step}`) : null)))];
+  }
+}
+
+/** @param {AnswerState} state */
+function isNarrowed({ filters }) {
+  return Object.keys(filters).some((name) => name !== "advisor");
+}
+
+/** @param {import("./answer-state.js").Removed[]} removed */
+function removedList(removed) {
+  if (!removed.length) return [];
+  return [
+    h("h2", {}, "Removed from the answer"),
+    h("ul", { class: "removed" }, removed.map(({ reference, reason, message }) =>
+      h("li", {}, h("code", {}, reference), " ", (message ?? reason).replace(`${reference}: `, "")))),
+  ];
+}
+
+/** @param {string[]} queries */
+function queriesList(queries) {
+  if (!queries.length) return [];
+  // the same words may have been searched in other documents
+  return [h("h2", {}, "Searched for"), h("ul", { class: "queries" }, [...new Set(queries)].map((query) => h("li", {}, query)))];
+}
+
+/** @param {number} warnings @param {number} removed */
+function summary(warnings, removed) {
+  const parts = [warnings && counted(warnings, "warning"), removed && `${counted(removed, "reference")} removed`];
+  return parts.filter(Boolean).join(", ") || "What was searched for";
+}
+
+const CHECK = "check that it fits";
+
+/** The strength of an answer's evidence, in words; the figure unfolds. @param {import("./answer-state.js").Recommendation | null} recommendation */
+function evidence(recommendation) {
+  if (!recommendation?.evidence) return null;
+  const { strength, reasons } = recommendation.evidence;
+  return h("details", { class: "evidence" },
+    h("summary", {}, "Evidence: ", h("b", {}, strength), whyText(strength, reasons)),
+    h("p", {}, `Confidence ${recommendation.confidence.toFixed(2)}, from 0 to 1: how much in the documents speaks for this answer, not how likely it is to help.`));
+}
+
+/** @param {string} strength @param {string[]} reasons */
+function whyText(strength, reasons) {
+  const said = strength === "strong" || reasons.some((reason) => reason.includes(CHECK)) ? reasons : [...reasons, CHECK];
+  return said.length ? ` (${said.join("; ")})` : "";
 }

@@ -1,8 +1,7 @@
 /** Reports a wrong citation. A person reads it; nothing learns from it. */
-import { announce } from "./announcer.js";
 import { send } from "./api.js";
 import { linesText } from "./citations.js";
-import { h } from "./dom.js";
+import { announce, h } from "./dom.js";
 
 /**
  * @param {{answerId: string | null, number: number, path: string, lines: [number, number]}} about

@@ -1,7 +1,6 @@
 /** Keys for people without a free hand: they count where nobody is typing. */
 import { copyCommand } from "./commands.js";
-import { byId, h } from "./dom.js";
-import { scrollTo } from "./motion.js";
+import { byId, h, scrollTo } from "./dom.js";
 
 const KEYS = [
   ["/", "Ask something"], ["j", "Next step"], ["k", "Step before"], ["c", "Copy the step’s command"],

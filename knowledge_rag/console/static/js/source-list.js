@@ -1,13 +1,15 @@
 /** All sources of an answer: cited ones first, others folded. */
-import { documentUrl } from "./citations.js";
-import { counted, h } from "./dom.js";
-import { flash, scrollTo } from "./motion.js";
-import { SourceCard } from "./source-card.js";
+import { documentUrl, linesSpoken, placeText, referenceText } from "./citations.js";
+import { copyButton } from "./copying.js";
+import { counted, flash, h, scrollTo } from "./dom.js";
+import { icon } from "./icons.js";
+import { excerpt, isWithin } from "./lines.js";
 import { typeText } from "./wording.js";
 
 /**
  * @typedef {import("./answer-state.js").Source} Source
  * @typedef {import("./lines.js").Range} Range
+ * @typedef {{report(source: Source, lines: Range): void, back(number: number): void}} CardActions
  */
 
 /** Cards whose lines are shown from the start. */
@@ -19,7 +21,7 @@ export class SourceList {
   /** @type {Source[] | null} */
   #sources = null;
 
-  /** @param {import("./source-card.js").CardActions} actions */
+  /** @param {CardActions} actions */
   constructor(actions) {
     this.actions = actions;
     this.count = h("span", { class: "count" });
@@ -118,4 +120,133 @@ function groupHead({ citation, title, documentType }) {
     title && title !== path ? h("b", {}, title) : null, " ",
     h("a", { class: "path", href: documentUrl(path) }, path), " ",
     h("span", { class: "tag" }, typeText(documentType)));
+}
+
+const FEW = 8;
+
+/** One source: its place, its verbatim lines, and actions. */
+class SourceCard {
+  /** @type {Range[]} */
+  #cited = [];
+  #full = false;
+
+  /** @param {Source} source @param {CardActions} actions */
+  constructor(source, actions) {
+    this.source = source;
+    this.actions = actions;
+    this.body = h("div", { class: "card-body", hidden: true });
+    this.opener = h("button", { type: "button", class: "quiet opener", "aria-label": `Show the lines of source ${source.number}`, onclick: () => this.unfold() }, "Show lines");
+    this.element = h("article", { class: "card", id: `source-${source.number}`, tabindex: "-1", "aria-labelledby": `source-title-${source.number}` },
+      ...this.#head(), this.body);
+  }
+
+  get range() {
+    const { start_line: start, end_line: end } = this.source.citation;
+    return /** @type {Range} */ ([start, end]);
+  }
+
+  /** The lines that the answer cites of it. @param {Range[]} ranges */
+  set cited(ranges) {
+    this.#cited = ranges;
+    this.element.classList.toggle("cited", ranges.length > 0);
+    if (!this.body.hidden) this.#fill();
+  }
+
+  /** Shows its lines. */
+  unfold() {
+    if (!this.body.hidden) return;
+    this.body.hidden = false;
+    this.opener.remove();
+    this.#fill();
+  }
+
+  /** Marks lines while a reader looks at their citation. @param {Range | null} range */
+  point(range) {
+    this.element.classList.toggle("pointed", range !== null);
+    for (const line of this.body.querySelectorAll(".line")) {
+      const number = Number(line.getAttribute("data-line"));
+      line.classList.toggle("marked", range !== null && isWithin(number, [range]));
+    }
+  }
+
+  #head() {
+    const { number, citation, score, page, stale, caution, drift, commit, lastChanged, lastReviewed } = this.source;
+    const [whole, section] = titlesOf(this.source);
+    return [
+      h("header", { class: "card-head" },
+        h("span", { class: "number", "aria-hidden": "true" }, number),
+        h("h3", { id: `source-title-${number}` }, h("span", { class: "visually-hidden" }, `Source ${number}: ${section ? `${whole}: ` : ""}`), section || whole),
+        h("p", { class: "where" }, h("span", { class: "path visually-hidden" }, citation.source_file), " ",
+          h("span", { class: "at", "aria-label": linesSpoken(...this.range) }, placeText(citation.source_file, ...this.range)),
+          page ? h("span", {}, `page ${page}`) : null,
+          lastChanged ? h("span", { title: `Commit ${commit}` }, `changed ${lastChanged}`) : null,
+          lastReviewed ? h("span", {}, `reviewed ${lastReviewed}`) : null,
+          score === undefined ? null : h("span", { class: "score", title: "How near search found it to the question" }, `score ${score.toFixed(2)}`),
+          this.opener)),
+      caution && h("p", { class: "stale" }, icon("warning"), caution),
+      ...(drift ?? []).map((said) => h("p", { class: "stale" }, icon("warning"), said)),
+      stale && h("p", { class: "stale" }, icon("warning"), stale.message),
+    ];
+  }
+
+  #fill() {
+    const shown = this.#full || !this.#cited.length ? [this.range] : this.#cited;
+    const short = this.#full ? shown : firstLines(shown, FEW);
+    this.body.replaceChildren(
+      excerpt(this.source.content, this.range[0], shown, this.#full ? this.#cited : [], short),
+      ...this.#more(short),
+      this.#actionRow(),
+    );
+  }
+
+  /** @param {Range[]} shown */
+  #more(shown) {
+    const all = this.range[1] - this.range[0] + 1;
+    const some = shown.reduce((sum, [start, end]) => sum + end - start + 1, 0);
+    if (some >= all && !this.#full) return [];
+    const toggle = () => {
+      this.#full = !this.#full;
+      this.#fill();
+      /** @type {HTMLElement | null} */ (this.body.querySelector(".more"))?.focus();
+    };
+    return [h("button", { type: "button", class: "quiet more", "aria-expanded": String(this.#full), onclick: toggle },
+      this.#full ? "Show fewer lines" : `Show all ${counted(all, "line")}`)];
+  }
+
+  #actionRow() {
+    const [start, end] = this.#cited[0] ?? this.range;
+    const path = this.source.citation.source_file;
+    const name = `${path}, ${linesSpoken(start, end)}`;
+    return h("div", { class: "card-actions" },
+      h("a", { href: documentUrl(path, start, end), class: "open", "aria-label": `Open ${name}` }, "Open"),
+      this.source.sourceUrl ? h("a", { href: this.source.sourceUrl, target: "_blank", rel: "noopener noreferrer", class: "open" }, "Original page") : null,
+      copyButton("Copy reference", () => referenceText(path, start, end), "reference"),
+      h("button", { type: "button", class: "quiet report-button", "aria-label": `Report a wrong citation of source ${this.source.number}`, onclick: () => this.actions.report(this.source, [start, end]) },
+        icon("flag"), h("span", {}, "Report")),
+      h("button", { type: "button", class: "quiet back", onclick: () => this.actions.back(this.source.number) },
+        icon("up"), h("span", {}, "Back to the text")));
+  }
+}
+
+/**
+ * @param {Range[]} ranges
+ * @param {number} most
+ * @returns {Range[]} the same up to so many lines
+ */
+function firstLines(ranges, most) {
+  /** @type {Range[]} */
+  const kept = [];
+  let left = most;
+  for (const [start, end] of ranges) {
+    if (left <= 0) break;
+    kept.push([start, Math.min(end, start + left - 1)]);
+    left -= end - start + 1;
+  }
+  return kept;
+}
+
+/** The document's title and the section's, "" where they are the same. @param {Source} source */
+function titlesOf({ title, section, citation }) {
+  const whole = title || citation.source_file;
+  return [whole, section && section !== whole ? section : ""];
 }

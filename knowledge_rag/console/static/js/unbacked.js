@@ -1,7 +1,6 @@
 /** Marks what the sources don't back: steps that aren't in their cited lines, and text that cites nothing. */
 import { documentUrl } from "./citations.js";
-import { h } from "./dom.js";
-import { flash, scrollTo } from "./motion.js";
+import { flash, h, scrollTo } from "./dom.js";
 import { ADDED, bare, bareText, citingOf, isCode, stepsOf } from "./steps.js";
 
 /** @typedef {import("./answer-state.js").Step} Step */

@@ -35,3 +35,12 @@ function named(character) {
   const name = NAMES[code] ?? "hidden character";
   return h("span", { class: "hidden-character", title: `U+${code} ${name}` }, `U+${code}`);
 }
+
+/**
+ * Keeps a shell's words in one piece when a line is wrapped: a break after a hyphen would make two.
+ * @param {string} text
+ * @returns {(string | HTMLElement)[]}
+ */
+export function inOnePiece(text) {
+  return text.split(/(\s+)/).filter(Boolean).map((part) => (part.includes("-") ? h("span", { class: "word" }, part) : part));
+}
