@@ -14,7 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
-from knowledge_rag.channel.note import to_note
+from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.signatures import signature
 from knowledge_rag.channel.slack import to_slack

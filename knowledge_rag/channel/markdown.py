@@ -1,22 +1,24 @@
 """Writes Markdown in which nothing but our citations can be a citation, a link or a mention.
 
-Raw HTML, images and links become words. Brackets that are no reference, and whatever a site such as GitHub would make
+A note for PagerDuty, incident.io and GitHub has citations that are numbers and link to their lines; the list below has
+the same numbers. Raw HTML, images and links become words. Brackets that are no reference, and whatever a site such as GitHub would make
 a link or a mention of, become code.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from knowledge_rag.channel.marks import (
+    LineWriter,
     citations_of,
     marked_parts,
-    place_of,
-    places_in,
     plain,
-    tree_of,
+    rows_of,
 )
+from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
+from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
 
     from knowledge_rag.channel.marks import Reference
+    from knowledge_rag.channel.message import Message
     from knowledge_rag.core.citations import Citation
 
 _RUN: Final = re.compile("`+")
@@ -52,10 +55,56 @@ DEMOTED: Final = 2
 """Levels by which an answer's headings stand below those of the page that it is put into."""
 
 
+def to_note(message: Message) -> str:
+    """Return a message as Markdown."""
+    return neutralise("\n".join(_note(message))) + "\n"
+
+
+def _note(message: Message) -> Iterator[str]:
+    yield f"**{words(message.title)}**"
+    yield from (part for line in (*message.about, message.outcome) for part in ("", words(line)))
+    if message.warnings:
+        yield from ("", *(f"- {words(one)}" for one in message.warnings))
+    if message.marked:
+        yield from ("", *_body(message))
+    if message.reading:
+        yield from ("", f"**{message.reading_title}**", "")
+        for name, citation in message.reading:
+            yield f"- {words(name)} {_number(message, message.number(citation))}"
+    if message.unknown:
+        yield from ("", words(message.unknown))
+    if message.places:
+        yield from ("", "**Sources**", "")
+        for number, cited in enumerate(message.places, start=1):
+            yield f"- {_number(message, number)} {words(document_of(cited))}:{lines_of(cited)}"
+    if message.receipt:
+        yield from ("", f"Receipt {message.receipt}")
+
+
+def _body(message: Message) -> list[str]:
+    def cite(citation: Citation) -> str:
+        return _number(message, message.number(citation))
+
+    def in_code(citation: Citation) -> str:
+        return f"[{message.number(citation)}]"
+
+    body = written(message.marked, message.references, cite, in_code)
+    if not message.by_model:
+        return body
+    quoted = (f"> {line}".rstrip() for line in "\n".join(body).split("\n"))
+    return [f"**{words(BY_MODEL)}**", "", *quoted]
+
+
+def _number(message: Message, number: int) -> str:
+    url = message.url(message.places[number - 1])
+    shown = rf"\[{number}\]"
+    return f"[{shown}](<{url}>)" if url else shown
+
+
 def rewritten(parts: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the answer as Markdown lines in which only its citations read as citations, by file and lines."""
-    marked, references = marked_parts(parts)
-    return written(marked, references, citation_words)
+    references: list[Reference] = []
+    return written(marked_parts(parts, references), references, citation_words)
 
 
 def written(
@@ -72,10 +121,7 @@ def written(
         cite: writes a citation.
         code: writes one that stands in code; by default as the answer has it.
     """
-    writer = _Writer(references, cite, code)
-    lines = writer.blocks(tree_of(marked))
-    lost = [one for number, one in enumerate(references) if number not in writer.placed]
-    return [*lines, *(("", " ".join(writer.cited(one) for one in lost)) if lost else ())]
+    return _Writer(references, cite, code).written(marked)
 
 
 def words(text: str) -> str:
@@ -95,8 +141,8 @@ def fenced(text: str, language: str = "text") -> Iterator[str]:
     yield from (fence + language, *text.split("\n"), fence)
 
 
-class _Writer:
-    """Writes Markdown; ``placed`` are the numbers of the references that were written."""
+class _Writer(LineWriter):
+    breaks: ClassVar = {"softbreak": "\n", "hardbreak": "\\\n"}
 
     def __init__(
         self,
@@ -104,23 +150,29 @@ class _Writer:
         cite: Callable[[Citation], str],
         code: Callable[[Citation], str] | None,
     ) -> None:
-        self._references = references
+        super().__init__(references)
         self._cite = cite
         self._code = code
-        self.placed: set[int] = set()
 
-    def cited(self, reference: Reference) -> str:
-        """Return a reference's citations, written."""
-        return " ".join(map(self._cite, citations_of(reference)))
+    def words(self, text: str, **_: bool) -> Iterator[str]:
+        return _said(text)
 
-    def blocks(self, nodes: Sequence[SyntaxTreeNode]) -> list[str]:
-        lines: list[str] = []
-        for node in nodes:
-            made = self._block(node)
-            lines += ["", *made] if lines and made else made
-        return lines
+    def code(self, text: str, **_: bool) -> Iterator[str]:
+        yield _coded(text)
 
-    def _block(self, node: SyntaxTreeNode) -> list[str]:
+    def cited(self, reference: Reference) -> Iterator[str]:
+        yield " ".join(map(self._cite, citations_of(reference)))
+
+    def in_code(self, reference: Reference) -> str:
+        if self._code is None:
+            return plain(reference.text)
+        return " ".join(map(self._code, citations_of(reference)))
+
+    def emphasised(self, node: SyntaxTreeNode, **_: bool) -> Iterator[str]:
+        around = {"em": "*", "strong": "**", "s": "~~"}[node.type]
+        yield from (around, *self.pieces(node.children), around)
+
+    def block(self, node: SyntaxTreeNode) -> list[str]:
         match node.type:
             case "heading":
                 level = min(6, int(node.tag[1:]) + DEMOTED)
@@ -153,14 +205,10 @@ class _Writer:
     def _block_of_code(self, node: SyntaxTreeNode) -> list[str]:
         named = node.info.split() if node.type == "fence" else []
         language = named[0].lower() if named and _LANGUAGE.fullmatch(named[0].lower()) else "text"
-        return list(fenced(self._as_written(node.content).removesuffix("\n"), language))
+        return list(fenced(self.as_written(node.content).removesuffix("\n"), language))
 
     def _table(self, node: SyntaxTreeNode) -> list[str]:
-        rows = [
-            [_PIPE.sub(r"\\|", self._line(cell)) for cell in row.children]
-            for part in node.children
-            for row in part.children
-        ]
+        rows = [[_PIPE.sub(r"\\|", self._line(cell)) for cell in row] for row in rows_of(node)]
         rows.insert(1, ["---"] * len(rows[0]))
         return [f"| {' | '.join(row)} |" for row in rows]
 
@@ -168,44 +216,8 @@ class _Writer:
         return self._text(node).replace("\\\n", " ").replace("\n", " ")
 
     def _text(self, node: SyntaxTreeNode) -> str:
-        made = _joined(self._pieces(node.children))
+        made = _joined(self.pieces(node.children))
         return "\n".join(_started(line.strip(" \t")) for line in made.split("\n"))
-
-    def _pieces(self, nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
-        """Yield the pieces of a line, each with its markup."""
-        for node in nodes:
-            match node.type:
-                case "text":
-                    yield from _said(self._as_written(node.content))
-                case "code_inline":
-                    yield _coded(self._as_written(node.content))
-                case "em" | "strong" | "s":
-                    around = {"em": "*", "strong": "**", "s": "~~"}[node.type]
-                    yield from (around, *self._pieces(node.children), around)
-                case "link":
-                    yield from (*self._pieces(node.children), *_said(f" ({node.attrs['href']})"))
-                case "cite":
-                    self.placed.add(node.meta["number"])
-                    yield self.cited(self._references[node.meta["number"]])
-                case "softbreak":
-                    yield "\n"
-                case "hardbreak":
-                    yield "\\\n"
-                case _:  # what stands around other pieces
-                    yield from self._pieces(node.children)
-
-    def _as_written(self, text: str) -> str:
-        """Restore references as they were written, where none can be shown."""
-        for number in places_in(text):
-            self.placed.add(number)
-            reference = self._references[number]
-            own = (
-                " ".join(map(self._code, citations_of(reference)))
-                if self._code
-                else plain(reference.text)
-            )
-            text = text.replace(place_of(number), own)
-        return text
 
 
 def _said(text: str) -> Iterator[str]:

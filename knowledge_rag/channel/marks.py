@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -19,7 +19,7 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from markdown_it.rules_inline import StateInline
 
@@ -55,9 +55,8 @@ def places_in(source: str) -> list[int]:
     return [int(number) for number in PLACE.findall(source)]
 
 
-def marked_parts(parts: Iterable[Mapping[str, Any]]) -> tuple[str, list[Reference]]:
-    """Return the answer's Markdown with a mark for each reference, and the references."""
-    references: list[Reference] = []
+def marked_parts(parts: Iterable[Mapping[str, Any]], references: list[Reference]) -> str:
+    """Return the answer's Markdown with a mark for each reference, which is added to those before."""
     marked = ""
     for part in parts:
         if cited := tuple(part.get("citations") or ()):
@@ -65,7 +64,7 @@ def marked_parts(parts: Iterable[Mapping[str, Any]]) -> tuple[str, list[Referenc
             references.append(Reference(part["text"], cited))
         else:
             marked += plain(part["text"])
-    return marked, references
+    return marked
 
 
 def citations_of(reference: Reference) -> list[Citation]:
@@ -74,9 +73,110 @@ def citations_of(reference: Reference) -> list[Citation]:
     return [Citation(**one) for one in cited]
 
 
+Piece = TypeVar("Piece")
+
+
+class Writer(Generic[Piece]):
+    """Walks marked Markdown; a subclass says what becomes of its words, code and references.
+
+    Args:
+        references: in it; ``placed`` are the numbers of those that were written.
+    """
+
+    breaks: ClassVar[Mapping[str, Any]]
+    """What becomes of a ``softbreak`` and a ``hardbreak``."""
+
+    def __init__(self, references: Sequence[Reference]) -> None:
+        self.references = references
+        self.placed: set[int] = set()
+
+    def words(self, text: str, **style: bool) -> Iterator[Piece]:
+        """Yield words."""
+        raise NotImplementedError
+
+    def code(self, text: str, **style: bool) -> Iterator[Piece]:
+        """Yield code that stands between words."""
+        raise NotImplementedError
+
+    def cited(self, reference: Reference) -> Iterator[Piece]:
+        """Yield a reference's citations."""
+        raise NotImplementedError
+
+    def in_code(self, reference: Reference) -> str:
+        """Return a reference that stands in code, where nothing can be a link."""
+        raise NotImplementedError
+
+    def emphasised(self, node: SyntaxTreeNode, **style: bool) -> Iterator[Piece]:
+        """Yield words that are emphasised, or struck through."""
+        return self.pieces(node.children, **style)
+
+    def pieces(self, nodes: Sequence[SyntaxTreeNode], **style: bool) -> Iterator[Piece]:
+        """Yield what stands in a line."""
+        for node in nodes:
+            match node.type:
+                case "text":
+                    yield from self.words(self.as_written(node.content), **style)
+                case "code_inline":
+                    yield from self.code(self.as_written(node.content), **style)
+                case "em" | "strong" | "s":
+                    yield from self.emphasised(node, **style)
+                case "link":
+                    yield from self.pieces(node.children, **style)
+                    yield from self.words(f" ({node.attrs['href']})", **style)
+                case "cite":
+                    self.placed.add(node.meta["number"])
+                    yield from self.cited(self.references[node.meta["number"]])
+                case "softbreak" | "hardbreak":
+                    yield self.breaks[node.type]
+                case _:  # what stands around other pieces
+                    yield from self.pieces(node.children, **style)
+
+    def as_written(self, text: str) -> str:
+        """Return a text in which each reference is written as in code."""
+        for number in places_in(text):
+            self.placed.add(number)
+            text = text.replace(place_of(number), self.in_code(self.references[number]))
+        return text
+
+    def lost(self) -> Iterator[Piece]:
+        """Yield the references that nothing has shown so far."""
+        for number, reference in enumerate(self.references):
+            if number not in self.placed:
+                yield from self.cited(reference)
+
+
+class LineWriter(Writer[str]):
+    """Writes marked Markdown as lines of text."""
+
+    def written(self, marked: str) -> list[str]:
+        """Return the lines; references that none of them shows come last."""
+        lines = self.blocks(tree_of(marked))
+        lost = " ".join(self.lost())
+        return [*lines, "", lost] if lost else lines
+
+    def blocks(self, nodes: Sequence[SyntaxTreeNode]) -> list[str]:
+        """Return the lines of some blocks, with an empty one between two."""
+        lines: list[str] = []
+        for node in nodes:
+            made = self.block(node)
+            lines += ["", *made] if lines and made else made
+        return lines
+
+    def block(self, node: SyntaxTreeNode) -> list[str]:
+        """Return the lines of a block."""
+        raise NotImplementedError
+
+
 def tree_of(marked: str) -> Sequence[SyntaxTreeNode]:
     """Return the blocks of marked Markdown; a reference in its words is a node ``cite`` with its ``number``."""
     return SyntaxTreeNode(make_parser(RendererHTML).parse(marked, {})).children
+
+
+def rows_of(table: SyntaxTreeNode) -> Iterator[Sequence[SyntaxTreeNode]]:
+    """Yield the cells of each row of a table."""
+    for part in table.children:
+        for row in part.children:
+            yield row.children
 
 
 def make_parser(renderer_cls: type[RendererHTML]) -> MarkdownIt:

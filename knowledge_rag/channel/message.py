@@ -168,9 +168,9 @@ def message_from(
     advice = whole["recommendation"]
     status = Status(whole["status"])
     kept = [part if part.get("citations") else {"text": masked(part["text"])} for part in parts]
-    marked, references = marked_parts(kept)
-    if status is not Status.OK:
-        marked, references = "", []  # the outcome says it
+    references: list[Reference] = []
+    # of anything but steps, the outcome says it
+    marked = marked_parts(kept, references) if status is Status.OK else ""
     reading = list(_reading(advice))
     cited = [one for it in references for one in citations_of(it)] + [one for _, one in reading]
     guidance = advice["guidance"]

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from knowledge_rag.channel.marks import citations_of, place_of, places_in, plain, tree_of
+from knowledge_rag.channel.marks import Writer, citations_of, plain, rows_of, tree_of
 from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
 from knowledge_rag.channel.text import BRACKETS, numbers_of
 from knowledge_rag.orchestrator.wording import counted
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from markdown_it.tree import SyntaxTreeNode
 
+    from knowledge_rag.channel.marks import Reference
     from knowledge_rag.channel.message import Message
 
 MAX_BLOCKS: Final = 50
@@ -286,15 +287,17 @@ def _parts(element: Element) -> Iterator[Element]:
         yield {**element, "text": text}
 
 
-@dataclass(slots=True)
-class _Writer:
+class _Writer(Writer[Element]):
     """Writes the text of a message as units."""
 
-    message: Message
-    _numbers: set[int] = field(default_factory=set)
-    _placed: set[int] = field(default_factory=set)
-    _line: list[Element] = field(default_factory=list)
-    _made: list[Element] = field(default_factory=list)
+    breaks: ClassVar = {"softbreak": _words(" "), "hardbreak": _words("\n")}
+
+    def __init__(self, message: Message) -> None:
+        super().__init__(message.references)
+        self.message = message
+        self._numbers: set[int] = set()
+        self._line: list[Element] = []
+        self._made: list[Element] = []
 
     def units(self) -> Iterator[_Unit]:
         """Yield the units: what leads to a step stands with it."""
@@ -307,9 +310,7 @@ class _Writer:
             self._block(node, "")
             if node.type not in ("heading", "blockquote") and not _leads(node):
                 yield self._unit()
-        for number in range(len(self.message.references)):
-            if number not in self._placed:
-                self._line.extend(self._cited(number))
+        self._line += self.lost()
         self._end_line()
         if self._made:
             yield self._unit()
@@ -332,7 +333,7 @@ class _Writer:
     def _block(self, node: SyntaxTreeNode, indent: str) -> None:
         match node.type:
             case "heading":
-                self._line += self._pieces(node.children, bold=True)
+                self._line += self.pieces(node.children, bold=True)
                 self._end_line()
             case "blockquote":  # a document's: what governs the step below
                 for child in node.children:
@@ -343,18 +344,18 @@ class _Writer:
                     self._item(item, node.type, indent + "    ")
             case "fence" | "code_block":
                 self._end_line(indent)
-                self._code(self._as_written(node.content).removesuffix("\n"))
+                self._commands(self.as_written(node.content).removesuffix("\n"))
             case "table":
-                for row in (row for part in node.children for row in part.children):
+                for row in rows_of(node):
                     self._row(row, indent)
             case _:  # a rule has no words
-                self._line += self._pieces(node.children)
+                self._line += self.pieces(node.children)
                 self._end_line(indent)
 
-    def _row(self, row: SyntaxTreeNode, indent: str) -> None:
-        for position, cell in enumerate(row.children):
+    def _row(self, row: Sequence[SyntaxTreeNode], indent: str) -> None:
+        for position, cell in enumerate(row):
             self._line += [_words(" | ")] if position else []
-            self._line += self._pieces(cell.children)
+            self._line += self.pieces(cell.children)
         self._end_line(indent)
 
     def _item(self, item: SyntaxTreeNode, kind: str, indent: str) -> None:
@@ -364,7 +365,7 @@ class _Writer:
             self._block(child, "" if self._line else indent + "    ")
         self._end_line()
 
-    def _code(self, text: str) -> None:
+    def _commands(self, text: str) -> None:
         code = plain(text)
         if not code.strip():
             return
@@ -373,43 +374,27 @@ class _Writer:
         else:
             self._made.append({"type": _CODE, "elements": [_words(code)]})
 
-    def _pieces(self, nodes: Sequence[SyntaxTreeNode], **style: bool) -> Iterator[Element]:
-        for node in nodes:
-            match node.type:
-                case "text":
-                    yield from _said(plain(self._as_written(node.content)), **style)
-                case "code_inline":
-                    if shown := plain(self._as_written(node.content)):
-                        yield _words(shown, **{**style, "code": True})
-                case "em" | "strong" | "s":
-                    named = {"em": "italic", "strong": "bold", "s": "strike"}[node.type]
-                    yield from self._pieces(node.children, **{**style, named: True})
-                case "link":
-                    yield from self._pieces(node.children, **style)
-                    yield from _said(f" ({plain(str(node.attrs['href']))})", **style)
-                case "cite":
-                    yield from self._cited(node.meta["number"])
-                case "softbreak" | "hardbreak":
-                    yield _words(" " if node.type == "softbreak" else "\n")
-                case _:
-                    yield from self._pieces(node.children, **style)
+    def words(self, text: str, **style: bool) -> Iterator[Element]:
+        return _said(plain(text), **style)
 
-    def _cited(self, number: int) -> Iterator[Element]:
-        self._placed.add(number)
-        for position, citation in enumerate(citations_of(self.message.references[number])):
+    def code(self, text: str, **style: bool) -> Iterator[Element]:
+        if shown := plain(text):
+            yield _words(shown, **{**style, "code": True})
+
+    def emphasised(self, node: SyntaxTreeNode, **style: bool) -> Iterator[Element]:
+        named = {"em": "italic", "strong": "bold", "s": "strike"}[node.type]
+        return self.pieces(node.children, **{**style, named: True})
+
+    def cited(self, reference: Reference) -> Iterator[Element]:
+        for position, citation in enumerate(citations_of(reference)):
             own = self.message.number(citation)
             self._numbers.add(own)
             yield from [_words(" ")] if position else []
             yield _link(self.message, own)
 
-    def _as_written(self, text: str) -> str:
-        """Write the numbers of references where no link can be, in code."""
-        for number in places_in(text):
-            self._placed.add(number)
-            reference = self.message.references[number]
-            self._numbers |= {self.message.number(one) for one in citations_of(reference)}
-            text = text.replace(place_of(number), numbers_of(self.message, reference))
-        return text
+    def in_code(self, reference: Reference) -> str:
+        self._numbers |= {self.message.number(one) for one in citations_of(reference)}
+        return numbers_of(self.message, reference)
 
 
 def _leads(node: SyntaxTreeNode) -> bool:

@@ -6,16 +6,16 @@ Text has no markup, so a citation is a number in brackets, and other brackets st
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from knowledge_rag.channel.marks import citations_of, place_of, places_in, plain, tree_of
+from knowledge_rag.channel.marks import LineWriter, citations_of, plain, rows_of
 from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from markdown_it.tree import SyntaxTreeNode
 
@@ -67,7 +67,7 @@ def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:
         yield writer.said(line)
     yield from (f"- {writer.said(one)}" for one in message.warnings)
     if message.marked:
-        written = writer.written()
+        written = writer.written(message.marked)
         yield ""
         if message.by_model:
             quoted = "\n".join(written).split("\n")
@@ -86,56 +86,56 @@ def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:
         yield from ("", f"Receipt {message.receipt}")
 
 
-class _Writer:
+class _Writer(LineWriter):
     """Writes the blocks of a message's text."""
 
+    breaks: ClassVar = {"softbreak": " ", "hardbreak": "\n"}
+
     def __init__(self, message: Message, *, for_chat: bool) -> None:
+        super().__init__(message.references)
         self._message = message
         self._for_chat = for_chat
-        self._placed: set[int] = set()
 
     def said(self, text: str) -> str:
         """Return words, in which brackets stand between backticks."""
         shown = BRACKETS.sub(lambda found: f"`{found[0]}`", plain(text))
         return self._calm(shown)
 
-    def written(self) -> list[str]:
-        """Return the lines of the message's text."""
-        lines = self._blocks(tree_of(self._message.marked))
-        lost = [n for n in range(len(self._message.references)) if n not in self._placed]
-        return [*lines, *(("", " ".join(map(self._cited, lost))) if lost else ())]
+    def words(self, text: str, **_: bool) -> Iterator[str]:
+        yield self.said(text)
+
+    def code(self, text: str, **_: bool) -> Iterator[str]:
+        shown = plain(text)
+        if "[" not in shown or "`" in shown or self._message.by_model:
+            yield self.said(shown)
+        else:
+            yield self._calm(f"`{shown}`")  # of a document: nothing inside what may be copied
+
+    def cited(self, reference: Reference) -> Iterator[str]:
+        yield self.in_code(reference)
+
+    def in_code(self, reference: Reference) -> str:
+        return numbers_of(self._message, reference)
 
     def _calm(self, text: str) -> str:
         return _MENTION.sub("@ ", text) if self._for_chat else text
 
-    def _cited(self, number: int) -> str:
-        self._placed.add(number)
-        return numbers_of(self._message, self._message.references[number])
-
-    def _blocks(self, nodes: Sequence[SyntaxTreeNode]) -> list[str]:
-        lines: list[str] = []
-        for node in nodes:
-            made = self._block(node)
-            lines += ["", *made] if lines and made else made
-        return lines
-
-    def _block(self, node: SyntaxTreeNode) -> list[str]:
+    def block(self, node: SyntaxTreeNode) -> list[str]:
         match node.type:
             case "blockquote":
-                return self._blocks(node.children)
+                return self.blocks(node.children)
             case "bullet_list" | "ordered_list":
                 return [line for item in node.children for line in self._item(item, node.type)]
             case "fence" | "code_block":
-                return self._commands(self._as_written(node.content).removesuffix("\n"))
+                return self._commands(self.as_written(node.content).removesuffix("\n"))
             case "table":
-                rows = (row for part in node.children for row in part.children)
-                return [" | ".join(map(self._line, row.children)) for row in rows]
+                return [" | ".join(map(self._line, row)) for row in rows_of(node)]
             case _:  # a rule has no line
                 return [line for line in self._line(node).split("\n") if line]
 
     def _item(self, item: SyntaxTreeNode, kind: str) -> list[str]:
         mark = f"{item.info}." if kind == "ordered_list" else "-"
-        made = [line for line in self._blocks(item.children) if line] or [""]
+        made = [line for line in self.blocks(item.children) if line] or [""]
         indent = " " * (len(mark) + 1)
         return [f"{mark} {made[0]}", *(indent + line for line in made[1:])]
 
@@ -148,39 +148,11 @@ class _Writer:
 
     def _line(self, node: SyntaxTreeNode) -> str:
         made = ""
-        for piece in self._pieces(node.children):
+        for piece in self.pieces(node.children):
             # a citation touches no backtick, by which other brackets are told from it
             apart = "[" in made[-1:] + piece[:1] or made.endswith("]")
             made += " " + piece if apart and "`" in made[-1:] + piece[:1] else piece
         return made.strip()
-
-    def _pieces(self, nodes: Sequence[SyntaxTreeNode]) -> Iterator[str]:
-        for node in nodes:
-            match node.type:
-                case "text":
-                    yield self.said(self._as_written(node.content))
-                case "code_inline":
-                    yield self._code(self._as_written(node.content))
-                case "link":
-                    yield from (*self._pieces(node.children), self.said(f" ({node.attrs['href']})"))
-                case "cite":
-                    yield self._cited(node.meta["number"])
-                case "softbreak" | "hardbreak":
-                    yield "\n" if node.type == "hardbreak" else " "
-                case _:
-                    yield from self._pieces(node.children)
-
-    def _code(self, text: str) -> str:
-        shown = plain(text)
-        if "[" not in shown or "`" in shown or self._message.by_model:
-            return self.said(shown)
-        return self._calm(f"`{shown}`")  # of a document: nothing inside what may be copied
-
-    def _as_written(self, text: str) -> str:
-        """Write the numbers of references where none can be shown, in code."""
-        for number in places_in(text):
-            text = text.replace(place_of(number), self._cited(number))
-        return text
 
 
 def numbers_of(message: Message, reference: Reference) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.message import message_of
-from knowledge_rag.channel.note import to_note
 from knowledge_rag.channel.slack import to_slack
 from knowledge_rag.channel.text import to_short, to_text
 from knowledge_rag.cli.knowledge_bases import links_to_lines

@@ -18,9 +18,8 @@ from markdown_it.renderer import RendererHTML
 from knowledge_rag.channel.marks import (
     CLOSE,
     OPEN,
-    Reference,
     make_parser,
-    place_of,
+    marked_parts,
     places_in,
     plain,
 )
@@ -32,6 +31,8 @@ if TYPE_CHECKING:
 
     from markdown_it import MarkdownIt
     from markdown_it.token import Token
+
+    from knowledge_rag.channel.marks import Reference
 
 _TAGS: Final = frozenset(
     {
@@ -123,13 +124,7 @@ class AnswerRenderer:
 
     def feed(self, parts: Iterable[Mapping[str, Any]]) -> None:
         """Add parts of the verified answer: ``{"text"}``, and ``{"text", "citations"}`` for a reference."""
-        for part in parts:
-            cited = tuple(part.get("citations") or ())
-            if cited:
-                self._references.append(Reference(part["text"], cited))
-                self._open += place_of(len(self._references) - 1)
-            else:
-                self._open += plain(part["text"])
+        self._open += marked_parts(parts, self._references)
 
     def is_due(self) -> bool:
         """Whether enough has come since the last rendering to make the next one."""

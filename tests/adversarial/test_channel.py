@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 from markdown_it import MarkdownIt
 
+from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.message import BY_MODEL, message_from
-from knowledge_rag.channel.note import to_note
 from knowledge_rag.channel.slack import to_slack
 from knowledge_rag.channel.text import to_text
 from knowledge_rag.guardrails.verify import verify

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
+from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.message import BY_MODEL, MASK, message_from
-from knowledge_rag.channel.note import to_note
 from knowledge_rag.channel.slack import MAX_BLOCKS, MAX_CHARACTERS, MAX_MESSAGES, to_slack
 from knowledge_rag.channel.text import MAX_SHORT, to_short, to_text
 from knowledge_rag.core.citations import Citation
