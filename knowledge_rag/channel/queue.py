@@ -47,10 +47,6 @@ CREATE TABLE IF NOT EXISTS counted (
 );
 """
 
-WAITING: Final = "waiting"
-DONE: Final = "done"
-DEAD: Final = "dead"
-
 
 @dataclass(frozen=True, slots=True)
 class Received:

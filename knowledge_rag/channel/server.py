@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -15,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from knowledge_rag.channel.events import events_of
+from knowledge_rag.channel.json_requests import Refused, decoded, read_body
 from knowledge_rag.channel.queue import KEEP_SECONDS
 from knowledge_rag.channel.signatures import refusal
 from knowledge_rag.orchestrator.retrieval import log_defect
@@ -40,12 +40,6 @@ _STOP_SECONDS: Final = 15.0
 _logger: Final = logging.getLogger(__name__)
 
 
-class _Refused(Exception):  # noqa: N818 - never leaves this module
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
 def create_hooks(
     settings: HookSettings, queue: Queue, clock: Callable[[], float], arrived: Callable[[], None]
 ) -> Starlette:
@@ -62,7 +56,7 @@ def create_hooks(
         try:
             hook, payload = await _admitted(request, settings, clock())
             return await run_in_threadpool(_keep, queue, hook, payload, clock(), arrived)
-        except _Refused as error:
+        except Refused as error:
             return JSONResponse({"error": str(error)}, error.status)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is left to read it
@@ -85,15 +79,12 @@ def create_hooks(
 async def _admitted(request: Request, settings: HookSettings, now: float) -> tuple[Hook, object]:
     hook = settings.hooks.get(request.path_params["name"])
     if hook is None:
-        raise _Refused(404, "no such hook")
-    body = await _body(request)
+        raise Refused(404, "no such hook")
+    body = await read_body(request, MAX_BODY)
     if refused := refusal(hook.maker, hook.secret, request.headers, body, now):
         _logger.warning("hook=%s | refused: %s", hook.name, refused)
-        raise _Refused(401, refused)
-    try:
-        return hook, _read(body)
-    except (ValueError, RecursionError) as error:
-        raise _Refused(400, "the body is not valid JSON") from error
+        raise Refused(401, refused)
+    return hook, decoded(body)
 
 
 def _keep(
@@ -106,25 +97,6 @@ def _keep(
     if not events:
         _logger.info("hook=%s | nothing in it that could be asked about", hook.name)
     return JSONResponse({"events": len(events), "new": new}, 202)
-
-
-async def _body(request: Request) -> bytes:
-    data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > MAX_BODY:
-            raise _Refused(413, f"the body has more than {MAX_BODY} bytes")
-    return bytes(data)
-
-
-def _read(body: bytes) -> object:
-    payload: object = json.loads(body, parse_constant=_refuse_constant)
-    json.dumps(payload, ensure_ascii=False).encode()  # a lone surrogate is no text
-    return payload
-
-
-def _refuse_constant(name: str) -> Any:  # noqa: ANN401 - as json calls it
-    raise ValueError(f"{name} is no JSON")
 
 
 @contextmanager

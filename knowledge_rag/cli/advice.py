@@ -1,14 +1,15 @@
-"""From a question or an incident to advice: its queries, the advisor, the answer while it is written."""
+"""From a question or an incident to advice: its queries, and the answer while it is written."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from rich.live import Live
 from rich.text import Text
 
+from knowledge_rag.cli.advisors import chosen_advisor
 from knowledge_rag.cli.backend import deployed
 from knowledge_rag.cli.inputs import input_name, read_input
 from knowledge_rag.cli.knowledge_bases import opened
@@ -18,8 +19,6 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.response import read_json
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
-from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 from knowledge_rag.orchestrator.consultation import advise_on, consult, look_up
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.pager_texts import one_line
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
+    from knowledge_rag.cli.advisors import AdvisorChoice
     from knowledge_rag.cli.backend import BackendOptions
-    from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.consultation import Consultation, Notify
 
 
@@ -121,92 +120,6 @@ def _read(path: Path) -> object:
         if (payload := pasted(data[:MAX_PASTED].decode(errors="replace"))) is not None:
             return payload
         raise InvalidRequest(f"{input_name(str(path))}: {error}") from error
-
-
-@dataclass(frozen=True, slots=True)
-class AdvisorChoice:
-    """Which advisor writes.
-
-    Args:
-        name: ``extractive``, ``model`` with ``provider:model``, ``converse`` with a model's id, or
-            ``agent`` with ``id/alias``.
-    """
-
-    name: str
-    model_id: str | None = None
-    agent: str | None = None
-    region: str | None = None
-    model: str | None = None
-
-
-def asks_aws(advisor: str, model: str | None) -> bool:
-    """Whether an advisor is Bedrock's."""
-    if advisor == "model":
-        return (model or "").startswith("bedrock")
-    return advisor != "extractive"
-
-
-def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
-    """Return the advisor; the extractive one is the fallback of a model.
-
-    Raises:
-        InvalidRequest: an option is missing or for another advisor, or no region is set.
-        InvalidSettings: no model or agent can have such a name.
-    """
-    options = (
-        ("--model", choice.model, "model"),
-        ("--model-id", choice.model_id, "converse"),
-        ("--agent", choice.agent, "agent"),
-    )
-    for option, given, whose in options:
-        if given and choice.name != whose:
-            raise InvalidRequest(f"{option} is for --advisor {whose}, not for {choice.name}")
-    if choice.name == "model":
-        return FallbackAdvisor(_model(choice.model, choice.region))
-    if choice.name == "converse":
-        return FallbackAdvisor(_converse(choice.model_id, choice.region))
-    if choice.name == "agent":
-        return FallbackAdvisor(_agent(choice.agent or deployed_agent, choice.region))
-    return ExtractiveAdvisor()
-
-
-def _model(model: str | None, region: str | None) -> Advisor:
-    from knowledge_rag.orchestrator.advisors.chat_model import ChatModelAdvisor, chat_model
-    from knowledge_rag.orchestrator.wording import agent_prompt
-
-    if not model:
-        raise InvalidRequest(
-            "--advisor model needs --model PROVIDER:NAME, such as openai:NAME or ollama:NAME"
-        )
-    return ChatModelAdvisor(chat_model(model, region=region), agent_prompt())
-
-
-def _converse(model_id: str | None, region: str | None) -> Advisor:
-    from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
-    from knowledge_rag.orchestrator.wording import agent_prompt
-
-    if not model_id:
-        raise InvalidRequest(
-            "--advisor converse needs --model-id ID: a model that cites search results"
-        )
-    return ConverseAdvisor(ConverseSettings(model_id, _region(region)), agent_prompt())
-
-
-def _agent(agent: str | None, region: str | None) -> Advisor:
-    from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
-
-    agent_id, slash, alias_id = (agent or "").partition("/")
-    if not slash:
-        raise InvalidRequest(
-            "--advisor agent needs --agent ID/ALIAS: `make deploy` prints both, --stack finds them"
-        )
-    return BedrockAgentAdvisor(AgentSettings(agent_id, alias_id, _region(region)))
-
-
-def _region(region: str | None) -> str:
-    from knowledge_rag.deployment.aws import Aws
-
-    return Aws(region).required_region()
 
 
 _FEWEST_LINES: Final = 4

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from knowledge_rag.cli.backend import (
-    BackendOptions,
-    FunctionOption,
-    GatewayOption,
-    KnowledgeBaseOption,
-    StackOption,
-)
-from knowledge_rag.cli.options import (
-    JsonOption,
-    KbOption,
-    RegionOption,
-    SearchOption,
-    TimeoutOption,
-)
+from knowledge_rag.cli.advisors import AdvisorChoice, AdvisorName, asks_aws
+from knowledge_rag.cli.backend import BackendOptions
+from knowledge_rag.cli.options import JsonOption, KbOption, SearchOption, with_options
 
 if TYPE_CHECKING:
     from knowledge_rag.guardrails.staleness import CitedLines
     from knowledge_rag.orchestrator.consultation import Consultation
-
-
-class AdvisorName(StrEnum):
-    """Who writes the guidance."""
-
-    EXTRACTIVE = "extractive"
-    MODEL = "model"
-    CONVERSE = "converse"
-    AGENT = "agent"
+    from knowledge_rag.orchestrator.incident import Incident
 
 
 class AnswerFormat(StrEnum):
@@ -107,22 +90,19 @@ ExplainOption = Annotated[
 ]
 
 
+@with_options
 def ask(
+    *,
     question: QuestionArgument = None,
     incident: IncidentOption = None,
     kb: KbOption = None,
     search: SearchOption = None,
-    stack: StackOption = None,
-    function: FunctionOption = None,
-    knowledge_base: KnowledgeBaseOption = None,
-    gateway: GatewayOption = None,
+    backend: BackendOptions,
     advisor: AdvisorOption = AdvisorName.EXTRACTIVE,
     model: ModelOption = None,
     model_id: ModelIdOption = None,
     agent: AgentOption = None,
-    region: RegionOption = None,
     explain: ExplainOption = False,
-    timeout: TimeoutOption = None,
     form: Annotated[AnswerFormat, FORMAT] = AnswerFormat.TERMINAL,
     repository_url: RepositoryOption = None,
     json: JsonOption = False,
@@ -131,13 +111,7 @@ def ask(
 
     Exits 1 if nothing is documented, 3 if the knowledge base is unavailable.
     """
-    from knowledge_rag.cli.advice import (
-        AdvisorChoice,
-        LiveAnswer,
-        asks_aws,
-        consulted,
-        incident_of,
-    )
+    from knowledge_rag.cli.advice import LiveAnswer, consulted, incident_of
     from knowledge_rag.cli.evidence import exit_code_of, show_changes
     from knowledge_rag.cli.knowledge_bases import chosen
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
@@ -145,11 +119,11 @@ def ask(
     from knowledge_rag.local.since_ingest import since_ingest
     from knowledge_rag.orchestrator.recommendation import AGENT_ID
 
-    backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
+    backend = replace(backend, search=search)
     backend.check_alone(kb=kb)
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
     asked = incident_of(question, incident)
-    choice = AdvisorChoice(advisor.value, model_id, agent, region, model)
+    choice = AdvisorChoice(advisor.value, model_id, agent, backend.region, model)
     form = AnswerFormat.JSON if json else form
     if form is not AnswerFormat.TERMINAL:
         consultation = consulted(question, asked, backend, choice, kb=kb)
@@ -163,9 +137,7 @@ def ask(
         answer = {"agent_outputs": {AGENT_ID: recommendation.to_dict()}}
         print_json(answer | ({"since_ingest": since.to_dict()} if since else {}))
     elif form is not AnswerFormat.TERMINAL:
-        from knowledge_rag.cli.channel import print_message
-
-        print_message(form.value, asked, consultation, asked_kb, repository_url, question)
+        _print_message(form, asked, consultation, asked_kb, repository_url, question)
     else:
         if explain:
             show_evidence(out(), consultation.findings)
@@ -173,6 +145,37 @@ def ask(
         if asked_kb:
             show_changes(since, asked_kb)
     raise typer.Exit(exit_code_of(recommendation.status))
+
+
+def _print_message(
+    form: AnswerFormat,
+    incident: Incident,
+    consultation: Consultation,
+    kb_path: Path | None,
+    repository_url: str | None,
+    question: str | None,
+) -> None:
+    """Print an answer in the form of a place where people read it."""
+    from knowledge_rag.channel.markdown import to_note
+    from knowledge_rag.channel.message import message_of
+    from knowledge_rag.channel.slack import to_slack
+    from knowledge_rag.channel.text import to_short, to_text
+    from knowledge_rag.cli.knowledge_bases import links_to_lines
+    from knowledge_rag.cli.terminal import print_json
+    from knowledge_rag.orchestrator.incident import Incident
+
+    links = links_to_lines(kb_path, repository_url)
+    title = question if question and Incident.pasted_in(question) is None else ""
+    message = message_of(incident, consultation, links, title=title)
+    if form is AnswerFormat.SLACK:
+        print_json(to_slack(message))
+        return
+    writers = {
+        AnswerFormat.MARKDOWN: to_note,
+        AnswerFormat.TEXT: to_text,
+        AnswerFormat.SMS: to_short,
+    }
+    sys.stdout.write(writers[form](message).rstrip("\n") + "\n")
 
 
 def _cited(consultation: Consultation) -> list[CitedLines]:

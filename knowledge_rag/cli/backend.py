@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.options import Search, budget_of
+from knowledge_rag.cli.options import RegionOption, Search, TimeoutOption, budget_of
 from knowledge_rag.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -46,15 +46,15 @@ GatewayOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class BackendOptions:
-    """Which knowledge base is asked, and how."""
+    """Which knowledge base is asked, and how; ``search`` is an option of some commands only."""
 
-    function: str | None = None
-    knowledge_base: str | None = None
+    stack: StackOption = None
+    function: FunctionOption = None
+    knowledge_base: KnowledgeBaseOption = None
+    gateway: GatewayOption = None
+    region: RegionOption = None
+    timeout: TimeoutOption = None
     search: Search | None = None
-    region: str | None = None
-    stack: str | None = None
-    gateway: str | None = None
-    timeout: float | None = None
 
     def __post_init__(self) -> None:
         if len(named := list(self._named())) > 1:

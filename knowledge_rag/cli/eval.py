@@ -128,7 +128,7 @@ def evaluate(
     if claims or compare is not None:
         _apart(context, claims, compare, datasets, json=json)
         return
-    backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
+    backend = BackendOptions(stack, function, knowledge_base, gateway, region, timeout, search)
     backend.check_alone(kb=kb)
     if answers:
         for option in _given(context, _OF_RANKINGS.__contains__):

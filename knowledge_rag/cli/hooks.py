@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from knowledge_rag.channel.events import Event
     from knowledge_rag.channel.message import Links, Message
     from knowledge_rag.channel.settings import HookSettings
+    from knowledge_rag.cli.advisors import WriterOptions
     from knowledge_rag.cli.backend import BackendOptions
+    from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.source_links import RepositoryLinks
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.retrieval import Retrieval
@@ -61,8 +63,11 @@ def serve_hooks(
     path: Path,
     kb: Path | None,
     backend: BackendOptions,
-    advisor: Callable[[str], Advisor],
-    options: HookOptions,
+    writers: WriterOptions,
+    port: int | None,
+    *,
+    dry_run: bool,
+    json: bool,
 ) -> None:
     """Receive webhooks and post answers until Ctrl-C.
 
@@ -70,55 +75,43 @@ def serve_hooks(
         path: of the settings.
         kb: the knowledge base; ``None`` for the usual one.
         backend: or what is deployed.
-        advisor: returns who writes, given the deployed agent.
-        options: how it is served.
+        writers: who may write.
+        port: on 127.0.0.1; ``None`` for the usual one.
+        dry_run: whether posts are printed instead of sent.
+        json: whether the address is printed as JSON.
     """
     settings = settings_of(path)
     data = LocalSettings.from_environment().data_dir  # the block below hides the user's settings
     log_to_standard_error()
     with (
         until_stopped(),
-        _folder(data, options) as data,
+        _folder(data, dry_run=dry_run) as data,
         asked_base(kb, backend) as (retrieval, agent, corrected, links, about),
     ):
         settings = replace(settings, links=settings.links or links)
-        answering = Answering(retrieval, advisor(agent), settings.links, corrected)
+        receipts = Receipts(data / RECEIPTS_FOLDER)
+        advisor = writers.advisor(backend.region, agent)
+        answering = Answering(retrieval, advisor, settings.links, receipts)
+
+        def answer(event: Event, now: float) -> Message:
+            incident = Incident.from_state(event.payload)
+            incident = replace(incident, title=corrected(incident.title))
+            return answering.answer(incident, event.name, now)
+
         with closing(Queue(data / QUEUE_FILE)) as queue, httpx.Client(timeout=TIMEOUT) as client:
-            send = _printed if options.dry_run else sender(client)
-            receipts = Receipts(data / RECEIPTS_FOLDER)
-            worker = Worker(
-                queue,
-                settings,
-                lambda event, now: answering.answer(event, now, receipts),
-                send,
-                random.random,
-            )
-            _serve(settings, queue, worker, options, about)
+            send = _printed if dry_run else sender(client)
+            worker = Worker(queue, settings, answer, send, random.random)
+            _serve(settings, worker, port, about, json=json)
 
 
 @contextmanager
-def _folder(data: Path, options: HookOptions) -> Iterator[Path]:
+def _folder(data: Path, *, dry_run: bool) -> Iterator[Path]:
     """Yield where the queue and the receipts are; what is only printed leaves none behind."""
-    if not options.dry_run:
+    if not dry_run:
         yield data
         return
     with TemporaryDirectory(prefix="knowledge-rag-") as folder:
         yield Path(folder)
-
-
-@dataclass(frozen=True, slots=True)
-class HookOptions:
-    """How webhooks are received.
-
-    Args:
-        port: on 127.0.0.1; ``None`` for the usual one.
-        dry_run: whether posts are printed instead of sent.
-        json: whether the address is printed as JSON.
-    """
-
-    port: int | None = None
-    dry_run: bool = False
-    json: bool = False
 
 
 def settings_of(path: Path) -> HookSettings:
@@ -137,33 +130,34 @@ def settings_of(path: Path) -> HookSettings:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """Answers events.
+    """Looks incidents up, and keeps a receipt of each answer.
 
     Args:
         retrieval: of the knowledge base.
         advisor: who writes.
         links: where cited lines can be opened.
-        corrected: corrects spelling mistakes.
+        receipts: that are kept.
     """
 
     retrieval: Retrieval
     advisor: Advisor
     links: Links | None
-    corrected: Callable[[str], str]
+    receipts: Receipts
 
-    def answer(self, event: Event, now: float, receipts: Receipts) -> Message:
-        """Look an event up, keep a receipt, and return the message."""
-        incident = Incident.from_state(event.payload)
-        incident = replace(incident, title=self.corrected(incident.title))
-        consultation = asyncio.run(consult(incident, self.retrieval, self.advisor))
-        message = message_of(incident, consultation, self.links, title=event.name)
-        says = receipt_of(message, consultation, iso_utc(now))
-        return replace(message, receipt=receipts.add(says))
-
-
-def iso_utc(now: float) -> str:
-    """Return a time, in seconds since 1970, as ISO 8601 in UTC."""
-    return datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+    def answer(
+        self,
+        incident: Incident,
+        title: str,
+        now: float,
+        queries: tuple[Query, ...] | None = None,
+    ) -> Message:
+        """Return the message for an incident, with its receipt; ``now`` is in seconds since 1970."""
+        asking = consult(incident, self.retrieval, self.advisor, queries=queries)
+        consultation = asyncio.run(asking)
+        message = message_of(incident, consultation, self.links, title=title)
+        asked_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+        says = receipt_of(message, consultation, asked_at)
+        return replace(message, receipt=self.receipts.add(says))
 
 
 @contextmanager
@@ -182,17 +176,17 @@ def asked_base(
 
 
 def _serve(
-    settings: HookSettings, queue: Queue, worker: Worker, options: HookOptions, about: str
+    settings: HookSettings, worker: Worker, port: int | None, about: str, *, json: bool
 ) -> None:
     arrived = threading.Event()
-    app = create_hooks(settings, queue, time.time, arrived.set)
-    port = DEFAULT_PORT if options.port is None else options.port
-    server = ServerThread(http_server(app, lifespan="off"), "hooks", port, "--port")
+    app = create_hooks(settings, worker.queue, time.time, arrived.set)
+    wanted = DEFAULT_PORT if port is None else port
+    server = ServerThread(http_server(app, lifespan="off"), "hooks", wanted, "--port")
     server.start()
     try:
         with working(worker, time.time, arrived):
-            print_address(about, f"{server.url}/", json=options.json, key="hooks_url")
-            if not options.json:
+            print_address(about, f"{server.url}/", json=json, key="hooks_url")
+            if not json:
                 for hook in settings.hooks.values():
                     shown = f"POST {server.url}/hooks/{hook.name} -> {', '.join(hook.to)}"
                     err().print(neutralise(shown), markup=False)

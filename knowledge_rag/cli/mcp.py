@@ -4,30 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from knowledge_rag.cli.backend import (
-    Backend,
-    BackendOptions,
-    FunctionOption,
-    GatewayOption,
-    KnowledgeBaseOption,
-    StackOption,
-    deployed,
-)
+from knowledge_rag.cli.backend import Backend, BackendOptions, deployed
 from knowledge_rag.cli.exits import until_stopped
-from knowledge_rag.cli.options import (
-    JsonOption,
-    KbOption,
-    RegionOption,
-    SearchOption,
-    TimeoutOption,
-    port_option,
-)
+from knowledge_rag.cli.options import JsonOption, KbOption, SearchOption, port_option, with_options
 from knowledge_rag.cli.terminal import log_to_standard_error, print_address
 from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.local.errors import NotInstalled
@@ -39,19 +25,16 @@ if TYPE_CHECKING:
 _DEFAULT_PORT = 8322
 
 
+@with_options
 def mcp(
+    *,
     kb: KbOption = None,
     search: SearchOption = None,
-    stack: StackOption = None,
-    function: FunctionOption = None,
-    knowledge_base: KnowledgeBaseOption = None,
-    gateway: GatewayOption = None,
-    region: RegionOption = None,
+    backend: BackendOptions,
     http: Annotated[
         bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1, not standard input and output.")
     ] = False,
     port: Annotated[int | None, port_option("--http", str(_DEFAULT_PORT))] = None,
-    timeout: TimeoutOption = None,
     json: JsonOption = False,
 ) -> None:
     """Serve the Model Context Protocol to agents and editors.
@@ -68,7 +51,7 @@ def mcp(
     from knowledge_rag.mcp_server.server import create_server
     from knowledge_rag.mcp_server.serving import run_stdio, serve_http
 
-    backend = BackendOptions(function, knowledge_base, search, region, stack, gateway, timeout)
+    backend = replace(backend, search=search)
     backend.check_alone(kb=kb)
     backend.check_region()
     log_to_standard_error("")  # the SDK's warnings, too

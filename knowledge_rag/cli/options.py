@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+from dataclasses import fields, is_dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
 import typer
 
@@ -12,8 +14,56 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.orchestrator.retrieval import Budget
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take the annotated fields of its dataclasses as options, each by its own name."""
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {
+        it.name: it.annotation
+        for it in signature.parameters.values()
+        if is_dataclass(it.annotation)
+    }
+    names: dict[str, list[str]] = {}
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.name not in groups:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            continue
+        hints = get_type_hints(groups[parameter.name], include_extras=True)
+        own = [
+            it for it in fields(groups[parameter.name]) if get_origin(hints[it.name]) is Annotated
+        ]
+        names[parameter.name] = [it.name for it in own]
+        parameters += [
+            inspect.Parameter(
+                it.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=it.default,
+                annotation=hints[it.name],
+            )
+            for it in own
+        ]
+
+    def run(**given: Any) -> None:  # noqa: ANN401 - options are of any type
+        made = {
+            name: groups[name](**{it: given.pop(it) for it in own if it in given})
+            for name, own in names.items()
+        }
+        command(**given, **made)
+
+    run.__name__, run.__doc__, run.__module__ = (
+        command.__name__,
+        command.__doc__,
+        command.__module__,
+    )
+    run.__annotations__ = {it.name: it.annotation for it in parameters}
+    run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return run
 
 
 class Format(StrEnum):

@@ -13,16 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from knowledge_rag.cli.backend import (
-    BackendOptions,
-    FunctionOption,
-    GatewayOption,
-    KnowledgeBaseOption,
-    StackOption,
-    deployed,
-)
+from knowledge_rag.cli.advisors import WriterOptions
+from knowledge_rag.cli.backend import BackendOptions, deployed
 from knowledge_rag.cli.exits import ExitCode, until_stopped
-from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, TimeoutOption, port_option
+from knowledge_rag.cli.options import JsonOption, KbOption, port_option, with_options
 from knowledge_rag.cli.terminal import (
     err,
     log_to_standard_error,
@@ -42,8 +36,6 @@ if TYPE_CHECKING:
     from knowledge_rag.console.app import ConsoleSettings
     from knowledge_rag.guardrails.staleness import Corpus
     from knowledge_rag.local.knowledge_base import KnowledgeBase
-    from knowledge_rag.orchestrator.advisors.advisor import Advisor
-    from knowledge_rag.orchestrator.retrieval import Budget
 
 _DEFAULT_PORT: Final = 8321
 _LEAVING_SECONDS: Final = 2.0
@@ -72,42 +64,6 @@ PortOption = Annotated[
 ConsoleOption = Annotated[
     bool, typer.Option("--console/--no-console", help="Serve the web console, too.")
 ]
-ConsolePortOption = Annotated[
-    int | None, port_option("the console on 127.0.0.1", "8320, or a free one")
-]
-CorpusOption = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="DIR",
-        help="Folder that was ingested: the console shows what has changed since.",
-    ),
-]
-RepositoryOption = Annotated[
-    str | None,
-    typer.Option(
-        metavar="URL",
-        help="Where the console leads to for changes, with {path}, {start} and {end}.  [default: as ingest found it]",
-    ),
-]
-ModelOption = Annotated[
-    str | None,
-    typer.Option(
-        "--model",
-        metavar="PROVIDER:NAME",
-        help="Model of any provider that may write the console's answers, as for ask.",
-    ),
-]
-ModelIdOption = Annotated[
-    str | None,
-    typer.Option(metavar="ID", help="Bedrock model that may write them."),
-]
-KeepOption = Annotated[
-    bool,
-    typer.Option(
-        "--keep-answers/--forget-answers",
-        help="Keep the console's last answers in the data folder, so that their links open after a restart.",
-    ),
-]
 HooksOption = Annotated[
     Path | None,
     typer.Option(
@@ -119,31 +75,79 @@ DryRunOption = Annotated[
     bool,
     typer.Option("--dry-run", help="With --hooks: print what would be posted, and post nothing."),
 ]
-AgentOption = Annotated[
-    str | None,
-    typer.Option(metavar="ID/ALIAS", help="Bedrock agent that may write them, and its alias."),
-]
 
 
+@dataclass(frozen=True, slots=True)
+class ConsoleOptions:
+    """Options of the console; ``None`` where not given."""
+
+    console_port: Annotated[
+        int | None, port_option("the console on 127.0.0.1", "8320, or a free one")
+    ] = None
+    corpus: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder that was ingested: the console shows what has changed since.",
+        ),
+    ] = None
+    repository_url: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where the console leads to for changes, with {path}, {start} and {end}.  [default: as ingest found it]",
+        ),
+    ] = None
+    keep_answers: Annotated[
+        bool,
+        typer.Option(
+            "--keep-answers/--forget-answers",
+            help="Keep the console's last answers in the data folder, so that their links open after a restart.",
+        ),
+    ] = True
+
+    @property
+    def given(self) -> bool:
+        """Whether an option is given that only the console has."""
+        wanted = (self.console_port, self.corpus, self.repository_url)
+        return any(one is not None for one in wanted)
+
+    def settings(self, about: str) -> ConsoleSettings:
+        """Return the console's settings."""
+        from knowledge_rag.console.app import ConsoleSettings
+        from knowledge_rag.local.settings import LocalSettings
+        from knowledge_rag.local.source_links import RepositoryLinks
+
+        repository = RepositoryLinks(self.repository_url) if self.repository_url else None
+        data = LocalSettings.from_environment().data_dir
+        answers = data / ANSWERS_FOLDER if self.keep_answers else None
+        return ConsoleSettings(about, repository, data / REPORTS_FILE, answers)
+
+    def files(self, kb_path: Path) -> Corpus | None:
+        """Return the folder that was ingested, if it is known: the named one, or the sample's."""
+        from knowledge_rag.cli.knowledge_bases import SAMPLE_CORPUS, SAMPLE_FILE
+        from knowledge_rag.core.resources import shipped
+        from knowledge_rag.local.corpus import CorpusFiles
+        from knowledge_rag.local.settings import LocalSettings
+
+        if self.corpus is not None:
+            return CorpusFiles(self.corpus)
+        if kb_path == LocalSettings.from_environment().data_dir / SAMPLE_FILE:
+            return CorpusFiles(shipped(SAMPLE_CORPUS))
+        return None
+
+
+@with_options
 def serve(
+    *,
     kb: KbOption = None,
     port: PortOption = None,
     console: ConsoleOption = True,
-    console_port: ConsolePortOption = None,
-    corpus: CorpusOption = None,
-    repository_url: RepositoryOption = None,
-    model: ModelOption = None,
-    model_id: ModelIdOption = None,
-    agent: AgentOption = None,
-    keep_answers: KeepOption = True,
+    options: ConsoleOptions,
+    writers: WriterOptions,
     hooks: HooksOption = None,
     dry_run: DryRunOption = False,
-    stack: StackOption = None,
-    function: FunctionOption = None,
-    knowledge_base: KnowledgeBaseOption = None,
-    gateway: GatewayOption = None,
-    region: RegionOption = None,
-    timeout: TimeoutOption = None,
+    backend: BackendOptions,
     json: JsonOption = False,
 ) -> None:
     """Serve a web console, and Bedrock's own API, until Ctrl-C.
@@ -161,48 +165,32 @@ def serve(
     With --stack and the like, only the console is served. With --hooks, webhooks of your pager
     are received instead, and answers are posted where the file says.
     """
-    backend = BackendOptions(function, knowledge_base, None, region, stack, gateway, timeout)
-    backend.check_alone(kb=kb, corpus=corpus, **({} if hooks else {"port": port}))
-    options = ConsoleOptions(
-        console_port, corpus, repository_url, model_id, agent, region, keep_answers, model
-    )
+    backend.check_alone(kb=kb, corpus=options.corpus, **({} if hooks else {"port": port}))
     if hooks is not None:
-        _serve_hooks(hooks, kb, backend, options, port, dry_run=dry_run, json=json)
+        if options.given:
+            raise InvalidRequest(
+                "--console-port, --corpus and --repository-url don't go with --hooks: links stand in its file"
+            )
+        from knowledge_rag.cli.hooks import serve_hooks
+
+        serve_hooks(hooks, kb, backend, writers, port, dry_run=dry_run, json=json)
         return
     if dry_run:
         raise InvalidRequest("--dry-run goes with --hooks")
-    if not console:
-        options.check_wanted()
+    if not console and (options.given or writers.given):
+        raise InvalidRequest(
+            "--console-port, --corpus, --repository-url, --model, --model-id and --agent are the console's"
+        )
     if backend.is_local:
-        backend.check_region("--model-id", "--agent", asks_aws=options.asks_aws())
-        _serve_local(kb, port, options if console else None, backend.budget, json=json)
+        writers.check_region(backend)
+        _serve_local(kb, port, backend, options if console else None, writers, json=json)
     elif not console:
         raise InvalidRequest("--no-console leaves nothing to serve of what is deployed")
     else:
-        _serve_deployed(backend, options, json=json)
+        _serve_deployed(backend, options, writers, json=json)
     leaving = threading.Timer(_LEAVING_SECONDS, os._exit, (ExitCode.OK,))
     leaving.daemon = True
     leaving.start()
-
-
-def _serve_hooks(
-    hooks: Path,
-    kb: Path | None,
-    backend: BackendOptions,
-    options: ConsoleOptions,
-    port: int | None,
-    *,
-    dry_run: bool,
-    json: bool,
-) -> None:
-    from knowledge_rag.cli.hooks import HookOptions, serve_hooks
-
-    if options.port is not None or options.corpus is not None or options.repository_url:
-        raise InvalidRequest(
-            "--console-port, --corpus and --repository-url don't go with --hooks: links stand in its file"
-        )
-
-    serve_hooks(hooks, kb, backend, options.advisor, HookOptions(port, dry_run, json))
 
 
 def is_installed() -> bool:
@@ -213,8 +201,9 @@ def is_installed() -> bool:
 def _serve_local(
     kb: Path | None,
     port: int | None,
+    backend: BackendOptions,
     options: ConsoleOptions | None,
-    budget: Budget,
+    writers: WriterOptions,
     *,
     json: bool,
 ) -> None:
@@ -222,13 +211,13 @@ def _serve_local(
     from knowledge_rag.local.bedrock.server import serve as serve_wire_api
 
     wanted = _DEFAULT_PORT if port is None else port
-    if options is not None and options.port == wanted != 0:
+    if options is not None and options.console_port == wanted != 0:
         raise InvalidRequest(f"--port and --console-port are both {wanted}: they need two ports")
     if options is not None and not is_installed():
         print_note("no console:", MISSING)
         options = None
     with until_stopped(), opened(kb) as found, ExitStack() as stack:
-        console = _local_console(found, options, budget) if options else None
+        console = _local_console(found, backend, options, writers) if options else None
 
         def ready(endpoint_url: str) -> None:
             url = stack.enter_context(console(endpoint_url)) if console else None
@@ -243,7 +232,10 @@ def _serve_local(
 
 
 def _local_console(
-    found: KnowledgeBase, options: ConsoleOptions, budget: Budget
+    found: KnowledgeBase,
+    backend: BackendOptions,
+    options: ConsoleOptions,
+    writers: WriterOptions,
 ) -> Callable[[str], AbstractContextManager[str]]:
     """Check the console's options, and return what serves it, from the wire API's address to its own."""
     from knowledge_rag.cli.knowledge_bases import links_to_lines
@@ -257,19 +249,21 @@ def _local_console(
     settings = replace(
         options.settings(about),
         repository=links_to_lines(found.path, options.repository_url),
-        budget=budget,
+        budget=backend.budget,
         corrected=lambda text: found.corrected(text).text,
     )
-    advisors = options.advisors()
+    advisors = writers.advisors(backend.region)
 
     def console(endpoint_url: str) -> AbstractContextManager[str]:
-        function = FunctionInItsProcess(endpoint_url, budget.working_seconds, found)
-        return local_console(function, documents, advisors, settings, options.port)
+        function = FunctionInItsProcess(endpoint_url, backend.budget.working_seconds, found)
+        return local_console(function, documents, advisors, settings, options.console_port)
 
     return console
 
 
-def _serve_deployed(backend: BackendOptions, options: ConsoleOptions, *, json: bool) -> None:
+def _serve_deployed(
+    backend: BackendOptions, options: ConsoleOptions, writers: WriterOptions, *, json: bool
+) -> None:
     if not is_installed():
         raise NotInstalled(f"the web console is missing: {MISSING}")
     from knowledge_rag.console.app import create_console
@@ -281,11 +275,11 @@ def _serve_deployed(backend: BackendOptions, options: ConsoleOptions, *, json: b
         app = create_console(
             asked.retrieval,
             KeptDocuments(asked.documents) if asked.documents else None,
-            options.advisors(asked.agent),
+            writers.advisors(backend.region, asked.agent),
             options.settings(asked.about),
             prepare=asked.retrieval.prepare,
         )
-        with running(app, options.port) as url:
+        with running(app, options.console_port) as url:
             print_address(asked.about, url, json=json, key="console_url")
             threading.Event().wait()
 
@@ -320,76 +314,3 @@ def _print_addresses(
         for name, value in environment.items():
             out().print(f"export {name}={value}")
     sys.stdout.flush()
-
-
-@dataclass(frozen=True, slots=True)
-class ConsoleOptions:
-    """Options of the console; ``None`` where not given."""
-
-    port: int | None = None
-    corpus: Path | None = None
-    repository_url: str | None = None
-    model_id: str | None = None
-    agent: str | None = None
-    region: str | None = None
-    keep_answers: bool = True
-    model: str | None = None
-
-    def check_wanted(self) -> None:
-        """Refuse console options together with --no-console."""
-        given = (
-            self.port, self.corpus, self.repository_url, self.model, self.model_id, self.agent
-        )  # fmt: skip
-        if any(one is not None for one in given):
-            raise InvalidRequest(
-                "--console-port, --corpus, --repository-url, --model, --model-id and --agent are the console's"
-            )
-
-    def settings(self, about: str) -> ConsoleSettings:
-        """Return the console's settings."""
-        from knowledge_rag.console.app import ConsoleSettings
-        from knowledge_rag.local.settings import LocalSettings
-        from knowledge_rag.local.source_links import RepositoryLinks
-
-        repository = RepositoryLinks(self.repository_url) if self.repository_url else None
-        data = LocalSettings.from_environment().data_dir
-        answers = data / ANSWERS_FOLDER if self.keep_answers else None
-        return ConsoleSettings(about, repository, data / REPORTS_FILE, answers)
-
-    def asks_aws(self) -> bool:
-        """Whether one of the advisors is Bedrock's."""
-        from knowledge_rag.cli.advice import asks_aws
-
-        return bool(self.model_id or self.agent) or asks_aws("model", self.model)
-
-    def advisor(self, deployed_agent: str) -> Advisor:
-        """Return the default advisor."""
-        return next(iter(self.advisors(deployed_agent).values()))
-
-    def advisors(self, deployed_agent: str = "") -> dict[str, Advisor]:
-        """Return the advisors by name; the default first."""
-        from knowledge_rag.cli.advice import AdvisorChoice, chosen_advisor
-
-        choices = [AdvisorChoice("extractive")]
-        if self.agent:
-            choices.insert(0, AdvisorChoice("agent", agent=self.agent, region=self.region))
-        elif deployed_agent:
-            choices.append(AdvisorChoice("agent", region=self.region))
-        if self.model_id:
-            choices.insert(0, AdvisorChoice("converse", model_id=self.model_id, region=self.region))
-        if self.model:
-            choices.insert(0, AdvisorChoice("model", model=self.model, region=self.region))
-        return {one.name: chosen_advisor(one, deployed_agent) for one in choices}
-
-    def files(self, kb_path: Path) -> Corpus | None:
-        """Return the folder that was ingested, if it is known: the named one, or the sample's."""
-        from knowledge_rag.cli.knowledge_bases import SAMPLE_CORPUS, SAMPLE_FILE
-        from knowledge_rag.core.resources import shipped
-        from knowledge_rag.local.corpus import CorpusFiles
-        from knowledge_rag.local.settings import LocalSettings
-
-        if self.corpus is not None:
-            return CorpusFiles(self.corpus)
-        if kb_path == LocalSettings.from_environment().data_dir / SAMPLE_FILE:
-            return CorpusFiles(shipped(SAMPLE_CORPUS))
-        return None

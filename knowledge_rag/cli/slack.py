@@ -3,41 +3,35 @@
 from __future__ import annotations
 
 import os
+import time
 from importlib.util import find_spec
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Final
 
-import typer
+from knowledge_rag.cli.advisors import WriterOptions
+from knowledge_rag.cli.ask import RepositoryOption
+from knowledge_rag.cli.backend import BackendOptions
+from knowledge_rag.cli.options import JsonOption, KbOption, with_options
+from knowledge_rag.core.errors import InvalidRequest, how_to_install
+from knowledge_rag.local.errors import NotInstalled
 
-from knowledge_rag.cli.ask import ModelIdOption, ModelOption, RepositoryOption
-from knowledge_rag.cli.backend import (
-    BackendOptions,
-    FunctionOption,
-    GatewayOption,
-    KnowledgeBaseOption,
-    StackOption,
-)
-from knowledge_rag.cli.options import JsonOption, KbOption, RegionOption, TimeoutOption
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from knowledge_rag.channel.message import Message
 
 BOT_TOKEN: Final = "SLACK_BOT_TOKEN"  # noqa: S105 - a variable's name
 APP_TOKEN: Final = "SLACK_APP_TOKEN"  # noqa: S105
-AgentOption = Annotated[
-    str | None,
-    typer.Option(metavar="ID/ALIAS", help="Bedrock agent that writes, and its alias."),
-]
+API_URL: Final = "SLACK_API_URL"
+"""Another address of Slack's API, as GovSlack has."""
 
 
+@with_options
 def slack(
+    *,
     kb: KbOption = None,
     repository_url: RepositoryOption = None,
-    model: ModelOption = None,
-    model_id: ModelIdOption = None,
-    agent: AgentOption = None,
-    stack: StackOption = None,
-    function: FunctionOption = None,
-    knowledge_base: KnowledgeBaseOption = None,
-    gateway: GatewayOption = None,
-    region: RegionOption = None,
-    timeout: TimeoutOption = None,
+    writers: WriterOptions,
+    backend: BackendOptions,
     json: JsonOption = False,
 ) -> None:
     """Answer questions in Slack, until Ctrl-C.
@@ -46,21 +40,56 @@ def slack(
     command /runbook, and follow-ups that mention it in the thread of an answer. Its tokens come from
     SLACK_BOT_TOKEN and SLACK_APP_TOKEN.
     """
-    from knowledge_rag.cli.serve import ConsoleOptions
-    from knowledge_rag.core.errors import InvalidRequest, how_to_install
-    from knowledge_rag.local.errors import NotInstalled
-
-    backend = BackendOptions(function, knowledge_base, None, region, stack, gateway, timeout)
     backend.check_alone(kb=kb)
     if find_spec("slack_bolt") is None:
         raise NotInstalled(f"the Slack app is missing: {how_to_install('channel')}")
     if missing := [it for it in (BOT_TOKEN, APP_TOKEN) if not os.environ.get(it)]:
         raise InvalidRequest(f"set the environment variable {' and '.join(missing)}")
-    options = ConsoleOptions(model_id=model_id, agent=agent, region=region, model=model)
     if backend.is_local:
-        backend.check_region("--model-id", "--agent", asks_aws=options.asks_aws())
+        writers.check_region(backend)
+    _serve(kb, repository_url, writers, backend, json=json)
 
-    from knowledge_rag.cli.slack_serving import SlackOptions, serve_slack
 
-    tokens = os.environ[BOT_TOKEN], os.environ[APP_TOKEN]
-    serve_slack(kb, backend, options.advisor, tokens, SlackOptions(repository_url, json))
+def _serve(
+    kb: Path | None,
+    repository_url: str | None,
+    writers: WriterOptions,
+    backend: BackendOptions,
+    *,
+    json: bool,
+) -> None:
+    from slack_bolt.adapter.socket_mode import SocketModeHandler
+    from slack_sdk import WebClient
+    from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
+
+    from knowledge_rag.channel.receipts import Receipts
+    from knowledge_rag.channel.slack_app import Conversations, create_app
+    from knowledge_rag.cli.advice import queries_of
+    from knowledge_rag.cli.exits import until_stopped
+    from knowledge_rag.cli.hooks import RECEIPTS_FOLDER, Answering, asked_base
+    from knowledge_rag.cli.terminal import log_to_standard_error, print_address
+    from knowledge_rag.local.settings import LocalSettings
+    from knowledge_rag.local.source_links import RepositoryLinks
+    from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.pager_texts import one_line
+
+    log_to_standard_error()
+    # the block below hides the user's settings
+    address = os.environ.get(API_URL) or WebClient.BASE_URL
+    bot_token, app_token = os.environ[BOT_TOKEN], os.environ[APP_TOKEN]
+    receipts = Receipts(LocalSettings.from_environment().data_dir / RECEIPTS_FOLDER)
+    given = RepositoryLinks(repository_url) if repository_url else None
+    with until_stopped(), asked_base(kb, backend) as (retrieval, agent, corrected, found, about):
+        advisor = writers.advisor(backend.region, agent)
+        answering = Answering(retrieval, advisor, given or found, receipts)
+
+        def ask(question: str) -> Message:
+            incident = Incident(title=corrected(one_line(question) or ""))
+            queries = queries_of(question, incident)
+            return answering.answer(incident, question, time.time(), queries)
+
+        client = WebClient(bot_token, base_url=address)
+        client.retry_handlers.append(RateLimitErrorRetryHandler(max_retry_count=5))
+        app = create_app(client, Conversations(ask))
+        print_address(about, address, json=json, key="slack_api_url")
+        SocketModeHandler(app, app_token).start()  # type: ignore[no-untyped-call]

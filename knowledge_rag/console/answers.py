@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.console.json_http import Refused
+from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.limits import (
     MAX_ANSWERS,
     MAX_ANSWERS_BYTES,

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, Final
 from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 
+from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.document_view import read_ranges, view, without_known
 from knowledge_rag.console.events import as_of_now, utc_now
 from knowledge_rag.console.exports import to_chat, to_json, to_markdown, to_note
-from knowledge_rag.console.json_http import Json, Refused, only, read_object, text_in, whole_in
+from knowledge_rag.console.json_http import Json, only, read_object, text_in, whole_in
 from knowledge_rag.console.limits import (
     MAX_COMMENT_CHARACTERS,
     MAX_EXAMPLES,

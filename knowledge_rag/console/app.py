@@ -16,11 +16,12 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.answers import Answers, Reports
 from knowledge_rag.console.api import Api
 from knowledge_rag.console.documents import AnswerPassages, KeptDocuments
 from knowledge_rag.console.events import utc_now
-from knowledge_rag.console.json_http import Json, Refused
+from knowledge_rag.console.json_http import Json
 from knowledge_rag.console.limits import ASK_SECONDS
 from knowledge_rag.console.metrics import ConsoleMetrics, MeasuredRetrieval
 from knowledge_rag.console.pages import Pages, read_assets

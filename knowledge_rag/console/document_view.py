@@ -10,6 +10,7 @@ from bisect import bisect_right
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.addresses import document_url, is_web_address
 from knowledge_rag.console.documents import (
     SHOWN_METADATA,
@@ -18,7 +19,6 @@ from knowledge_rag.console.documents import (
     stale_anywhere,
     stale_json,
 )
-from knowledge_rag.console.json_http import Refused
 from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_HIDDEN, MAX_RANGES
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.documents import front_matter_end

@@ -7,22 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import JSONResponse
 
+from knowledge_rag.channel.json_requests import Refused, decoded, read_body
 from knowledge_rag.console.limits import MAX_BODY_BYTES
-from knowledge_rag.core.errors import KnowledgeRagError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from starlette.requests import Request
-
-
-class Refused(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
-    """A request that is not served."""
-
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = dict(headers or {})
 
 
 class Json(JSONResponse):
@@ -42,16 +31,7 @@ async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str,
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, "the body must be application/json")
-    data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > most:
-            raise Refused(413, f"the body has more than {most} bytes")
-    try:
-        body = json.loads(data, parse_constant=_refuse_constant)
-        json.dumps(body, ensure_ascii=False).encode()  # a lone surrogate is no text
-    except (ValueError, RecursionError) as error:
-        raise Refused(400, "the body is not valid JSON") from error
+    body = decoded(await read_body(request, most))
     if not isinstance(body, dict):
         raise Refused(400, "the body is not a JSON object")
     return body
@@ -83,7 +63,3 @@ def only(body: dict[str, Any], *names: str) -> None:
     """Refuse other members than these: a misspelt filter must not be ignored."""
     if unknown := sorted(set(body) - set(names)):
         raise Refused(400, f"unknown member {unknown[0][:80]!r}; known are {', '.join(names)}")
-
-
-def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")

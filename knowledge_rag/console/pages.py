@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from starlette.responses import Response
 
-from knowledge_rag.console.json_http import Refused
+from knowledge_rag.channel.json_requests import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from importlib.resources.abc import Traversable
+    from collections.abc import Mapping
 
     from starlette.requests import Request
 
@@ -53,7 +52,7 @@ TYPES: Final[Mapping[str, str]] = {
 }
 """The kinds of files that are served; others in the folder are not."""
 
-_DEPTH: Final = 4
+FOLDER: Final = Path(__file__).parent / "static"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,20 +72,13 @@ class Asset:
         return Response(self.data, media_type=self.media_type, headers=headers)
 
 
-def read_assets(folder: Traversable | None = None) -> dict[str, Asset]:
+def read_assets(folder: Path = FOLDER) -> dict[str, Asset]:
     """Read the page's files, by their paths below the folder, ``/``-separated."""
-    root = folder if folder is not None else resources.files("knowledge_rag.console") / "static"
-    return dict(_walk(root, "", _DEPTH)) if root.is_dir() else {}
-
-
-def _walk(folder: Traversable, prefix: str, depth: int) -> Iterator[tuple[str, Asset]]:
-    for entry in sorted(folder.iterdir(), key=lambda it: it.name):
-        if entry.name.startswith("."):
-            continue
-        if entry.is_dir():
-            if depth:
-                yield from _walk(entry, f"{prefix}{entry.name}/", depth - 1)
-        elif media_type := TYPES.get("." + entry.name.rpartition(".")[2]):
-            data = entry.read_bytes()
+    assets = {}
+    for path in sorted(folder.rglob("*")):
+        media_type = TYPES.get(path.suffix)
+        if media_type and path.is_file() and not path.name.startswith("."):
+            data = path.read_bytes()
             etag = f'"{hashlib.sha256(data).hexdigest()[:32]}"'
-            yield prefix + entry.name, Asset(data, media_type, etag)
+            assets[path.relative_to(folder).as_posix()] = Asset(data, media_type, etag)
+    return assets

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from sse_starlette.event import ServerSentEvent
 
+from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.alert_card import pasted_incident
 from knowledge_rag.console.answers import Answer
 from knowledge_rag.console.events import AnswerEvents, html_of, removed_of, utc_now
-from knowledge_rag.console.json_http import Refused, only, text_in
+from knowledge_rag.console.json_http import only, text_in
 from knowledge_rag.console.limits import (
     ASK_SECONDS,
     MAX_ASKS,

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from knowledge_rag.console.json_http import Json, Refused
+from knowledge_rag.channel.json_requests import Refused
+from knowledge_rag.console.json_http import Json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,14 +10,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from knowledge_rag.cli.advice import (
-    AdvisorChoice,
-    LiveAnswer,
-    asks_aws,
-    chosen_advisor,
-    incident_of,
-    queries_of,
-)
+from knowledge_rag.cli.advice import LiveAnswer, incident_of, queries_of
+from knowledge_rag.cli.advisors import AdvisorChoice, asks_aws, chosen_advisor
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor

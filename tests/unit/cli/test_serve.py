@@ -6,39 +6,31 @@ import sys
 
 import pytest
 
+from knowledge_rag.cli.advisors import WriterOptions
 from knowledge_rag.cli.serve import ConsoleOptions, is_installed, serve
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.local.errors import UnusableCorpus
 
+REGION = "us-east-1"
+
 
 def test_who_was_asked_for_writes_by_default_and_nobody_can_always():
-    region = "us-east-1"
-    assert list(ConsoleOptions().advisors()) == ["extractive"]
-    chosen = ConsoleOptions(model_id="m.odel", agent="AGENT00001/ALIAS00001", region=region)
-    assert list(chosen.advisors("OTHER00001/ALIAS00001")) == ["converse", "agent", "extractive"]
+    assert list(WriterOptions().advisors(REGION)) == ["extractive"]
+    chosen = WriterOptions(model_id="m.odel", agent="AGENT00001/ALIAS00001")
+    advisors = chosen.advisors(REGION, "OTHER00001/ALIAS00001")
+    assert list(advisors) == ["converse", "agent", "extractive"]
 
 
 def test_a_model_of_any_provider_may_write():
-    assert list(ConsoleOptions(model="ollama:some-model").advisors()) == ["model", "extractive"]
+    advisors = WriterOptions(model="ollama:some-model").advisors(REGION)
+    assert list(advisors) == ["model", "extractive"]
     with pytest.raises(InvalidSettings, match="PROVIDER:MODEL"):
-        ConsoleOptions(model="some-model").advisors()
+        WriterOptions(model="some-model").advisors(REGION)
 
 
 def test_the_agent_of_a_deployment_may_write_but_was_not_asked_for():
-    options = ConsoleOptions(region="us-east-1")
-    assert list(options.advisors("AGENT00001/ALIAS00001")) == ["extractive", "agent"]
-
-
-def test_options_of_a_console_that_is_not_to_be_are_refused():
-    ConsoleOptions(region="us-east-1").check_wanted()
-    for given in (
-        ConsoleOptions(port=0),
-        ConsoleOptions(agent="x"),
-        ConsoleOptions(model_id=""),
-        ConsoleOptions(model=""),
-    ):
-        with pytest.raises(InvalidRequest, match="are the console's"):
-            given.check_wanted()
+    advisors = WriterOptions().advisors(REGION, "AGENT00001/ALIAS00001")
+    assert list(advisors) == ["extractive", "agent"]
 
 
 @pytest.mark.parametrize(
@@ -47,6 +39,10 @@ def test_options_of_a_console_that_is_not_to_be_are_refused():
         ({"region": "us-east-1"}, "--region goes with"),
         ({"stack": "x-dev", "console": False}, "leaves nothing to serve"),
         ({"stack": "x-dev", "function": "f"}, "choose one"),
+        ({"console": False, "console_port": 0}, "are the console's"),
+        ({"console": False, "agent": "x"}, "are the console's"),
+        ({"console": False, "model_id": ""}, "are the console's"),
+        ({"console": False, "model": ""}, "are the console's"),
     ],
 )
 def test_options_that_do_not_go_together_are_refused_before_anything_is_opened(given, message):

@@ -9,12 +9,12 @@ import stat
 import jsonschema
 import pytest
 
+from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console import answers as answers_module
 from knowledge_rag.console.answers import Answer, Answers, Reports
 from knowledge_rag.console.documents import AnswerPassages
 from knowledge_rag.console.events import cards
 from knowledge_rag.console.exports import to_json, to_markdown
-from knowledge_rag.console.json_http import Refused
 from knowledge_rag.console.metrics import ConsoleMetrics
 from knowledge_rag.console.rendering import AnswerRenderer
 from knowledge_rag.core.outcome import Reason

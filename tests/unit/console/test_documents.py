@@ -6,10 +6,10 @@ from hashlib import sha256
 
 import pytest
 
+from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.document_view import hidden_in, read_ranges, view, without_known
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.events import cards
-from knowledge_rag.console.json_http import Refused
 from knowledge_rag.extract.documents import extract
 from knowledge_rag.guardrails.staleness import FileNow
 from knowledge_rag.local.source_links import RepositoryLinks

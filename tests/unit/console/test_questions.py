@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.answers import Answers
 from knowledge_rag.console.documents import KeptDocuments
-from knowledge_rag.console.json_http import Refused
 from knowledge_rag.console.limits import MAX_ASKS
 from knowledge_rag.console.metrics import ConsoleMetrics
 from knowledge_rag.console.questions import Asker, Question, read_question

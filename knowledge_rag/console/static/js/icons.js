@@ -17,7 +17,6 @@ const PATHS = {
   stop: "M6.5 6.5h11v11h-11z",
   flag: "M5 21V4M5 4h11l-2 4l2 4H5",
   link: "M10 14l4-4M8.5 11.5l-2 2a3.5 3.5 0 0 0 5 5l2-2M15.5 12.5l2-2a3.5 3.5 0 0 0-5-5l-2 2",
-  quote: "M4 6h16M4 12h16M4 18h9",
   open: "M14 4h6v6M20 4l-9 9M18 14v6H4V6h6",
   back: "M10 6l-6 6l6 6M4 12h16",
   up: "M12 20V5M6 11l6-6l6 6",

@@ -1,0 +1,54 @@
+"""JSON that was sent to a server on this machine: its size, and whether it is JSON at all."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from knowledge_rag.core.errors import KnowledgeRagError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.requests import Request
+
+
+class Refused(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
+    """A request that is not served."""
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+async def read_body(request: Request, most: int) -> bytes:
+    """Read a body of at most so many bytes.
+
+    Raises:
+        Refused: it is larger.
+    """
+    data = bytearray()
+    async for part in request.stream():
+        data += part
+        if len(data) > most:
+            raise Refused(413, f"the body has more than {most} bytes")
+    return bytes(data)
+
+
+def decoded(body: bytes) -> Any:  # noqa: ANN401 - JSON is of any type
+    """Decode JSON, without NaN, Infinity and halves of characters.
+
+    Raises:
+        Refused: it is no such JSON.
+    """
+    try:
+        value = json.loads(body, parse_constant=_refuse_constant)
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, "the body is not valid JSON") from error
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")

@@ -1,0 +1,161 @@
+"""Who writes the guidance: the options for it, and the advisor that they name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from knowledge_rag.core.errors import InvalidRequest
+
+if TYPE_CHECKING:
+    from knowledge_rag.cli.backend import BackendOptions
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
+
+
+class AdvisorName(StrEnum):
+    """Who writes the guidance."""
+
+    EXTRACTIVE = "extractive"
+    MODEL = "model"
+    CONVERSE = "converse"
+    AGENT = "agent"
+
+
+@dataclass(frozen=True, slots=True)
+class AdvisorChoice:
+    """Which advisor writes.
+
+    Args:
+        name: ``extractive``, ``model`` with ``provider:model``, ``converse`` with a model's id, or
+            ``agent`` with ``id/alias``.
+    """
+
+    name: str
+    model_id: str | None = None
+    agent: str | None = None
+    region: str | None = None
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WriterOptions:
+    """Who may write answers, besides nobody."""
+
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="PROVIDER:NAME",
+            help="Model of any provider that may write answers, as for ask.",
+        ),
+    ] = None
+    model_id: Annotated[
+        str | None, typer.Option(metavar="ID", help="Bedrock model that may write them.")
+    ] = None
+    agent: Annotated[
+        str | None,
+        typer.Option(metavar="ID/ALIAS", help="Bedrock agent that may write them, and its alias."),
+    ] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether one of them is given, though it may be empty."""
+        return any(one is not None for one in (self.model, self.model_id, self.agent))
+
+    def check_region(self, backend: BackendOptions) -> None:
+        """Refuse --region where nothing in AWS is asked."""
+        of_bedrock = bool(self.model_id or self.agent) or asks_aws("model", self.model)
+        backend.check_region("--model-id", "--agent", asks_aws=of_bedrock)
+
+    def advisors(self, region: str | None, deployed_agent: str = "") -> dict[str, Advisor]:
+        """Return the advisors by name; the default first."""
+        choices = [AdvisorChoice("extractive")]
+        if self.agent:
+            choices.insert(0, AdvisorChoice("agent", agent=self.agent, region=region))
+        elif deployed_agent:
+            choices.append(AdvisorChoice("agent", region=region))
+        if self.model_id:
+            choices.insert(0, AdvisorChoice("converse", model_id=self.model_id, region=region))
+        if self.model:
+            choices.insert(0, AdvisorChoice("model", model=self.model, region=region))
+        return {one.name: chosen_advisor(one, deployed_agent) for one in choices}
+
+    def advisor(self, region: str | None, deployed_agent: str) -> Advisor:
+        """Return the default advisor."""
+        return next(iter(self.advisors(region, deployed_agent).values()))
+
+
+def asks_aws(advisor: str, model: str | None) -> bool:
+    """Whether an advisor is Bedrock's."""
+    if advisor == "model":
+        return (model or "").startswith("bedrock")
+    return advisor != "extractive"
+
+
+def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
+    """Return the advisor; the extractive one is the fallback of a model.
+
+    Raises:
+        InvalidRequest: an option is missing or for another advisor, or no region is set.
+        InvalidSettings: no model or agent can have such a name.
+    """
+    options = (
+        ("--model", choice.model, "model"),
+        ("--model-id", choice.model_id, "converse"),
+        ("--agent", choice.agent, "agent"),
+    )
+    for option, given, whose in options:
+        if given and choice.name != whose:
+            raise InvalidRequest(f"{option} is for --advisor {whose}, not for {choice.name}")
+    from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+    from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
+
+    if choice.name == "model":
+        return FallbackAdvisor(_model(choice.model, choice.region))
+    if choice.name == "converse":
+        return FallbackAdvisor(_converse(choice.model_id, choice.region))
+    if choice.name == "agent":
+        return FallbackAdvisor(_agent(choice.agent or deployed_agent, choice.region))
+    return ExtractiveAdvisor()
+
+
+def _model(model: str | None, region: str | None) -> Advisor:
+    from knowledge_rag.orchestrator.advisors.chat_model import ChatModelAdvisor, chat_model
+    from knowledge_rag.orchestrator.wording import agent_prompt
+
+    if not model:
+        raise InvalidRequest(
+            "--advisor model needs --model PROVIDER:NAME, such as openai:NAME or ollama:NAME"
+        )
+    return ChatModelAdvisor(chat_model(model, region=region), agent_prompt())
+
+
+def _converse(model_id: str | None, region: str | None) -> Advisor:
+    from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
+    from knowledge_rag.orchestrator.wording import agent_prompt
+
+    if not model_id:
+        raise InvalidRequest(
+            "--advisor converse needs --model-id ID: a model that cites search results"
+        )
+    return ConverseAdvisor(ConverseSettings(model_id, _region(region)), agent_prompt())
+
+
+def _agent(agent: str | None, region: str | None) -> Advisor:
+    from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
+
+    agent_id, slash, alias_id = (agent or "").partition("/")
+    if not slash:
+        raise InvalidRequest(
+            "--advisor agent needs --agent ID/ALIAS: `make deploy` prints both, --stack finds them"
+        )
+    return BedrockAgentAdvisor(AgentSettings(agent_id, alias_id, _region(region)))
+
+
+def _region(region: str | None) -> str:
+    from knowledge_rag.deployment.aws import Aws
+
+    return Aws(region).required_region()
