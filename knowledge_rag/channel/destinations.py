@@ -42,6 +42,7 @@ _CUT: Final = "\n\n*The rest is too long for this note: open the sources.*\n"
 _FENCE: Final = re.compile(r"^[> ]*`{3,}", re.MULTILINE)
 _PAGE: Final = 100
 _MINUTE: Final = 60
+_NO_JSON: Final = "no JSON"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,50 +249,28 @@ def reply_of(
     return _slack(_json(body), after) if destination.kind is Kind.SLACK else Reply(Ended.DONE)
 
 
-_SLACK_KEY: Final = frozenset(
-    [
-        "invalid_auth",
-        "not_authed",
-        "account_inactive",
-        "token_revoked",
-        "token_expired",
-        "missing_scope",
-        "no_permission",
-        "not_in_channel",
-        "ekm_access_denied",
-        "org_login_required",
-        "team_access_not_granted",
-    ]
-)
-_SLACK_LATER: Final = frozenset(
-    [
-        "ratelimited",
-        "rate_limited",
-        "message_limit_exceeded",
-        "service_unavailable",
-        "team_added_to_org",
-    ]
-)
-_SLACK_UNSURE: Final = frozenset(["fatal_error", "internal_error", "request_timeout"])
-_SLACK_NO_THREAD: Final = frozenset(
-    ["thread_not_found", "message_not_found", "cannot_reply_to_message"]
-)
+_SLACK_ERRORS: Final = {
+    Ended.KEY: (
+        "invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "missing_scope",
+        "no_permission", "not_in_channel", "ekm_access_denied", "org_login_required", "team_access_not_granted",
+    ),
+    Ended.LATER: (
+        "ratelimited", "rate_limited", "message_limit_exceeded", "service_unavailable", "team_added_to_org",
+    ),
+    Ended.UNSURE: ("fatal_error", "internal_error", "request_timeout", _NO_JSON),
+    Ended.NO_THREAD: ("thread_not_found", "message_not_found", "cannot_reply_to_message"),
+}  # fmt: skip
+"""What Slack's error codes mean; any other one is a refusal."""
 
 
 def _slack(wire: Mapping[str, Any], after: float) -> Reply:
     """Return what Slack says, which it says with status 200."""
     if wire.get("ok") is True:
         return Reply(Ended.DONE, reference=str(wire.get("ts", "")))
-    error = str(wire.get("error", "no JSON"))[:80]
-    for codes, ended in (
-        (_SLACK_KEY, Ended.KEY),
-        (_SLACK_LATER, Ended.LATER),
-        ({*_SLACK_UNSURE, "no JSON"}, Ended.UNSURE),
-        (_SLACK_NO_THREAD, Ended.NO_THREAD),
-    ):
-        if error in codes:
-            return Reply(ended, error, after=after)
-    return Reply(Ended.NEVER, error)
+    error = str(wire.get("error", _NO_JSON))[:80]
+    meant = (ended for ended, codes in _SLACK_ERRORS.items() if error in codes)
+    ended = next(meant, Ended.NEVER)
+    return Reply(ended, error, after=after)
 
 
 def _headers(destination: Destination) -> dict[str, str]:

@@ -1,13 +1,12 @@
-"""A document as the page shows it: its lines, outline, hidden characters, and the state of cited lines."""
+"""A document as the page shows it: its lines, outline, and the state of cited lines."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
-import unicodedata
 from bisect import bisect_right
-from itertools import accumulate, islice
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.json_requests import Refused
@@ -19,25 +18,23 @@ from knowledge_rag.console.documents import (
     stale_anywhere,
     stale_json,
 )
-from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_HIDDEN, MAX_RANGES
+from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_RANGES
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.documents import front_matter_end
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL, TITLE
-from knowledge_rag.core.neutral import STEERING
 from knowledge_rag.extract.markup import as_markdown
 from knowledge_rag.guardrails.staleness import CitedLines, FileNow, compare
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from knowledge_rag.console.documents import Documents, IngestedDocument, Stale
     from knowledge_rag.guardrails.staleness import Corpus
     from knowledge_rag.local.source_links import RepositoryLinks
 
 _RANGE: Final = re.compile(r"L?([1-9][0-9]{0,9})(?:-L?([1-9][0-9]{0,9}))?")
-_HIDDEN: Final = re.compile(f"[{STEERING}]")
-_OF_THE_LINES: Final = frozenset({"lines", "pages", "sections", "hidden"})
+_OF_THE_LINES: Final = frozenset({"lines", "pages", "sections"})
 
 Range = tuple[int, int]
 """First and last line, 1-based and inclusive."""
@@ -83,7 +80,6 @@ def view(
         "pages": [{"line": line, "page": page} for line, page in document.pages],
         "isComplete": document.is_complete,
         "sections": _sections("\n".join(as_markdown(document.source_file, lines))),
-        "hidden": hidden_in(lines),
         "ranges": _ranges(document, ranges, _stale(document, ranges, corpus, cards), repository),
     }
     if is_web_address(document.metadata.get(SOURCE_URL)):
@@ -180,29 +176,3 @@ def _sections(text: str) -> list[dict[str, Any]]:
         {"line": bisect_right(starts, offset), "level": level, "title": title}
         for offset, _, _, level, title in find_headings(text, front_matter_end(text))
     ]
-
-
-def hidden_in(lines: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    r"""Find hidden characters in the lines of a document, at most MAX_HIDDEN.
-
-    Args:
-        lines: without their ``\n``; a ``\r`` at a line's end is part of the ending.
-
-    Returns:
-        By line number: ``at``, the offset in UTF-16 units, as JavaScript counts; ``code``, such as ``U+202E``;
-        ``name``, ``""`` where it has none.
-    """
-    found: dict[str, list[dict[str, Any]]] = {}
-    for number, one in islice(_hidden(lines), MAX_HIDDEN):
-        found.setdefault(str(number), []).append(one)
-    return found
-
-
-def _hidden(lines: Sequence[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(lines, start=1):
-        units = behind = 0
-        for match in _HIDDEN.finditer(line.removesuffix("\r")):
-            units += len(line[behind : match.start()].encode("utf-16-le", "surrogatepass")) // 2
-            behind = match.start()
-            code = f"U+{ord(match[0]):04X}"
-            yield number, {"at": units, "code": code, "name": unicodedata.name(match[0], "")}

@@ -39,9 +39,6 @@ MAX_EXAMPLES: Final = 4
 MAX_DOCUMENT_CHARACTERS: Final = 5_000_000
 """Of a document that is shown: no browser likes more."""
 
-MAX_HIDDEN: Final = 5_000
-"""Hidden characters of a document that are listed one by one."""
-
 MAX_SEARCHED_FILES: Final = 2_000
 """Files that are searched for lines gone from their own file."""
 

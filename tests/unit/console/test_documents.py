@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console.document_view import hidden_in, read_ranges, view, without_known
+from knowledge_rag.console.document_view import read_ranges, view, without_known
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.events import cards
 from knowledge_rag.extract.documents import extract
@@ -201,33 +201,10 @@ def test_lines_that_a_reader_has_are_not_given_again_until_they_are_others():
     documents = KeptDocuments(Shelf())
     first = shown(documents)
     again = without_known(shown(documents, (1, 1)), first["version"])
-    assert first.keys() - again.keys() == {"lines", "pages", "sections", "hidden"}
+    assert first.keys() - again.keys() == {"lines", "pages", "sections"}
     assert [one["start"] for one in again["ranges"]] == [1]
     other = KeptDocuments(Shelf(runbooks__failover="# Failover\n\nWait.\n"))
     assert "lines" in without_known(shown(other), first["version"])
-
-
-def test_what_hides_in_a_line_is_told_with_its_place_and_the_line_left_as_it_is():
-    text = "a \U0001f680 b\u202ec\r\nplain\r\n"
-    view = shown(KeptDocuments(Shelf(runbooks__failover=text)))
-    assert view["lines"] == ["a \U0001f680 b\u202ec\r", "plain\r"]
-    # in UTF-16 units, as JavaScript counts: the rocket takes two
-    assert view["hidden"] == {"1": [{"at": 6, "code": "U+202E", "name": "RIGHT-TO-LEFT OVERRIDE"}]}
-
-
-def test_a_document_of_nothing_but_hidden_characters_is_told_to_a_bound():
-    lines = ["\u200b" * 3_000, "plain", "\u200b" * 3_000, "\U0001f680" * 100_000 + "\u202e"]
-    found = hidden_in(lines)
-    assert {number: len(them) for number, them in found.items()} == {"1": 3_000, "3": 2_000}
-    assert found["3"][1_999]["at"] == 1_999
-    assert hidden_in(lines[3:]) == {
-        "1": [{"at": 200_000, "code": "U+202E", "name": "RIGHT-TO-LEFT OVERRIDE"}]
-    }
-
-
-def test_characters_that_mean_something_to_a_pattern_are_only_characters():
-    (found,) = hidden_in(["a]^-\\\x1b\x00"]).values()
-    assert [(one["at"], one["code"]) for one in found] == [(5, "U+001B"), (6, "U+0000")]
 
 
 def test_ranges_are_read_strictly():

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from knowledge_rag.console.answers import Answer
 from knowledge_rag.console.events import AnswerEvents
 from knowledge_rag.console.exports import BY_MODEL, rewritten, to_markdown
-from knowledge_rag.console.markup import parser
+from knowledge_rag.console.rendering import parser
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.orchestrator.consultation import consult
 from tests.support.runbooks import Search, alert

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from knowledge_rag.channel.marks import Reference
-from knowledge_rag.console.markup import mark_of
 from knowledge_rag.console.rendering import (
     PATIENT_CHARACTERS,
     PATIENT_SHARE,
     AnswerRenderer,
+    mark_of,
     sanitised,
 )
 from tests.support.local import CORPUS

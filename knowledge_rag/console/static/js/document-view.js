@@ -6,6 +6,7 @@ import { DocumentLines } from "./document-lines.js";
 import { DocumentOutline } from "./document-outline.js";
 import { announce, byId, counted, h } from "./dom.js";
 import { icon } from "./icons.js";
+import { hides } from "./visible-text.js";
 import { plainName, typeText } from "./wording.js";
 
 /**
@@ -16,7 +17,6 @@ import { plainName, typeText } from "./wording.js";
  * @property {(string | null)[]} lines null for one that was not kept
  * @property {{line: number, page: number}[]} pages where each page of a PDF begins
  * @property {import("./document-outline.js").Section[]} sections
- * @property {Record<string, object[]>} hidden characters, by the number of their line
  *
  * @typedef {object} Facts
  * @property {string} version
@@ -42,6 +42,8 @@ export class DocumentView {
   #range = null;
   /** @type {ShownDocument | null} */
   #document = null;
+  /** @type {number[]} lines with hidden characters */
+  #hidden = [];
   #turn = 0;
   #timer = 0;
 
@@ -116,8 +118,8 @@ export class DocumentView {
   #take(loaded) {
     const before = this.#document;
     // known contents are not sent again
-    const { lines, pages, sections, hidden } = /** @type {Contents} */ (before ?? {});
-    this.#document = { lines, pages, sections, hidden, ...loaded };
+    const { lines, pages, sections } = /** @type {Contents} */ (before ?? {});
+    this.#document = { lines, pages, sections, ...loaded };
     if (loaded.version !== before?.version || loaded.title !== before.title) this.#fill(this.#document);
     else this.#showFacts();
   }
@@ -129,6 +131,7 @@ export class DocumentView {
     this.heading.textContent = title;
     this.head.replaceChildren(...this.#backLink(), this.heading, this.facts);
     this.lines.fill(lines, pages);
+    this.#hidden = lines.flatMap((line, at) => (line && hides(line) ? [at + 1] : []));
     this.outline.fill(sections);
     this.element.replaceChildren(this.head, this.notices, this.toolbar, this.body);
     this.#showRange(true);
@@ -156,7 +159,7 @@ export class DocumentView {
   #showFacts() {
     if (!this.#document) return;
     this.facts.replaceChildren(...documentHead(this.#document, this.#shown));
-    this.notices.replaceChildren(...notices(this.#document, this.#range, this.#shown));
+    this.notices.replaceChildren(...notices(this.#document, this.#range, this.#shown, this.#hidden));
   }
 
   /** @param {Range} range */
@@ -237,9 +240,10 @@ function outside(href, words) {
  * @param {ShownDocument} document
  * @param {Range | null} asked the lines that were asked for
  * @param {Range | null} range those of them that there are
+ * @param {number[]} hidden lines with hidden characters
  */
-function notices(document, asked, range) {
-  const { file, isComplete, lines, hidden, unchecked } = document;
+function notices(document, asked, range, hidden) {
+  const { file, isComplete, lines, unchecked } = document;
   const stale = findingsOn(document, range)?.stale;
   const found = [];
   if (file === "gone") found.push(["The file is gone.", "Shown is what was read from it when it was ingested."]);
@@ -248,8 +252,7 @@ function notices(document, asked, range) {
   if (unchecked) found.push(["Not compared with the file as it is now.", unchecked]);
   if (asked && !range) found.push([`There is no line ${asked[0]}.`, `The file has ${counted(lines.length, "line")}.`]);
   else if (asked && range && range[1] < asked[1]) found.push([`There is no line ${asked[1]}.`, `The file has ${counted(lines.length, "line")}: marked is what there is of them.`]);
-  const secret = Object.keys(hidden);
-  if (secret.length) found.push(["Hidden characters.", `Shown by their code: line${secret.length === 1 ? "" : "s"} ${listed(secret)}.`]);
+  if (hidden.length) found.push(["Hidden characters.", `Shown by their code: line${hidden.length === 1 ? "" : "s"} ${listed(hidden)}.`]);
   if (isConverted(document.source)) found.push(["Extracted text.", "The file has no lines of its own: these are the lines of the text that was read from it."]);
   if (!isComplete) found.push(["Only what can be found was kept.", "Blank lines and front matter are empty here."]);
   return found.map(([title, text]) => h("p", { class: "notice" }, icon("warning"), h("span", {}, h("strong", {}, title), " ", text)));
@@ -266,7 +269,7 @@ function verdict(document, range) {
   return "Shown is what was ingested.";
 }
 
-/** @param {string[]} numbers */
+/** @param {number[]} numbers */
 function listed(numbers) {
   return numbers.slice(0, 12).join(", ") + (numbers.length > 12 ? " …" : "");
 }

@@ -29,6 +29,11 @@ export function visible(text) {
   return [...nodes, line.slice(end)].filter((node) => node !== "");
 }
 
+/** Whether a line has characters that get a name. @param {string} line */
+export function hides(line) {
+  return line.replace(/\r$/, "").search(HIDDEN) >= 0;
+}
+
 /** @param {string} character */
 function named(character) {
   const code = (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0");
