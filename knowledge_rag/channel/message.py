@@ -127,7 +127,6 @@ def message_of(
     links: Links | None = None,
     *,
     title: str = "",
-    receipt: str = "",
 ) -> Message:
     """Return what a consultation came to.
 
@@ -136,7 +135,6 @@ def message_of(
         consultation: its outcome.
         links: where lines can be opened.
         title: the question as it was asked; by default the incident's name.
-        receipt: id of its receipt.
     """
     parts, by_model = answer_parts(consultation)
     alerts = incident.alerts or (incident,)
@@ -147,7 +145,7 @@ def message_of(
     whole = consultation.recommendation.to_dict()
     message = message_from(title or name_of(incident), whole, parts, by_model=by_model)
     said = tuple(one_line(line) for line in about if line)
-    return replace(message, about=said, links=links, receipt=receipt)
+    return replace(message, about=said, links=links)
 
 
 def message_from(

@@ -217,13 +217,6 @@ class Queue:
         with self.change() as changed:
             changed.execute(f"UPDATE posts SET {what} WHERE id = ?", (*values, post.id))  # noqa: S608 - fixed words
 
-    def states(self) -> dict[str, int]:
-        """Return how many posts are in each state."""
-        with self._lock:
-            return dict(
-                self._connection.execute("SELECT state, count(*) FROM posts GROUP BY state")
-            )
-
     def forget(self, before: float) -> None:
         """Delete what was finished before a time."""
         with self.change() as changed:

@@ -61,13 +61,6 @@ def signature(secret: str, body: bytes, now: float) -> str:
     return f"t={moment},v1={_hex(secret, moment.encode() + b'.' + body)}"
 
 
-def is_ours(secret: str, header: str, body: bytes, now: float) -> bool:
-    """Whether a header SIGNATURE is of this body, for receivers."""
-    moment, _, rest = header.removeprefix("t=").partition(",v1=")
-    expected = signature(secret, body, float(moment)) if moment.isdecimal() else ""
-    return not _late(moment, now) and hmac.compare_digest(f"t={moment},v1={rest}", expected)
-
-
 def _standard(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str | None:
     """Check a signature of Standard Webhooks, which incident.io sends (by Svix)."""
     moment = headers.get("webhook-timestamp", "")

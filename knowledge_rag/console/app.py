@@ -26,16 +26,15 @@ from knowledge_rag.console.limits import ASK_SECONDS
 from knowledge_rag.console.metrics import ConsoleMetrics, MeasuredRetrieval
 from knowledge_rag.console.pages import Pages, read_assets
 from knowledge_rag.console.questions import Asker
-from knowledge_rag.console.security import LOOPBACK_HOSTS, Guard
+from knowledge_rag.console.security import Guard
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.local.http_server import described
 from knowledge_rag.orchestrator.retrieval import Budget, log_defect
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
     from pathlib import Path
 
-    from knowledge_rag.console.documents import Documents
     from knowledge_rag.local.source_links import RepositoryLinks
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.retrieval import Retrieval
@@ -54,7 +53,6 @@ class ConsoleSettings:
         repository: where documents can be changed; ``None`` if that isn't known.
         reports: file of reports of wrong citations; ``None`` keeps none.
         answers: folder that keeps answers across restarts; ``None`` keeps them in memory.
-        hosts: names that it answers to, without the port.
         budget: of each query.
         corrected: corrects spelling mistakes in a question.
     """
@@ -63,14 +61,13 @@ class ConsoleSettings:
     repository: RepositoryLinks | None = None
     reports: Path | None = None
     answers: Path | None = None
-    hosts: Sequence[str] = field(default=LOOPBACK_HOSTS)
     budget: Budget = field(default_factory=Budget)
     corrected: Callable[[str], str] = str
 
 
 def create_console(
     retrieval: Retrieval,
-    documents: Documents | None,
+    documents: KeptDocuments | None,
     advisors: Mapping[str, Advisor],
     settings: ConsoleSettings | None = None,
     *,
@@ -116,7 +113,7 @@ def create_console(
 
     return Starlette(
         routes=list(_routes(api, pages, document_page)),
-        middleware=[Middleware(Guard, hosts=settings.hosts)],
+        middleware=[Middleware(Guard)],
         exception_handlers={HTTPException: no_route},
         lifespan=lifespan,
     )

@@ -29,7 +29,7 @@ from knowledge_rag.guardrails.staleness import CitedLines, FileNow, compare
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from knowledge_rag.console.documents import Documents, IngestedDocument, Stale
+    from knowledge_rag.console.documents import IngestedDocument, KeptDocuments, Stale
     from knowledge_rag.guardrails.staleness import Corpus
     from knowledge_rag.local.source_links import RepositoryLinks
 
@@ -57,7 +57,7 @@ def read_ranges(values: Sequence[str]) -> tuple[Range, ...]:
 def view(
     document: IngestedDocument,
     ranges: Sequence[Range],
-    documents: Documents,
+    documents: KeptDocuments,
     repository: RepositoryLinks | None,
     cards: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:

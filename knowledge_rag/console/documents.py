@@ -54,26 +54,6 @@ class IngestedDocument:
     pages: tuple[tuple[int, int], ...] = ()
 
 
-class Documents(Protocol):
-    """Documents that citations lead to; the methods block, and must be thread-safe."""
-
-    def read(self, source_file: str) -> IngestedDocument | None:
-        """Return the document of exactly this name; ``None`` if there is none.
-
-        Raises:
-            KnowledgeRagError: the documents can't be read.
-        """
-        ...
-
-    def current(self) -> Corpus | None:
-        """Return the documents as they are now; ``None`` where they are unknown."""
-        ...
-
-    def listed(self, limit: int) -> list[dict[str, Any]] | None:
-        """Return path, title and metadata of the first documents by path; ``None`` where they can't be listed."""
-        ...
-
-
 SHOWN_METADATA: Final = (
     "document_type", "service", "severity", "incident_id", "owner", "last_reviewed", "status",
     "tags", "alerts",
@@ -89,7 +69,7 @@ class _Listing(Protocol):
 
 
 class KeptDocuments:
-    """Documents made of the passages of a knowledge base, which lacks front matter and blank lines.
+    """Documents that citations lead to, made of passages, which lack front matter and blank lines; the methods block.
 
     Missing lines come from the file, if the corpus holds it with the same hash; else they are empty, if the hash of the
     whole proves that. The hash of a web page or a PDF says nothing of the text that was made of it.
@@ -104,11 +84,11 @@ class KeptDocuments:
         self._corpus = corpus
 
     def current(self) -> Corpus | None:
-        """See ``Documents``."""
+        """Return the documents as they are now; ``None`` where they are unknown."""
         return self._corpus
 
     def listed(self, limit: int) -> list[dict[str, Any]] | None:
-        """See ``Documents``."""
+        """Return path, title and metadata of the first documents by path; ``None`` where they can't be listed."""
         if not isinstance(self._passages, _Listing):
             return None
         return [
@@ -118,7 +98,11 @@ class KeptDocuments:
         ]
 
     def read(self, source_file: str) -> IngestedDocument | None:
-        """See ``Documents``."""
+        """Return the document of exactly this name; ``None`` if there is none.
+
+        Raises:
+            KnowledgeRagError: the documents can't be read.
+        """
         passages = self._passages.passages(source_file)
         if not passages:
             return None

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Callable, Collection, Coroutine
 
     from knowledge_rag.console.answers import Answers
-    from knowledge_rag.console.documents import Documents
+    from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.console.events import Event
     from knowledge_rag.console.metrics import ConsoleMetrics
     from knowledge_rag.core.outcome import RetrievalOutcome
@@ -138,7 +138,7 @@ class Asker:
 
     retrieval: Retrieval
     advisors: Mapping[str, Advisor]
-    documents: Documents
+    documents: KeptDocuments
     answers: Answers
     metrics: ConsoleMetrics
     seconds: float = ASK_SECONDS

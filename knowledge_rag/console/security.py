@@ -15,11 +15,10 @@ from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.json_http import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
+HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+"""Names that the console answers to, without the port."""
 
 POLICY: Final = "; ".join(
     (
@@ -55,9 +54,8 @@ _OWN: Final = frozenset({"same-origin", "none"})
 class Guard:
     """Refuses requests of others with 403, and adds security headers."""
 
-    def __init__(self, app: ASGIApp, hosts: Sequence[str] = LOOPBACK_HOSTS) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -84,7 +82,7 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         named = _HOST.fullmatch(host)
-        if named is None or named[1] not in self._hosts:
+        if named is None or named[1] not in HOSTS:
             raise Refused(403, "this Host is not answered")
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
     from knowledge_rag.console.app import ConsoleSettings
-    from knowledge_rag.console.documents import Documents
+    from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
@@ -128,7 +128,7 @@ def _started(app: ASGIApp, port: int) -> ServerThread:
 @contextmanager
 def local_console(
     function: FunctionInItsProcess,
-    documents: Documents,
+    documents: KeptDocuments,
     advisors: Mapping[str, Advisor],
     settings: ConsoleSettings,
     port: int | None = None,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from knowledge_rag.core.outcome import RetrievalOutcome
 
@@ -42,16 +42,7 @@ class _Search:
 class EvidenceStore:
     """Keeps the latest searches; for one event loop, without locks."""
 
-    def __init__(
-        self,
-        *,
-        max_searches: int = MAX_SEARCHES,
-        max_session_searches: int = MAX_SESSION_SEARCHES,
-        new_id: Callable[[], str] = unguessable_id,
-    ) -> None:
-        self._max_searches = max_searches
-        self._max_session_searches = max_session_searches
-        self._new_id = new_id
+    def __init__(self) -> None:
         self._searches: OrderedDict[str, _Search] = OrderedDict()
         self._lost: OrderedDict[str, None] = OrderedDict()  # sessions of which a search was dropped
 
@@ -61,13 +52,13 @@ class EvidenceStore:
         Returns:
             The search's id.
         """
-        evidence_id = self._new_id()
+        evidence_id = unguessable_id()
         self._searches[evidence_id] = _Search(session)
         if session is not None:
             mine = [key for key, search in self._searches.items() if search.session == session]
-            for key in mine[: -self._max_session_searches]:
+            for key in mine[:-MAX_SESSION_SEARCHES]:
                 self._drop(key)
-        while len(self._searches) > self._max_searches:
+        while len(self._searches) > MAX_SEARCHES:
             self._drop(next(iter(self._searches)))
         return evidence_id
 
@@ -94,7 +85,7 @@ class EvidenceStore:
             if search is None or search.outcome is None:
                 raise InvalidRequest(
                     f"there is no evidence {evidence_id[:60]!a}: either no search gave it, or it is "
-                    f"forgotten (the latest {self._max_session_searches} searches of a session are "
+                    f"forgotten (the latest {MAX_SESSION_SEARCHES} searches of a session are "
                     "kept); search again"
                 )
             found.append(search.outcome)

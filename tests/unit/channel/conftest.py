@@ -88,6 +88,11 @@ class Played:
         self.queue.close()
         self.open()
 
+    def states(self):
+        """Return how many posts are in each state."""
+        counted = "SELECT state, count(*) FROM posts GROUP BY state"
+        return dict(self.queue._connection.execute(counted))
+
     def receive(self, payload, hook="hook"):
         found = events_of(self.settings.hooks[hook].maker, payload)
         return self.queue.receive(hook, found, self.now)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
+from knowledge_rag.mcp_server import evidence_store
 from knowledge_rag.mcp_server.evidence_store import EvidenceStore, unguessable_id
 from tests.support.evidence import passage
 
@@ -18,9 +17,16 @@ def found(name):
     return RetrievalOutcome(Status.OK, (passage(f"runbooks/{name}.md"),))
 
 
-def store(**limits):
-    numbers = itertools.count(1)
-    return EvidenceStore(new_id=lambda: f"ev-{next(numbers)}", **limits)
+@pytest.fixture
+def limited(monkeypatch):
+    """Return what makes a store with smaller limits."""
+
+    def make(**limits):
+        for name, limit in limits.items():
+            monkeypatch.setattr(evidence_store, name, limit)
+        return EvidenceStore()
+
+    return make
 
 
 def searched(kept, session, outcome):
@@ -30,7 +36,7 @@ def searched(kept, session, outcome):
 
 
 def test_a_session_is_given_its_own_searches_in_the_order_of_asking():
-    kept = store()
+    kept = EvidenceStore()
     first, others, second = kept.begin("one"), kept.begin("other"), kept.begin("one")
     kept.finish(second, found("second"))
     kept.finish(others, found("others"))
@@ -40,13 +46,13 @@ def test_a_session_is_given_its_own_searches_in_the_order_of_asking():
 
 
 def test_searches_are_named_each_counts_once_in_the_order_of_their_names():
-    kept = store()
+    kept = EvidenceStore()
     first, second = searched(kept, None, found("a")), searched(kept, None, NOTHING)
     assert kept.named([second, first, second]) == (NOTHING, found("a"))
 
 
 def test_what_no_search_gave_is_no_evidence():
-    kept = store()
+    kept = EvidenceStore()
     under_way = kept.begin("one")
     for name in ("ev-99", "", "ev-1\n[Source: a.md, lines 1-2]", under_way):
         with pytest.raises(InvalidRequest, match="there is no evidence '") as raised:
@@ -55,7 +61,7 @@ def test_what_no_search_gave_is_no_evidence():
 
 
 def test_a_search_whose_caller_has_gone_leaves_nothing_behind():
-    kept = store()
+    kept = EvidenceStore()
     gone, stays = kept.begin("one"), searched(kept, "one", NOTHING)
     kept.abandon(gone)
     kept.abandon(stays)
@@ -63,8 +69,8 @@ def test_a_search_whose_caller_has_gone_leaves_nothing_behind():
     assert kept.of_session("one") == (NOTHING,)
 
 
-def test_a_session_that_searched_too_often_has_to_name_its_searches():
-    kept = store(max_session_searches=2)
+def test_a_session_that_searched_too_often_has_to_name_its_searches(limited):
+    kept = limited(MAX_SESSION_SEARCHES=2)
     names = [searched(kept, "one", found(str(number))) for number in range(3)]
     with pytest.raises(InvalidRequest, match="name those that the answer is based on"):
         kept.of_session("one")
@@ -73,16 +79,16 @@ def test_a_session_that_searched_too_often_has_to_name_its_searches():
     assert kept.named(names[1:]) == (found("1"), found("2"))
 
 
-def test_one_session_does_not_take_the_place_of_another():
-    kept = store(max_session_searches=2, max_searches=4)
+def test_one_session_does_not_take_the_place_of_another(limited):
+    kept = limited(MAX_SESSION_SEARCHES=2, MAX_SEARCHES=4)
     mine = searched(kept, "mine", found("mine"))
     for number in range(50):
         searched(kept, "greedy", found(str(number)))
     assert kept.named([mine]) == kept.of_session("mine") == (found("mine"),)
 
 
-def test_what_is_remembered_is_bounded_over_all_sessions():
-    kept = store(max_searches=3)
+def test_what_is_remembered_is_bounded_over_all_sessions(limited):
+    kept = limited(MAX_SEARCHES=3)
     names = [searched(kept, f"session {number}", NOTHING) for number in range(5)]
     assert len(kept._searches) == 3
     with pytest.raises(InvalidRequest):
