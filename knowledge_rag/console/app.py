@@ -102,13 +102,13 @@ def create_console(
 
     async def document_page(request: Request) -> Response:
         found = await asyncio.to_thread(kept.read, request.path_params["path"])
-        return pages.shown(request, 200 if found else 404)
+        return pages.shown(200 if found else 404)
 
     async def no_route(request: Request, error: Exception) -> Response:
         """Answer a wrong path or method: people get the page, programs JSON."""
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for it alone
         if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
-            return pages.shown(request, 404)
+            return pages.shown(404)
         return Json({"error": error.detail}, error.status_code, error.headers)
 
     return Starlette(

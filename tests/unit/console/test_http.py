@@ -230,13 +230,6 @@ def test_the_pages_files_are_served_by_their_exact_names_alone(console):
         assert console("GET", f"/static/{name}").status_code in (404, 405)
 
 
-def test_what_the_browser_has_already_is_not_sent_again(console):
-    first = console("GET", "/")
-    again = console("GET", "/", headers={"If-None-Match": f'"x", {first.headers["etag"]}'})
-    assert (again.status_code, again.content) == (304, b"")
-    assert console("GET", "/", headers={"If-None-Match": '"x"'}).status_code == 200
-
-
 def test_only_known_kinds_of_files_are_read(tmp_path):
     for name in ("a.js", "b.py", "c", ".hidden.js", "d.js/e.css"):
         path = tmp_path / name

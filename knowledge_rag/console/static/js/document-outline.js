@@ -43,13 +43,7 @@ export class DocumentOutline {
 
   /** @param {number} line @returns {HTMLElement | undefined} the link of the last heading that is not below it */
   #at(line) {
-    let [low, high] = [0, this.#sections.length];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.#sections[middle].line <= line) low = middle + 1;
-      else high = middle;
-    }
-    return this.#links[low - 1];
+    return this.#links[this.#sections.findLastIndex((section) => section.line <= line)];
   }
 
   /** @param {HTMLElement | undefined} link */

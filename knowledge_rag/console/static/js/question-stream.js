@@ -3,7 +3,7 @@
 /**
  * @typedef {"network" | "busy" | "refused" | "broken" | "server"} Trouble
  * @typedef {import("./answer-state.js").AnswerEvent} AnswerEvent
- * @typedef {{type: string, data: string, id: string}} ServerEvent
+ * @typedef {{type: string, data: string}} ServerEvent
  */
 
 /** The question was not answered: the kind of trouble, and the server's message. */
@@ -74,50 +74,22 @@ async function messageOf(response) {
 }
 
 /**
- * Reads server-sent events out of text that arrives in any pieces (WHATWG HTML, 9.2.6).
- *
- * `EventSource` can't POST, so the page reads the body of a `fetch` itself.
+ * Reads server-sent events out of text that arrives in any pieces, as the server writes them: one line each for type and
+ * data, and a blank line behind. `EventSource` can't POST, so the page reads the body of a `fetch` itself.
  */
 export class EventReader {
   #rest = "";
-  #first = true;
-  #type = "";
-  /** @type {string[]} */
-  #data = [];
-  #id = "";
 
-  /**
-   * Reads the next piece of text.
-   * @param {string} piece
-   * @returns {ServerEvent[]} the events that it completes
-   */
+  /** @param {string} piece @returns {ServerEvent[]} the events that it completes; comments (pings) are none */
   push(piece) {
-    let text = this.#rest + piece;
-    if (this.#first && text) {
-      text = text.replace(/^\ufeff/, "");
-      this.#first = false;
-    }
-    // a carriage return at the very end may be the first half of CRLF
-    const lines = text.split(/\r\n|\n|\r(?!$)/);
-    this.#rest = lines.pop() ?? "";
-    return lines.map((line) => this.#line(line)).filter((event) => event !== null);
+    const frames = (this.#rest + piece).split("\n\n");
+    this.#rest = frames.pop() ?? "";
+    return frames.map((frame) => frame.split("\n")).map((lines) => ({ type: field(lines, "event: "), data: field(lines, "data: ") }))
+      .filter(({ data }) => data);
   }
+}
 
-  /** @param {string} line @returns {ServerEvent | null} */
-  #line(line) {
-    if (line === "") return this.#dispatch();
-    const [, name, value] = /** @type {RegExpExecArray} */ (/^([^:]*):? ?(.*)$/s.exec(line));
-    if (name === "event") this.#type = value;
-    else if (name === "data") this.#data.push(value);
-    else if (name === "id" && !value.includes("\0")) this.#id = value;
-    return null; // comments (pings), `retry` and unknown fields
-  }
-
-  #dispatch() {
-    const event = { type: this.#type || "message", data: this.#data.join("\n"), id: this.#id };
-    const complete = this.#data.length > 0;
-    this.#type = "";
-    this.#data = [];
-    return complete ? event : null;
-  }
+/** @param {string[]} lines @param {string} name */
+function field(lines, name) {
+  return lines.find((line) => line.startsWith(name))?.slice(name.length) ?? "";
 }
