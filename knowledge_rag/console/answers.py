@@ -69,7 +69,6 @@ class Answer:
         return {
             "question": self.question,
             "askedAt": self.asked_at,
-            "staleAsOf": self.asked_at,
             "advisor": self.advisor,
             "filters": dict(self.filters),
             **({"incident": self.incident} if self.incident else {}),

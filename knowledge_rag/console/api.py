@@ -62,11 +62,9 @@ class Api:
         return Json(
             {
                 "examples": runbooks[:MAX_EXAMPLES],
-                "listsDocuments": listed is not None,
                 "version": VERSION,
                 "about": self.about,
                 "advisors": list(self.asker.advisors),
-                "knowsFiles": self.asker.documents.current() is not None,
             }
         )
 
@@ -111,7 +109,7 @@ class Api:
         if suffix == "":
             corpus = self.asker.documents.current()
             sources = await asyncio.to_thread(as_of_now, answer.sources, corpus)
-            return Json({**answer.to_dict(), "sources": sources, "staleAsOf": utc_now()})
+            return Json({**answer.to_dict(), "sources": sources})
         if suffix == "json":
             return Json(to_json(answer), headers=_saved_as(answer, suffix))
         if suffix not in _TEXTS:

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console.addresses import document_url, is_web_address
+from knowledge_rag.console.addresses import is_web_address
 from knowledge_rag.console.documents import (
     SHOWN_METADATA,
     CachedCorpus,
@@ -71,11 +71,9 @@ def view(
         "version": _version(document),
         "source": document.source_file,
         "title": document.metadata.get(TITLE, document.source_file),
-        "url": document_url(document.source_file),
         "metadata": {
             key: document.metadata[key] for key in SHOWN_METADATA if key in document.metadata
         },
-        "sha256": document.sha256,
         "lines": list(document.lines),
         "pages": [{"line": line, "page": page} for line, page in document.pages],
         "isComplete": document.is_complete,

@@ -17,7 +17,7 @@ from knowledge_rag.console.json_http import Json
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HOSTS: Final = frozenset({"127.0.0.1", "localhost", "[::1]"})
+LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 """Names that the console answers to, without the port."""
 
 POLICY: Final = "; ".join(
@@ -82,7 +82,7 @@ class Guard:
         headers = Headers(scope=scope)
         host = headers.get("host", "").lower()
         named = _HOST.fullmatch(host)
-        if named is None or named[1] not in HOSTS:
+        if named is None or named[1] not in LOOPBACK_HOSTS:
             raise Refused(403, "this Host is not answered")
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":

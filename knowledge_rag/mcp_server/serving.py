@@ -138,20 +138,14 @@ class StandardInput:
             self._give(None)
 
     def _read_lines(self) -> None:
-        begun = bytearray()
-        too_long = False
-        while data := os.read(self._descriptor, _AT_ONCE):
-            *ended, rest = data.split(b"\n")
-            for part in ended:
-                line = b"" if too_long or len(begun) + len(part) > self._max_bytes else begun + part
+        with os.fdopen(self._descriptor, "rb", closefd=False) as file:
+            while line := file.readline(self._max_bytes + 1):
+                if len(line) > self._max_bytes and not line.endswith(b"\n"):
+                    while line and not line.endswith(b"\n"):
+                        line = file.readline(_AT_ONCE)
+                    line = b""
                 self._room.acquire()
-                self._give(line.decode(errors="replace"))
-                begun.clear()
-                too_long = False
-            too_long = too_long or len(begun) + len(rest) > self._max_bytes
-            begun = bytearray() if too_long else begun + rest
-        if begun:
-            self._give(begun.decode(errors="replace"))
+                self._give(line.removesuffix(b"\n").decode(errors="replace"))
 
     def _give(self, line: str | None) -> None:
         try:
