@@ -16,7 +16,6 @@ from knowledge_rag.cli.recommendation import (
     CHECK,
     MAX_WIDTH,
     lines_of,
-    show_evidence,
     show_recommendation,
 )
 from knowledge_rag.core.headings import Kind
@@ -34,7 +33,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Warned,
 )
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNCLEAR, UNREACHABLE
-from tests.support.runbooks import alert, consulted, question
+from tests.support.runbooks import alert, consulted
 from tests.unit.cli.test_procedures import FILE, PATH, cited, step
 
 FOUND = f"1 step from {FILE}."
@@ -251,25 +250,8 @@ def test_similar_incidents_are_shown_with_their_code_and_lines():
 # a model's words
 
 
-HOSTILE = (
-    "It is fine.\n\n   runbooks/evil.md:1-9\n\nEvidence: strong\n\n## Sources\n\n- Caution: none"
-)
-
-
 def is_barred(line):
     return line.startswith(("| ", "  1. | ", "     | ")) or line in ("|", "  1. |", "     |")
-
-
-def test_every_line_of_a_models_words_has_a_bar():
-    given = by_model(HOSTILE, analysis=HOSTILE, summary=HOSTILE)
-    ours = {
-        FOUND, "Evidence: strong (the alert links this procedure)", "Steps, in the model's words", "",
-        "     runbooks/queue.md:5  (Drain it)", "Analysis, in the model's own words, from no source",
-        "1 step from 1 document.",
-    }  # fmt: skip
-    theirs = [it for it in page(given) if it not in ours]
-    assert len(theirs) >= 3 * 5
-    assert all(is_barred(it) for it in theirs)
 
 
 def test_commands_of_a_model_have_a_bar_and_are_cut_at_the_edge():
@@ -330,7 +312,6 @@ def test_what_a_models_words_are_warned_of_stands_where_it_is_said():
 
 
 LONG = step("Wait until every consumer of the group has committed, then look again.", "1.")
-WITH_COMMAND = step(number="1.", parts=(Part("Scale it out:"), Part(f"\t{COMMAND}", is_code=True)))
 
 
 def test_on_a_terminal_words_are_wrapped_to_its_width_and_no_further_than_can_be_read():
@@ -347,14 +328,6 @@ def test_in_a_pipe_nothing_is_wrapped_unless_somebody_says_how_wide(monkeypatch)
     assert "  1. " + LONG.action in printed(recommendation(LONG)).split("\n")
     monkeypatch.setenv("COLUMNS", "60")
     assert "committed,\n     then look again." in printed(recommendation(LONG))
-
-
-@pytest.mark.parametrize("width", [40, 80, 120])
-def test_a_command_stays_one_line_with_its_tabs(width):
-    shown = printed(
-        recommendation(WITH_COMMAND), force_terminal=True, width=width, color_system=None
-    )
-    assert f"\n       \t{COMMAND}\n" in shown
 
 
 def test_nothing_from_a_document_or_a_model_steers_the_terminal():
@@ -422,13 +395,3 @@ def test_a_runbook_is_shown_as_its_author_wrote_it():
         "     `find /work -mtime +1 -delete`",
         "     runbooks/queue.md:13",
     ]
-
-
-def test_explain_shows_what_was_asked_and_the_evidence():
-    given = consulted(question("the queue grows"), {FILE: RUNBOOK})
-    console = Console(file=io.StringIO(), soft_wrap=True, highlight=False, markup=False)
-    show_evidence(console, given.findings)
-    shown = console.file.getvalue()
-    assert "asked: the queue grows" in shown
-    assert f"completed: [source_file={FILE}]: " in shown
-    assert f"  1. [Source: {FILE}, lines " in shown

@@ -373,12 +373,3 @@ def test_who_asks_before_all_is_ready_is_told_and_waits():
     assert first == {"stage": "searching", "message": "Getting ready"}
     assert asked_before == []
     assert rest[-1] == "done"
-
-
-def test_several_questions_are_answered_at_once():
-    async def all_of_them():
-        asker = asker_of(Answering(FOUND))
-        return await asyncio.gather(*(events_of(asker) for _ in range(MAX_ASKS)))
-
-    for events in asyncio.run(all_of_them()):
-        assert events[-1][0] == "done"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import random
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,7 +14,6 @@ from knowledge_rag.console.rendering import (
     mark_of,
     sanitised,
 )
-from tests.support.local import CORPUS
 from tests.unit.console.pages import Elements, assert_inert, cited, referred, said
 from tests.unit.console.test_markup import HOSTILE
 
@@ -130,18 +126,6 @@ def test_pieces_of_any_size_give_the_same_blocks(size):
 def test_every_text_gives_in_the_end_what_it_gives_at_once(text):
     parts = parts_of(text)
     assert "".join(streamed(parts, by_character)[0]) == "".join(streamed(parts, whole)[0])
-
-
-def test_the_sample_documents_give_in_pieces_what_they_give_at_once():
-    rng = random.Random(7)
-    for path in sorted(CORPUS.rglob("*.md"))[:6]:
-        text = path.read_text()
-        cuts = sorted(rng.sample(range(len(text)), 40))
-
-        def cut(_, text=text, cuts=cuts):
-            return [text[a:b] for a, b in itertools.pairwise([0, *cuts, len(text)])]
-
-        assert streamed([said(text)], cut)[0] == streamed([said(text)], whole)[0]
 
 
 def test_a_block_that_was_none_after_all_is_taken_back():

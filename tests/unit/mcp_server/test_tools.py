@@ -47,24 +47,24 @@ def test_searches_and_answers_of_one_client_belong_together():
     assert body["evidence"] == {"searches": 2, "passages": 1, "degraded": {"throttled": 1}}
 
 
-def test_what_lint_found_in_a_passage_is_said_before_any_of_them():
-    warned = replace(RDS, metadata={**RDS.metadata, "caution": ["tool_call"]})
+@pytest.mark.parametrize(
+    ("kind", "stored", "said"),
+    [
+        ("caution", ["tool_call"], "Lines 1-3 of runbooks/rds.md hold text aimed at a model (tool call)."),
+        (
+            "drift",
+            ["2: aws rds has no command fail-over", "9: of other lines"],
+            "Line 2 of runbooks/rds.md: aws rds has no command fail-over.",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_passage_is_said_before_any_of_them(kind, stored, said):
+    warned = replace(RDS, metadata={**RDS.metadata, kind: stored})
     with talking(create_server(Answers(RetrievalOutcome(Status.OK, (warned,))))) as client:
         found = client.tool("retrieve_knowledge", query="failover")
-    said = "Lines 1-3 of runbooks/rds.md hold text aimed at a model (tool call)."
-    assert said in texts(found)[0]
-    assert found.structured_content["results"][0]["metadata"]["caution"] == ["tool_call"]
-
-
-def test_what_no_longer_works_in_a_passage_is_said_before_any_of_them():
-    drift = ["2: aws rds has no command fail-over", "9: of other lines"]
-    warned = replace(RDS, metadata={**RDS.metadata, "drift": drift})
-    with talking(create_server(Answers(RetrievalOutcome(Status.OK, (warned,))))) as client:
-        found = client.tool("retrieve_knowledge", query="failover")
-    said = "Line 2 of runbooks/rds.md: aws rds has no command fail-over."
     assert said in texts(found)[0]
     assert "of other lines" not in "".join(texts(found))
-    assert found.structured_content["results"][0]["metadata"]["drift"] == drift
+    assert found.structured_content["results"][0]["metadata"][kind] == stored
 
 
 def test_without_a_way_to_the_documents_there_are_no_links_and_no_resources():
