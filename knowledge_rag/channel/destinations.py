@@ -165,26 +165,30 @@ def _shortened(text: str, most: int) -> str:
 
 def call_for(destination: Destination, post: Post, now: float) -> Call:
     """Return the request that posts something."""
-    kind, base = destination.kind, destination.url
+    kind = destination.kind
     body = dict(post.body)
     if kind is Kind.SLACK:
         payload = {"event_type": METADATA, "event_payload": {"id": post.key}}
         body |= {"metadata": payload} | ({"thread_ts": post.thread} if post.thread else {})
     data = json.dumps(body, ensure_ascii=True).encode()
-    subject = quote(post.subject, safe="")
-    url = {
+    headers = _headers(destination) | {"Idempotency-Key": post.key}
+    keys = _keys(destination)
+    if kind is Kind.WEBHOOK:
+        keys = {"X-Knowledge-RAG-Signature": signature(destination.secret, data, now)}
+    return Call("POST", _url(destination, post), headers, keys, data)
+
+
+def _url(destination: Destination, post: Post) -> str:
+    """Return where a post is sent to; those of a pager and of GitHub can also be listed there."""
+    base, subject = destination.url, quote(post.subject, safe="")
+    return {
         Kind.SLACK: f"{base}/chat.postMessage",
         Kind.PAGERDUTY: f"{base}/incidents/{subject}/notes",
         Kind.OPSGENIE: f"{base}/v2/alerts/{subject}/notes?identifierType=id",
         Kind.INCIDENT_IO: f"{base}/v2/incident_updates",
         Kind.GITHUB: f"{base}/repos/{destination.repository}/issues/{destination.issue}/comments",
         Kind.WEBHOOK: base,
-    }[kind]
-    headers = _headers(destination) | {"Idempotency-Key": post.key}
-    keys = _keys(destination)
-    if kind is Kind.WEBHOOK:
-        keys = {"X-Knowledge-RAG-Signature": signature(destination.secret, data, now)}
-    return Call("POST", url, headers, keys, data)
+    }[destination.kind]
 
 
 def look_up(destination: Destination, post: Post, sent: float) -> Call | None:
@@ -193,22 +197,21 @@ def look_up(destination: Destination, post: Post, sent: float) -> Call | None:
     Returns:
         ``None`` where repeating is safe, since the receiver knows the key of a post.
     """
-    kind, base = destination.kind, destination.url
+    kind, url = destination.kind, _url(destination, post)
     oldest = max(0, int(sent) - _MINUTE)
-    subject = quote(post.subject, safe="")
     if kind is Kind.SLACK:
         asked = {"channel": destination.channel, "limit": _PAGE, "include_all_metadata": "true"}
         asked |= {"oldest": oldest, "latest": oldest + 5 * _MINUTE}
         method = "conversations.replies" if post.thread else "conversations.history"
         asked |= {"ts": post.thread} if post.thread else {}
-        url = f"{base}/{method}?{urlencode(asked)}"
-    elif kind is Kind.PAGERDUTY:
-        url = f"{base}/incidents/{subject}/notes"
+        url = f"{destination.url}/{method}?{urlencode(asked)}"
     elif kind is Kind.OPSGENIE:
-        url = f"{base}/v2/alerts/{subject}/notes?identifierType=id&order=desc&limit={_PAGE}"
+        url += f"&order=desc&limit={_PAGE}"
     elif kind is Kind.GITHUB:
-        url = f"{base}/repos/{destination.repository}/issues/{destination.issue}/comments?per_page={_PAGE}&since={_iso(oldest)}"
-    else:  # incident.io knows the idempotency key, and so should the receiver of a webhook
+        url += f"?per_page={_PAGE}&since={_iso(oldest)}"
+    elif (
+        kind is not Kind.PAGERDUTY
+    ):  # incident.io knows the idempotency key, and so should the receiver of a webhook
         return None
     return Call("GET", url, _headers(destination), _keys(destination))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields, is_dataclass
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_origin, get_type_hints
 
@@ -23,47 +24,37 @@ if TYPE_CHECKING:
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take the annotated fields of its dataclasses as options, each by its own name."""
     signature = inspect.signature(command, eval_str=True)
-    groups: dict[str, Any] = {
-        it.name: it.annotation
-        for it in signature.parameters.values()
-        if is_dataclass(it.annotation)
-    }
-    names: dict[str, list[str]] = {}
+    groups: dict[str, tuple[Any, list[str]]] = {}
     parameters: list[inspect.Parameter] = []
     for parameter in signature.parameters.values():
-        if parameter.name not in groups:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+        if not is_dataclass(parameter.annotation):
+            parameters.append(parameter)
             continue
-        hints = get_type_hints(groups[parameter.name], include_extras=True)
-        own = [
-            it for it in fields(groups[parameter.name]) if get_origin(hints[it.name]) is Annotated
-        ]
-        names[parameter.name] = [it.name for it in own]
-        parameters += [
-            inspect.Parameter(
-                it.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=it.default,
-                annotation=hints[it.name],
-            )
-            for it in own
-        ]
+        options = _options_of(parameter.annotation)
+        groups[parameter.name] = parameter.annotation, [it.name for it in options]
+        parameters += options
 
+    @wraps(command, assigned=("__module__", "__name__", "__doc__"))
     def run(**given: Any) -> None:  # noqa: ANN401 - options are of any type
         made = {
-            name: groups[name](**{it: given.pop(it) for it in own if it in given})
-            for name, own in names.items()
+            name: group(**{it: given.pop(it) for it in own if it in given})
+            for name, (group, own) in groups.items()
         }
         command(**given, **made)
 
-    run.__name__, run.__doc__, run.__module__ = (
-        command.__name__,
-        command.__doc__,
-        command.__module__,
-    )
     run.__annotations__ = {it.name: it.annotation for it in parameters}
     run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _options_of(group: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a dataclass
+    hints = get_type_hints(group, include_extras=True)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return [
+        inspect.Parameter(it.name, kind, default=it.default, annotation=hints[it.name])
+        for it in fields(group)
+        if get_origin(hints[it.name]) is Annotated
+    ]
 
 
 class Format(StrEnum):
