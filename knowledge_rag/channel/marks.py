@@ -185,20 +185,26 @@ def make_parser(renderer_cls: type[RendererHTML]) -> MarkdownIt:
     made.enable(["table", "strikethrough"])
     made.disable(["html_block", "html_inline", "image", "entity", "reference"])
     made.inline.ruler.before("link", "cite", _cite)
-    made.validateLink = _is_web_address  # type: ignore[method-assign]
+    made.validateLink = _is_link  # type: ignore[method-assign]
     made.normalizeLinkText = str  # type: ignore[method-assign, assignment]
     return made
 
 
-def _is_web_address(url: str) -> bool:
-    """Whether a browser may be led there, and nothing of ours is in the address."""
+def is_web_address(url: object) -> bool:
+    """Whether a browser may be led there: metadata and payloads may hold anything."""
+    if not isinstance(url, str):
+        return False
     try:
         address = urlsplit(url)
-        plain_host = bool(address.hostname) and address.username is None
+        return address.scheme in ("http", "https") and bool(address.hostname)
     except ValueError:
         return False
+
+
+def _is_link(url: str) -> bool:
+    """Whether an answer may link there: without credentials, and nothing of ours is in the address."""
     has_mark = "%ee%80%80" in url.lower() or MARKS.search(url) is not None
-    return address.scheme in ("http", "https") and plain_host and not has_mark
+    return is_web_address(url) and urlsplit(url).username is None and not has_mark
 
 
 def _cite(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as the parser calls it

@@ -9,7 +9,7 @@ import random
 import sys
 import threading
 import time
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,11 +85,12 @@ def serve_hooks(
     log_to_standard_error()
     with (
         until_stopped(),
-        _folder(data, dry_run=dry_run) as data,
+        # what is only printed leaves no queue and no receipts behind
+        TemporaryDirectory(prefix="knowledge-rag-") if dry_run else nullcontext(data) as folder,
         asked_base(kb, backend) as (retrieval, agent, corrected, links, about),
     ):
         settings = replace(settings, links=settings.links or links)
-        receipts = Receipts(data / RECEIPTS_FOLDER)
+        receipts = Receipts(Path(folder) / RECEIPTS_FOLDER)
         advisor = writers.advisor(backend.region, agent)
         answering = Answering(retrieval, advisor, settings.links, receipts)
 
@@ -98,20 +99,13 @@ def serve_hooks(
             incident = replace(incident, title=corrected(incident.title))
             return answering.answer(incident, event.name, now)
 
-        with closing(Queue(data / QUEUE_FILE)) as queue, httpx.Client(timeout=TIMEOUT) as client:
+        with (
+            closing(Queue(Path(folder) / QUEUE_FILE)) as queue,
+            httpx.Client(timeout=TIMEOUT) as client,
+        ):
             send = _printed if dry_run else sender(client)
             worker = Worker(queue, settings, answer, send, random.random)
             _serve(settings, worker, port, about, json=json)
-
-
-@contextmanager
-def _folder(data: Path, *, dry_run: bool) -> Iterator[Path]:
-    """Yield where the queue and the receipts are; what is only printed leaves none behind."""
-    if not dry_run:
-        yield data
-        return
-    with TemporaryDirectory(prefix="knowledge-rag-") as folder:
-        yield Path(folder)
 
 
 def settings_of(path: Path) -> HookSettings:

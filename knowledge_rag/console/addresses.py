@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 if TYPE_CHECKING:
     from knowledge_rag.core.citations import Citation
@@ -18,14 +18,3 @@ def document_url(source_file: str, start_line: int = 0, end_line: int = 0) -> st
 def citation_url(citation: Citation) -> str:
     """Return the path of the page that shows what a citation cites."""
     return document_url(citation.source_file, citation.start_line, citation.end_line)
-
-
-def is_web_address(url: object) -> bool:
-    """Whether a browser may be led there: metadata and payloads may hold anything."""
-    if not isinstance(url, str):
-        return False
-    try:
-        address = urlsplit(url)
-        return address.scheme in ("http", "https") and bool(address.hostname)
-    except ValueError:
-        return False

@@ -7,7 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console.addresses import document_url, is_web_address
+from knowledge_rag.channel.marks import is_web_address
+from knowledge_rag.console.addresses import document_url
 from knowledge_rag.orchestrator.incident import Incident, name_of
 from knowledge_rag.orchestrator.links import Link, fit
 from knowledge_rag.orchestrator.pagers import SUPPORTED

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console.addresses import is_web_address
+from knowledge_rag.channel.marks import is_web_address
 from knowledge_rag.console.documents import (
     SHOWN_METADATA,
     CachedCorpus,

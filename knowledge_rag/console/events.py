@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.console.addresses import citation_url, is_web_address
+from knowledge_rag.channel.marks import is_web_address
+from knowledge_rag.console.addresses import citation_url
 from knowledge_rag.console.alert_card import alert_card
 from knowledge_rag.console.documents import stale_at_a_glance
 from knowledge_rag.console.rendering import AnswerRenderer
