@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -20,7 +21,7 @@ from knowledge_rag.core.response import read_json
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.consultation import advise_on, consult, look_up
-from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.incident import Incident, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.pagers import MAX_PASTED, SUPPORTED, pasted
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries, queries_for
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from knowledge_rag.cli.advisors import AdvisorChoice
     from knowledge_rag.cli.backend import BackendOptions
     from knowledge_rag.orchestrator.consultation import Consultation, Notify
+    from knowledge_rag.orchestrator.recommendation import Recommendation
 
 
 def incident_of(question: str | None, path: Path | None) -> Incident:
@@ -68,6 +70,37 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
     return replace(incident, title=incident.title or one_line(asked) or "")
 
 
+def placed(incident: Incident, at: str | None) -> Incident:
+    """Return an incident with the place of its procedure, as ``FILE:LINE``.
+
+    Raises:
+        InvalidRequest: it isn't written so, or the incident is a group, whose alerts have a procedure each.
+    """
+    if at is None:
+        return incident
+    if incident.is_group:
+        count = counted(len(incident.alerts), "alert")
+        raise InvalidRequest(
+            f"--at names the procedure of one alert, and this is a group of {count}"
+        )
+    return replace(incident, at=read_place(at))
+
+
+def chosen_of(given: Recommendation) -> tuple[str, int] | None:
+    """Ask at a terminal which of the offered sections is meant; ``None`` for none, or without a terminal."""
+    if given.guidance or not given.reading or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return None
+    numbers = "1" if len(given.reading) == 1 else f"1-{len(given.reading)}"
+    err().print()
+    while True:
+        said = err().input(f"Show the steps of one? [{numbers}, Enter for none] ", markup=False)
+        if not said.strip():
+            return None
+        if said.strip().isdecimal() and 1 <= int(said) <= len(given.reading):
+            citation = given.reading[int(said) - 1].citation
+            return citation.source_file, citation.end_line
+
+
 def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | None:
     """Return the question as it was typed, and the incident's queries; ``None`` for a group, whose alerts have their own."""
     if incident.is_group:
@@ -75,7 +108,7 @@ def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | 
     asked = " ".join((question or "").split())
     if not asked or Incident.pasted_in(question or "") is not None:
         return build_queries(incident)
-    if incident == Incident(title=one_line(asked) or ""):
+    if replace(incident, at=None) == Incident(title=one_line(asked) or ""):
         return queries_for(asked)
     return (Query(asked), *build_queries(incident))[:MAX_QUERIES]
 

@@ -90,11 +90,21 @@ ExplainOption = Annotated[
 ]
 
 
+AtOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE:LINE",
+        help="The procedure to give, where an answer has offered several: lines as it showed them.",
+    ),
+]
+
+
 @with_options
 def ask(
     *,
     question: QuestionArgument = None,
     incident: IncidentOption = None,
+    at: AtOption = None,
     kb: KbOption = None,
     search: SearchOption = None,
     backend: BackendOptions,
@@ -109,9 +119,9 @@ def ask(
 ) -> None:
     """Get steps for a question or an incident, each with its lines.
 
-    Exits 1 if nothing is documented, 3 if the knowledge base is unavailable.
+    Where it is unclear which procedure is meant, a terminal asks which one. Exits 1 if nothing is documented, 3 if the knowledge base is unavailable.
     """
-    from knowledge_rag.cli.advice import LiveAnswer, consulted, incident_of
+    from knowledge_rag.cli.advice import LiveAnswer, chosen_of, consulted, incident_of, placed
     from knowledge_rag.cli.evidence import exit_code_of, show_changes
     from knowledge_rag.cli.knowledge_bases import chosen
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
@@ -122,28 +132,29 @@ def ask(
     backend = replace(backend, search=search)
     backend.check_alone(kb=kb)
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
-    asked = incident_of(question, incident)
+    asked = placed(incident_of(question, incident), at)
     choice = AdvisorChoice(advisor.value, model_id, agent, backend.region, model)
     form = AnswerFormat.JSON if json else form
-    if form is not AnswerFormat.TERMINAL:
-        consultation = consulted(question, asked, backend, choice, kb=kb)
-    else:
+    asked_kb = chosen(kb, quiet=True) if backend.is_local else None
+    while form is AnswerFormat.TERMINAL:
         with LiveAnswer() as live:
             consultation = consulted(question, asked, backend, choice, kb=kb, notify=live.notify)
-    recommendation = consultation.recommendation
-    asked_kb = chosen(kb, quiet=True) if backend.is_local else None
-    since = since_ingest(asked_kb, _cited(consultation)) if asked_kb else None
-    if form is AnswerFormat.JSON:
-        answer = {"agent_outputs": {AGENT_ID: recommendation.to_dict()}}
-        print_json(answer | ({"since_ingest": since.to_dict()} if since else {}))
-    elif form is not AnswerFormat.TERMINAL:
-        _print_message(form, asked, consultation, asked_kb, repository_url, question)
-    else:
         if explain:
             show_evidence(out(), consultation.findings)
-        show_recommendation(out(), recommendation)
+        show_recommendation(out(), consultation.recommendation)
         if asked_kb:
-            show_changes(since, asked_kb)
+            show_changes(since_ingest(asked_kb, _cited(consultation)), asked_kb)
+        if asked.at or asked.is_group or not (place := chosen_of(consultation.recommendation)):
+            raise typer.Exit(exit_code_of(consultation.recommendation.status))
+        asked = replace(asked, at=place)
+    consultation = consulted(question, asked, backend, choice, kb=kb)
+    recommendation = consultation.recommendation
+    if form is AnswerFormat.JSON:
+        since = since_ingest(asked_kb, _cited(consultation)) if asked_kb else None
+        answer = {"agent_outputs": {AGENT_ID: recommendation.to_dict()}}
+        print_json(answer | ({"since_ingest": since.to_dict()} if since else {}))
+    else:
+        _print_message(form, asked, consultation, asked_kb, repository_url, question)
     raise typer.Exit(exit_code_of(recommendation.status))
 
 

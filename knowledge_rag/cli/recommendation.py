@@ -195,17 +195,23 @@ class _Page:
 
     def reading(self) -> Iterator[Line]:
         given = self._given
-        if given.meant:
-            yield from ([], [("It could be", HEADING)])
-            for name, lines in zip(given.meant, given.reading, strict=True):
-                yield from self._said(heading_words(name), "bold", INDENT)
-                yield from source_lines([lines], INDENT * 2)
-            return
         if given.reading:
             missed = [name for name, status in given.alerts if status is not Status.OK]
             about = f" to {listed(missed)}" if missed else ""
-            yield from ([], [(f"Closest sections{about}, to read, not to follow", HEADING)])
-        yield from source_lines(given.reading, INDENT, with_heading=True)
+            closest = f"Closest sections{about}, to read, not to follow"
+            yield from ([], [("It could be" if given.meant else closest, HEADING)])
+        names = map(heading_words, given.meant or [""] * len(given.reading))
+        for number, (name, one) in enumerate(zip(names, given.reading, strict=True), start=1):
+            # where one of them can be chosen
+            mark = "" if given.guidance else f"{number}. "
+            if name:
+                yield from self._said(f"{mark}{name}", "bold", INDENT)
+            indent = INDENT + (" " * len(mark) if name else mark)
+            yield from source_lines([one], indent, with_heading=not name)
+        if given.meant:
+            at = given.reading[0].citation
+            how = f"To get the steps of the first one, add: --at {at.source_file}:{at.end_line}"
+            yield from ([], *self._said(how, "dim"))
         if given.status is Status.OK and given.unknown:
             yield from self._said(
                 f"Nothing found mentions {listed([*given.unknown])}.", indent=INDENT

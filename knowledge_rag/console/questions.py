@@ -24,11 +24,13 @@ from knowledge_rag.console.limits import (
     MAX_FILTER_CHARACTERS,
 )
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.citations import MAX_PATH
+from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.consultation import consult
-from knowledge_rag.orchestrator.incident import Incident, name_of
+from knowledge_rag.orchestrator.incident import Incident, name_of, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.queries import build_queries, queries_for
 from knowledge_rag.orchestrator.retrieval import log_defect
@@ -51,6 +53,8 @@ _RUNBOOK: Final = DocumentType.RUNBOOK.value
 _FILTERS: Final = tuple(name for name in FILTER_KEYS if name != SOURCE_FILE)
 """Not ``source_file``: no score threshold applies to one document, so nothing would ever be undocumented."""
 
+_LINES: Final = len(":1234567-1234567")
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -61,17 +65,20 @@ class Question:
         advisor: name of the advisor.
         filters: values that ``document_type`` and ``service`` of a document must have.
         pasted: the incident whose JSON was pasted as the question; ``None`` for a question in words.
+        at: document and line of the procedure that the reader chose among several.
     """
 
     text: str
     advisor: str
     filters: Mapping[str, str] = field(default_factory=dict)
     pasted: Incident | None = None
+    at: tuple[str, int] | None = None
 
     @property
     def incident(self) -> Incident:
         """The pasted incident, else one with the question as its title."""
-        return self.pasted or Incident(title=one_line(self.text) or "")
+        asked = self.pasted or Incident(title=one_line(self.text) or "")
+        return replace(asked, at=self.at)
 
     def queries(self) -> tuple[Query, ...] | None:
         """Return the queries, each with the reader's filters; ``None`` for a group, whose alerts have their own."""
@@ -88,7 +95,7 @@ class Question:
 
 def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     """Read a question from the body of a request."""
-    only(body, "question", "advisor", *_FILTERS)
+    only(body, "question", "advisor", "at", *_FILTERS)
     pasted = pasted_incident(text_in(body, "question", MAX_BODY_BYTES))
     if pasted is None:
         asked = " ".join(text_in(body, "question", MAX_QUERY_CHARACTERS, required=True).split())
@@ -104,7 +111,14 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     advisor = text_in(body, "advisor", MAX_FILTER_CHARACTERS) or next(iter(advisors))
     if advisor not in advisors:
         raise Refused(400, f"advisor must be one of {', '.join(advisors)}")
-    return Question(asked, advisor, filters, pasted)
+    return Question(asked, advisor, filters, pasted, _place_in(body))
+
+
+def _place_in(body: dict[str, Any]) -> tuple[str, int] | None:
+    try:
+        return read_place(at) if (at := text_in(body, "at", MAX_PATH + _LINES)) else None
+    except InvalidRequest as error:
+        raise Refused(400, f"at: {error}") from error
 
 
 class NarrowedRetrieval:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.citations import check_source_file
+from knowledge_rag.core.errors import InvalidCitation, InvalidRequest
 from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, fold, links_in
 from knowledge_rag.orchestrator.pager_texts import (
     ALERT_KEYS,
@@ -336,6 +339,29 @@ def _flattened(member: Mapping[object, object]) -> dict[object, object]:
             facts.update(islice(inner.items(), MAX_ITEMS))
     facts.update(islice(member.items(), MAX_ITEMS))
     return facts
+
+
+def read_place(text: str) -> tuple[str, int]:
+    """Read a document and a line, written as answers show them: ``runbooks/rds.md:12`` or ``runbooks/rds.md:5-12``.
+
+    Of several lines the last one counts, since a passage may begin with the headings of sections around its own.
+
+    Raises:
+        InvalidRequest: it is written in another way.
+    """
+    file, _, lines = text.strip().rpartition(":")
+    found = _LINES.fullmatch(lines)
+    try:
+        check_source_file(file)
+    except InvalidCitation:
+        found = None
+    if found is None:
+        shown = text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}..."
+        raise InvalidRequest(f"{shown!r} is no place: write FILE:LINE, such as runbooks/rds.md:12")
+    return file, int(found["last"])
+
+
+_LINES: Final = re.compile(r"(?:[1-9]\d{0,6}-)?(?P<last>[1-9]\d{0,6})")
 
 
 def name_of(incident: Incident) -> str:

@@ -174,7 +174,7 @@ def test_where_nothing_is_documented_the_closest_sections_are_offered_as_reading
     page.page.locator(".line.marked").first.wait_for()
 
 
-def test_where_several_may_be_meant_one_is_asked_for_by_a_click(page):
+def test_where_several_may_be_meant_one_is_chosen_by_a_click(page):
     page.open().ask("disk of the mail queue is nearly full")
     expect(page.outcome.locator("strong").first).to_have_text("Which one is meant?")
     assert page.page.locator(".block").count() == 0
@@ -185,3 +185,4 @@ def test_where_several_may_be_meant_one_is_asked_for_by_a_click(page):
     choices.get_by_role("button", name="QueueStuck: the mail queue is stuck").click()
     page.page.locator('#answer[aria-busy="false"] .block').first.wait_for()
     assert headings(page)[1].startswith("runbooks/mail-queue.md")
+    expect(page.outcome).to_contain_text("you chose this procedure")

@@ -136,6 +136,25 @@ class Cli:
             os.close(end)
             return screen.rest()
 
+    @contextmanager
+    def at_keyboard(self, *arguments: object) -> Iterator[Screen]:
+        """Start a command whose standard input, output and error are a terminal; ends it with the block."""
+        with terminal() as (screen, end):
+            process = subprocess.Popen(
+                self._command(arguments),
+                env=self._environment,
+                cwd=PROJECT,
+                stdin=end,
+                stdout=end,
+                stderr=end,
+            )
+            os.close(end)
+            try:
+                yield screen
+            finally:
+                process.kill()
+                process.wait(SECONDS)
+
     def _start(
         self, arguments: Sequence[object], environment: dict[str, str], *outputs: int | None
     ) -> Command | subprocess.Popen[bytes]:
@@ -195,6 +214,10 @@ class Screen:
         """Wait until something is shown."""
         while text.encode() not in self._shown:
             assert self._more(), f"the terminal never showed {text!r}, but {self._shown!r}"
+
+    def type(self, text: str) -> None:
+        """Type a text at its keyboard."""
+        os.write(self._handle, text.encode())
 
     def rest(self) -> str:
         """Wait until the other end is closed."""

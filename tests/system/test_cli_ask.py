@@ -6,7 +6,7 @@ import json
 import pytest
 
 from knowledge_rag.evaluation.faults.server import answering, resetting, serving
-from tests.support.cli import OF_SAMPLE
+from tests.support.cli import OF_SAMPLE, assert_one_line
 from tests.support.local import CORPUS
 from tests.support.providers import ANTHROPIC, PROVIDERS
 from tests.unit.orchestrator.schema import VALIDATOR
@@ -157,3 +157,55 @@ def test_a_model_that_cannot_be_reached_is_replaced_by_the_procedure(settled, fi
     assert ran.code == 0
     assert "The model could not be reached (unavailable)" in ran.out
     assert "aws rds failover-db-cluster" in ran.out
+
+
+SLOW = "the database is slow"
+WHICH = "Show the steps of one? [1-3, Enter for none] "
+
+
+def test_where_several_procedures_may_be_meant_a_number_at_the_terminal_chooses_one(settled):
+    (offered,) = settled("ask", SLOW, "--json").json["agent_outputs"].values()
+    third = offered["recommendation"]["reading"][2]
+    with settled.at_keyboard("ask", SLOW) as screen:
+        screen.until(WHICH)
+        screen.type("9\n")  # there is no ninth: it asks again
+        screen.until(f"{WHICH}9\r\n{WHICH}")
+        screen.type("3\n")
+        shown = screen.rest()
+    assert "Evidence: partial (you chose this procedure)" in shown
+    assert f"{third['source_file']}: " in shown.partition("you chose this procedure")[2]
+    assert shown.count(WHICH) == 2  # what was chosen isn't asked again
+
+
+def test_enter_at_the_terminal_chooses_none(settled):
+    with settled.at_keyboard("ask", SLOW) as screen:
+        screen.until(WHICH)
+        screen.type("\n")
+        assert "Evidence" not in screen.rest()
+
+
+def test_a_program_chooses_one_by_document_and_line(settled):
+    unclear = settled("ask", SLOW)
+    assert unclear.code == 1
+    assert "\n\nTo get the steps of the first one, add: --at " in unclear.out
+    place = unclear.out.rpartition(" ")[2].strip()
+    ran = settled("ask", SLOW, "--at", place)
+    assert (ran.code, ran.err) == (0, OF_SAMPLE)
+    assert ran.out.splitlines()[1] == "Evidence: partial (you chose this procedure)"
+
+
+@pytest.mark.parametrize("place", ["runbooks/rds.md", "rds.md:0", "../rds.md:3", "rds.md:3-", ":3"])
+def test_a_place_that_is_none_is_bad_input(settled, place):
+    ran = settled("ask", SLOW, "--at", place)
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(ran.err, f"{place!r} is no place: write FILE:LINE, such as runbooks/rds.md:12")
+
+
+def test_a_place_for_a_group_of_alerts_is_bad_input(settled, tmp_path):
+    alerts = [{"labels": {"alertname": name}, "status": "firing"} for name in ("DiskFull", "Slow")]
+    (tmp_path / "group.json").write_text(json.dumps({"alerts": alerts}))
+    ran = settled("ask", "--incident", tmp_path / "group.json", "--at", "a.md:3")
+    assert ran.code == 2
+    assert_one_line(
+        ran.err, "--at names the procedure of one alert, and this is a group of 2 alerts"
+    )

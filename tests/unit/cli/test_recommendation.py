@@ -158,7 +158,7 @@ def test_nothing_documented_is_said_first_with_what_is_close_to_read():
         f"The closest page is {FILE}, and nothing found mentions MongoDB.",
         "",
         "Closest sections, to read, not to follow",
-        "  runbooks/queue.md:12-20  (Drain it)",
+        "  1. runbooks/queue.md:12-20  (Drain it)",
     ]
 
 
@@ -170,10 +170,12 @@ def test_where_several_may_be_meant_they_are_named_and_nothing_is_called_undocum
         UNCLEAR,
         "",
         "It could be",
-        "  Drain it",
-        "    runbooks/queue.md:12-20",
-        "  Full",
-        "    runbooks/queue.md:30",
+        "  1. Drain it",
+        "     runbooks/queue.md:12-20",
+        "  2. Full",
+        "     runbooks/queue.md:30",
+        "",
+        "To get the steps of the first one, add: --at runbooks/queue.md:20",
     ]
 
 

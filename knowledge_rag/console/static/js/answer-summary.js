@@ -12,9 +12,9 @@ import { icon } from "./icons.js";
 
 /**
  * The closest sections if nothing is documented; the procedures to choose from if it is unclear which one is meant.
- * @param {Recommendation | null} recommendation @param {(question: string) => void} ask
+ * @param {Recommendation | null} recommendation @param {(place: string) => void} choose
  */
-export function closestSections(recommendation, ask) {
+export function closestSections(recommendation, choose) {
   const { reading = [], meant = [], alerts = [] } = recommendation?.recommendation ?? {};
   if (!reading.length) return null;
   const names = alerts.filter(({ status }) => status !== "ok").map(({ alert }) => alert);
@@ -25,7 +25,7 @@ export function closestSections(recommendation, ask) {
       const place = [h("span", { class: "path" }, path), " ", h("span", { class: "at" }, placeText(path, start, end))];
       const name = headingWords(meant[at] ?? "");
       return name
-        ? h("li", {}, h("button", { type: "button", onclick: () => ask(name) }, name), " ", h("a", { class: "where", href }, place))
+        ? h("li", {}, h("button", { type: "button", onclick: () => choose(`${path}:${end}`) }, name), " ", h("a", { class: "where", href }, place))
         : h("li", {}, h("a", { href }, headingWords(section) || path), " ", h("span", { class: "where" }, place));
     })));
 }

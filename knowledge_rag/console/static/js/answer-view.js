@@ -26,7 +26,7 @@ export class AnswerView {
   #left = null;
   #actions;
 
-  /** @param {HTMLElement} element @param {{retry(): void, widen(): void, ask(question: string): void, follow(question: string): void, edit(): void, renew(): void}} actions */
+  /** @param {HTMLElement} element @param {{retry(): void, widen(): void, choose(place: string): void, follow(question: string): void, edit(): void, renew(): void}} actions */
   constructor(element, actions) {
     this.element = element;
     this.#actions = actions;
@@ -133,7 +133,7 @@ export class AnswerView {
     this.checklist.show(state);
     nameGaps(this.blocks.element, recommendation);
     this.after.replaceChildren(...[
-      closestSections(recommendation, this.#actions.ask),
+      closestSections(recommendation, this.#actions.choose),
       similarIncidents(recommendation),
       followUps(recommendation, this.#actions.follow),
       hasText && state.phase === "done" ? answerActions(state) : null,

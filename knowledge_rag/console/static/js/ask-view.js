@@ -44,7 +44,7 @@ export class AskView {
     this.answer = new AnswerView(byId("answer"), {
       widen: () => this.#state && this.#ask(this.#state.question, advisorOf(this.#state.filters)),
       retry: () => this.#state && this.#ask(this.#state.question, this.#state.filters),
-      ask: (question) => this.#ask(question, chosenFilters()),
+      choose: (at) => this.#state && this.#ask(this.#state.question, { ...this.#state.filters, at }),
       follow: (question) => this.#ask(this.#inContext(question), chosenFilters()),
       edit: () => this.#edit(),
       renew: () => this.#renew(),

@@ -192,7 +192,7 @@ export class OutcomeBanner {
 
 /** @param {AnswerState} state */
 function isNarrowed({ filters }) {
-  return Object.keys(filters).some((name) => name !== "advisor");
+  return Object.keys(filters).some((name) => name !== "advisor" && name !== "at");
 }
 
 /** @param {import("./answer-state.js").Removed[]} removed */
