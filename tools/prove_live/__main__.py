@@ -1,4 +1,4 @@
-"""``python -m tools.prove_live [run | teardown]``; see docs/operations/prove-live.md."""
+"""``python -m tools.prove_live [run | teardown]``; see docs/operations/doctor-and-smoke.md."""
 
 from __future__ import annotations
 

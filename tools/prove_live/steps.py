@@ -46,7 +46,7 @@ class Result:
     """What a step found.
 
     Args:
-        step: its name; docs/operations/prove-live.md says what each settles.
+        step: its name; docs/operations/doctor-and-smoke.md says what each settles.
         deployment: that was tried, ``""`` for none.
         seconds: that it took.
         figures: JSON, for who looks closer.

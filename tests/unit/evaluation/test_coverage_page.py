@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 
 import pytest
 from typer.testing import CliRunner
@@ -16,13 +15,8 @@ from tests.support.local import PROJECT, RUNBOOKS, WordHashes, write_files
 PAGE = (PROJECT / "docs/coverage.md").read_text(encoding="utf-8")
 
 
-def test_every_option_and_finding_is_named():
-    shown = set(
-        re.findall(r"--[a-z-]+", CliRunner().invoke(command_line(), ["coverage", "--help"]).output)
-    )
-    assert shown - {"--help"} <= set(re.findall(r"--[a-z-]+", PAGE))
-    for gap in Gap:
-        assert f"`{gap}`" in PAGE
+def test_every_finding_is_named():
+    assert [gap for gap in Gap if f"`{gap}`" not in PAGE] == []
 
 
 def test_a_search_that_is_degraded_ends_with_3_and_writes_no_baseline(tmp_path, monkeypatch):

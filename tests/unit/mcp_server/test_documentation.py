@@ -6,7 +6,6 @@ import json
 import re
 
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from knowledge_rag.cli.app import command_line
 from knowledge_rag.mcp_server import evidence_store, resources, schemas, serving
@@ -27,19 +26,8 @@ def test_the_configuration_of_a_client_starts_this_command():
     command.make_context("mcp", server["args"][1:])
 
 
-def test_every_option_is_in_the_table_and_no_other():
-    shown = set(
-        re.findall(r"--[a-z-]+[a-z]", CliRunner().invoke(command_line(), ["mcp", "--help"]).output)
-    )
-    told = {found for row in re.findall(r"^\| `(--[a-z-]+)", PAGE, re.MULTILINE) for found in [row]}
-    assert told == shown - {"--help"}
-
-
-def test_every_tool_argument_and_prompt_is_named():
-    for tool in tools():
-        section = PAGE.partition(f"### `{tool.name}`")[2].partition("\n#")[0]
-        for argument in tool.input_schema["properties"]:
-            assert f"`{argument}`" in section
+def test_every_tool_and_prompt_is_named():
+    assert [tool.name for tool in tools() if f"**`{tool.name}`**" not in PAGE] == []
     assert f"The prompt `{PROMPT}`" in PAGE
 
 
@@ -52,7 +40,7 @@ def test_limits_are_those_of_the_code():
     for limit in (
         f"at most {MAX_GATEWAY_RESPONSE_BYTES:,} bytes",
         f"at most {schemas.MAX_ANSWER_CHARACTERS:,} characters",
-        f"based on, {schemas.MAX_EVIDENCE_IDS} at most",
+        f"{schemas.MAX_EVIDENCE_IDS} `evidence_ids`",
         f"{evidence_store.MAX_SESSION_SEARCHES} of a session, {evidence_store.MAX_SEARCHES} of all",
         f"is verified | {MAX_REFERENCES:,} |",
         f"{serving.MAX_REQUEST_BYTES // 2**20} MiB",

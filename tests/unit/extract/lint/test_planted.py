@@ -169,7 +169,7 @@ def test_a_finding_says_where_it_ends():
     assert (found.line, found.end_line) == (2, 5)
 
 
-# the patterns have seen both halves of this set; docs/lint.md says what unseen texts give
+# the patterns have seen both halves of this set; docs/evaluation.md says what unseen texts give
 def test_planted_texts_of_every_kind_are_found_and_their_look_alikes_are_not():
     rows = rows_of(HELD_OUT)
     attacks = [row for row in rows if row["label"] == "attack"]
