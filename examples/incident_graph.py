@@ -1,7 +1,7 @@
-"""A LangGraph graph with the knowledge agent in it, on this machine and with no account.
+"""A LangGraph graph with the knowledge agent, on this machine and without an account.
 
-Signals come in, the knowledge agent and another agent look at them side by side, and what both found
-is merged. Run it: ``python examples/incident_graph.py``.
+The knowledge agent and another agent look at the same signals in parallel, and their results are
+merged. Run it: ``python examples/incident_graph.py``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class State(IncidentState, total=False):
-    """The state of this graph: that of the knowledge agent, and what came of it."""
+    """The state of this graph: the knowledge agent's, and the decision."""
 
     decision: dict[str, Any]
 
@@ -40,12 +40,12 @@ INCIDENT: State = {
 
 
 async def count_signals(state: State) -> AgentOutputs:
-    """Look at the signals: the other agent, which any of yours may stand in for."""
+    """Count the signals. Put an agent of yours here."""
     return {"agent_outputs": {"signals": {"count": len(state.get("signals", []))}}}
 
 
 def merge(state: State) -> dict[str, Any]:
-    """Decide on the grounds of what both agents found."""
+    """Decide from the results of both agents."""
     knowledge = state["agent_outputs"]["knowledge-rag"]
     steps = knowledge["recommendation"]["guidance"]
     return {
@@ -58,7 +58,7 @@ def merge(state: State) -> dict[str, Any]:
 
 
 def incident_graph(knowledge: Node) -> CompiledStateGraph[State, None, State, State]:
-    """Put the graph together."""
+    """Build the graph."""
     graph = StateGraph(State)
     graph.add_node("knowledge-rag", knowledge)
     graph.add_node("signals", count_signals)
@@ -81,7 +81,7 @@ async def main() -> None:
             if mode == "custom":
                 print(part["event"], part.get("status", ""))
             else:
-                final = part  # type: ignore[assignment] # of this mode, it is the state
+                final = part  # type: ignore[assignment] # in this mode, it is the state
     print(json.dumps(final["decision"], indent=2))
 
 
