@@ -86,36 +86,45 @@ class Thresholds:
     min_samples: int = 10
 
 
+MINUTE: Final = 60
+FIVE_MINUTES: Final = 5 * MINUTE
+QUARTER_HOUR: Final = 15 * MINUTE
+SIX_HOURS: Final = 6 * 60 * MINUTE
+DAY: Final = 4 * SIX_HOURS
+
+
 @dataclass(frozen=True, slots=True)
 class Alarm:
     """One alarm; it fires when ``value > threshold`` in ``datapoints`` of ``periods`` periods.
+
+    By default, that is the first occurrence of one metric, ``m``, in five minutes.
 
     Args:
         key: its name below the deployment's, lower case with hyphens; also that of its section in
             ``docs/operations/alarms.md``.
         severity: how loudly it speaks.
         metrics: id in the expression -> metric; ids are lower case.
+        summary: what it means, one sentence.
+        action: what to do first, one sentence.
         expression: metric math over the ids (``IF``, ``+ - * /``, comparisons); a bare id where one
             metric says it all.
         threshold: the value itself is still fine.
         period_seconds: length of one period, seconds.
         periods: how many of the last periods are looked at.
         datapoints: how many of them must be over the threshold.
-        summary: what it means, one sentence.
-        action: what to do first, one sentence.
         missing_breaches: whether a period without data counts as over the threshold.
     """
 
     key: str
     severity: Severity
     metrics: Mapping[str, Metric]
-    expression: str
-    threshold: float
-    period_seconds: int
-    periods: int
-    datapoints: int
     summary: str
     action: str
+    expression: str = "m"
+    threshold: float = 0
+    period_seconds: int = FIVE_MINUTES
+    periods: int = 1
+    datapoints: int = 1
     missing_breaches: bool = False
 
     def over_a_day(self, *, summary: str, action: str) -> Alarm:
@@ -131,41 +140,10 @@ class Alarm:
             action=action,
         )
 
-    @classmethod
-    def on_first(  # noqa: PLR0913 - an alarm's own parts
-        cls,
-        key: str,
-        severity: Severity,
-        metric: Metric,
-        period_seconds: int,
-        *,
-        summary: str,
-        action: str,
-    ) -> Alarm:
-        """Return an alarm that fires on a metric's first occurrence in a period."""
-        return cls(
-            key=key,
-            severity=severity,
-            metrics={"m": metric},
-            expression="m",
-            threshold=0,
-            period_seconds=period_seconds,
-            periods=1,
-            datapoints=1,
-            summary=summary,
-            action=action,
-        )
-
     def breached_by(self, value: float) -> bool:
         """Return whether one period's value is over the threshold; NaN, for no data, never is."""
         return value > self.threshold
 
-
-MINUTE: Final = 60
-FIVE_MINUTES: Final = 5 * MINUTE
-QUARTER_HOUR: Final = 15 * MINUTE
-SIX_HOURS: Final = 6 * 60 * MINUTE
-DAY: Final = 4 * SIX_HOURS
 
 QUERIES_OF_AN_INCIDENT: Final = 3
 """What one incident may ask: if all of that fails, somebody was left without an answer."""
@@ -186,12 +164,11 @@ def retrieval_alarms(thresholds: Thresholds = Thresholds()) -> tuple[Alarm, ...]
 def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
     """Alarms on queries that nobody got an answer to."""
     error_rate = Alarm(
-        key="error-rate",
-        severity=Severity.ALARM,
-        metrics={"n": _COUNT, "e": _ERRORS},
+        "error-rate",
+        Severity.ALARM,
+        {"n": _COUNT, "e": _ERRORS},
         expression=f"IF(n >= {thresholds.min_samples}, 100 * e / n, 0)",
         threshold=thresholds.error_rate_percent,
-        period_seconds=FIVE_MINUTES,
         periods=3,
         datapoints=2,
         summary=f"More than {thresholds.error_rate_percent:g} % of queries go unanswered.",
@@ -199,37 +176,30 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
         "names the cause.",
     )
     return (
-        Alarm.on_first(
+        Alarm(
             "permanent-errors",
             Severity.ALARM,
-            Metric(telemetry.RETRIEVAL_PERMANENT_ERRORS),
-            MINUTE,
+            {"m": Metric(telemetry.RETRIEVAL_PERMANENT_ERRORS)},
+            period_seconds=MINUTE,
             summary="A query failed for a reason that no retry mends: access or configuration.",
             action="Read reason and code of the last degraded query in the function's log, and undo "
             "the last change of roles, settings or knowledge base.",
         ),
         Alarm(
-            key="outage",
-            severity=Severity.ALARM,
-            metrics={"n": _COUNT, "e": _ERRORS},
+            "outage",
+            Severity.ALARM,
+            {"n": _COUNT, "e": _ERRORS},
             expression=f"IF(n >= {QUERIES_OF_AN_INCIDENT}, e >= n, 0)",
-            threshold=0,
-            period_seconds=FIVE_MINUTES,
-            periods=1,
-            datapoints=1,
             summary="Every query of five minutes went unanswered.",
             action="Tell whoever is on an incident to open the runbooks by hand, then look at the "
             "reasons of degradation on the dashboard.",
         ),
         Alarm(
-            key="outage-slow",
-            severity=Severity.ALARM,
-            metrics={"n": _COUNT, "e": _ERRORS},
+            "outage-slow",
+            Severity.ALARM,
+            {"n": _COUNT, "e": _ERRORS},
             expression="IF(n >= 2, e >= n, 0)",
-            threshold=0,
             period_seconds=SIX_HOURS,
-            periods=1,
-            datapoints=1,
             summary="Every query of six hours went unanswered, two or more.",
             action="As for outage: open the runbooks by hand, then look at the reasons of "
             "degradation on the dashboard.",
@@ -241,14 +211,10 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
             "hour point to a store that sleeps or a quota.",
         ),
         Alarm(
-            key="timeouts",
-            severity=Severity.ALARM,
-            metrics={"m": Metric(telemetry.RETRIEVAL_TIMEOUTS)},
-            expression="m",
+            "timeouts",
+            Severity.ALARM,
+            {"m": Metric(telemetry.RETRIEVAL_TIMEOUTS)},
             threshold=thresholds.timeouts,
-            period_seconds=FIVE_MINUTES,
-            periods=1,
-            datapoints=1,
             summary=f"More than {thresholds.timeouts} queries were given up within five minutes.",
             action="Look whether the vector store has capacity: an idle one takes 10 to 30 seconds "
             "to come back.",
@@ -261,12 +227,11 @@ def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
     duration = Metric("Duration", "p95", Source.RETRIEVE_FUNCTION)
     invocations = Metric("Invocations", "Sum", Source.RETRIEVE_FUNCTION)
     latency = Alarm(
-        key="latency-p95",
-        severity=Severity.ALARM,
-        metrics={"n": invocations, "d": duration},
+        "latency-p95",
+        Severity.ALARM,
+        {"n": invocations, "d": duration},
         expression=f"IF(n >= {thresholds.min_samples}, d, 0)",
         threshold=thresholds.latency_p95_ms,
-        period_seconds=FIVE_MINUTES,
         periods=3,
         datapoints=2,
         summary=f"One call in twenty runs longer than {thresholds.latency_p95_ms} ms, so the "
@@ -275,27 +240,26 @@ def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
         "lies between them is the function's own time.",
     )
     return (
-        Alarm.on_first(
+        Alarm(
             "function-errors",
             Severity.ALARM,
-            Metric("Errors", "Sum", Source.RETRIEVE_FUNCTION),
-            MINUTE,
+            {"m": Metric("Errors", "Sum", Source.RETRIEVE_FUNCTION)},
+            period_seconds=MINUTE,
             summary="The retrieval function crashed or was killed; its own code answers every fault.",
             action="Read the last lines of the function's log before the error.",
         ),
-        Alarm.on_first(
+        Alarm(
             "init-failures",
             Severity.ALARM,
-            Metric(telemetry.RETRIEVAL_INIT_FAILURES, "Sum", Source.RETRIEVE_LOG),
-            MINUTE,
+            {"m": Metric(telemetry.RETRIEVAL_INIT_FAILURES, "Sum", Source.RETRIEVE_LOG)},
+            period_seconds=MINUTE,
             summary="The retrieval function could not start or be restored, so it emits no metrics.",
             action="Deploy the commit before, then read the error in the log.",
         ),
-        Alarm.on_first(
+        Alarm(
             "throttles",
             Severity.ALARM,
-            Metric("Throttles", "Sum", Source.RETRIEVE_FUNCTION),
-            FIVE_MINUTES,
+            {"m": Metric("Throttles", "Sum", Source.RETRIEVE_FUNCTION)},
             summary="Lambda turned calls of the retrieval function away.",
             action="Compare concurrent executions with reserved_concurrency and the account's quota.",
         ),
@@ -328,20 +292,18 @@ def _quality(thresholds: Thresholds) -> tuple[Alarm, ...]:
             DAY,
             action="Look which incidents found nothing and write the runbook that they lacked.",
         ),
-        Alarm.on_first(
+        Alarm(
             "dropped-results",
             Severity.WARNING,
-            Metric(telemetry.RETRIEVAL_DROPPED_RESULTS),
-            FIVE_MINUTES,
+            {"m": Metric(telemetry.RETRIEVAL_DROPPED_RESULTS)},
             summary="Results were dropped because their lines can't be proven: somebody edited the "
             "store, or another chunker wrote it.",
             action="Ingest again, and see that the data source's transformation is chunk_documents.",
         ),
-        Alarm.on_first(
+        Alarm(
             "guardrail-interventions",
             Severity.WARNING,
-            Metric(telemetry.RETRIEVAL_GUARDRAIL_INTERVENED),
-            FIVE_MINUTES,
+            {"m": Metric(telemetry.RETRIEVAL_GUARDRAIL_INTERVENED)},
             summary="The guardrail withheld the results of a query.",
             action="Find out whether it was right; if it was not, loosen the policy that matched.",
         ),
@@ -352,15 +314,13 @@ def _zero_results(  # noqa: PLR0913 - an alarm's own parts
     key: str, severity: Severity, percent: float, min_samples: int, period: int, *, action: str
 ) -> Alarm:
     return Alarm(
-        key=key,
-        severity=severity,
-        metrics={"n": _COUNT, "e": _ERRORS, "z": Metric(telemetry.RETRIEVAL_ZERO_RESULTS)},
+        key,
+        severity,
+        {"n": _COUNT, "e": _ERRORS, "z": Metric(telemetry.RETRIEVAL_ZERO_RESULTS)},
         # failed queries found nothing either, and are counted elsewhere
         expression=f"IF(n - e >= {min_samples}, 100 * z / (n - e), 0)",
         threshold=percent,
         period_seconds=period,
-        periods=1,
-        datapoints=1,
         summary=f"More than {percent:g} % of answered queries found nothing.",
         action=action,
     )
@@ -370,12 +330,9 @@ def canary_alarms() -> tuple[Alarm, ...]:
     """Return the alarms on the canary's question; a deployment without a canary has none."""
     return (
         Alarm(
-            key="canary",
-            severity=Severity.ALARM,
-            metrics={"m": Metric(telemetry.CANARY_FAILURES)},
-            expression="m",
-            threshold=0,
-            period_seconds=FIVE_MINUTES,
+            "canary",
+            Severity.ALARM,
+            {"m": Metric(telemetry.CANARY_FAILURES)},
             periods=3,
             datapoints=3,
             summary="For a quarter of an hour, the canary's question found nothing, failed or was not asked.",
@@ -389,75 +346,66 @@ def canary_alarms() -> tuple[Alarm, ...]:
 def ingestion_alarms() -> tuple[Alarm, ...]:
     """Return the alarms on ingestion."""
     return (
-        Alarm.on_first(
+        Alarm(
             "ingestion-failed-jobs",
             Severity.WARNING,
-            Metric(telemetry.INGESTION_FAILED_JOBS, "Sum", Source.INGESTION),
-            FIVE_MINUTES,
+            {"m": Metric(telemetry.INGESTION_FAILED_JOBS, "Sum", Source.INGESTION)},
             summary="An ingestion job failed or was stopped.",
             action="Read the job's failure reasons in the log of start_ingestion, then run it again.",
         ),
-        Alarm.on_first(
+        Alarm(
             "ingestion-failed-documents",
             Severity.WARNING,
-            Metric(telemetry.INGESTION_FAILED_DOCUMENTS, "Sum", Source.INGESTION),
-            FIVE_MINUTES,
+            {"m": Metric(telemetry.INGESTION_FAILED_DOCUMENTS, "Sum", Source.INGESTION)},
             summary="An ingestion job could not index some documents.",
             action="Read their names and reasons in the log of start_ingestion.",
         ),
-        Alarm.on_first(
+        Alarm(
             "ingestion-function-errors",
             Severity.WARNING,
-            Metric("Errors", "Sum", Source.INGESTION_FUNCTION),
-            FIVE_MINUTES,
+            {"m": Metric("Errors", "Sum", Source.INGESTION_FUNCTION)},
             summary="start_ingestion crashed, or Bedrock refuses its calls; it tries again every five minutes.",
             action="Read the end of its log; changed documents are not searchable until a job ran.",
         ),
-        Alarm.on_first(
+        Alarm(
             "ingestion-lost-events",
             Severity.WARNING,
-            Metric("FailedInvocations", "Sum", Source.CHANGE_RULE),
-            FIVE_MINUTES,
+            {"m": Metric("FailedInvocations", "Sum", Source.CHANGE_RULE)},
             summary="Changes of documents could not be put into the queue.",
             action="Run the command in the stack's output IngestAgain, then look at the queue's policy.",
         ),
-        Alarm.on_first(
+        Alarm(
             "ingestion-dead-letters",
             Severity.WARNING,
-            Metric("ApproximateNumberOfMessagesVisible", "Maximum", Source.DEAD_LETTERS),
-            FIVE_MINUTES,
+            {"m": Metric("ApproximateNumberOfMessagesVisible", "Maximum", Source.DEAD_LETTERS)},
             summary="Changes of documents were given up: for days, no job could be started or none ended.",
             action="Read the log of start_ingestion, remove the cause, and move the messages back.",
         ),
-        Alarm.on_first(
+        Alarm(
             "chunking-function-errors",
             Severity.WARNING,
-            Metric("Errors", "Sum", Source.CHUNK_FUNCTION),
-            FIVE_MINUTES,
+            {"m": Metric("Errors", "Sum", Source.CHUNK_FUNCTION)},
             summary="chunk_documents crashed or was killed, so that its ingestion job failed.",
             action="Read the end of its log: access to a bucket, settings, or a time-out.",
         ),
-        Alarm.on_first(
+        Alarm(
             "chunking-failed-files",
             Severity.WARNING,
-            Metric(telemetry.CHUNKING_FAILED_FILES, "Sum", Source.CHUNKING),
-            FIVE_MINUTES,
+            {"m": Metric(telemetry.CHUNKING_FAILED_FILES, "Sum", Source.CHUNKING)},
             summary="Documents yield no chunks, so they can't be found.",
             action="Read their names and reasons in the log of chunk_documents, and mend the files.",
         ),
-        Alarm.on_first(
+        Alarm(
             "chunking-mismatches",
             Severity.WARNING,
-            Metric(telemetry.CHUNKING_MISMATCHES, "Sum", Source.CHUNKING),
-            FIVE_MINUTES,
+            {"m": Metric(telemetry.CHUNKING_MISMATCHES, "Sum", Source.CHUNKING)},
             summary="Bedrock's parser changed the text of documents; the original's lines were kept.",
             action="Compare the document with the difference that the log of chunk_documents names.",
         ),
-        Alarm.on_first(
+        Alarm(
             "chunking-drift",
             Severity.WARNING,
-            Metric(telemetry.CHUNKING_DRIFT_FINDINGS, "Sum", Source.CHUNKING),
-            FIVE_MINUTES,
+            {"m": Metric(telemetry.CHUNKING_DRIFT_FINDINGS, "Sum", Source.CHUNKING)},
             summary="Documents that were ingested hold commands that their tools don't accept.",
             action="Read the job's report below drift/ in the intermediate bucket, and mend the documents.",
         ),
