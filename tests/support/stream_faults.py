@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.local.bedrock.invoke_agent import chunk, failure
-from knowledge_rag.local.bedrock.streams import MAX_PAYLOAD_BYTES, Event
+from knowledge_rag.local.bedrock.streams import Event
 from tests.support.scripted import CutHere
 
 if TYPE_CHECKING:
@@ -180,7 +180,7 @@ def never_ending(seconds: float, *, most_seconds: float) -> ByteStep:
 
 def oversized_message() -> bytes:
     """Give the beginning of a message that claims to be longer than any may be."""
-    lengths = struct.pack(">II", 2 * MAX_PAYLOAD_BYTES, 0)
+    lengths = struct.pack(">II", 48 * 2**20, 0)  # readers take 24 MiB
     return lengths + struct.pack(">I", zlib.crc32(lengths)) + b"\0" * 64
 
 

@@ -13,14 +13,14 @@ from urllib.parse import unquote
 import anyio
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
 
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.bedrock.converse import Models
 from knowledge_rag.local.bedrock.invoke_agent import MAX_BODY_BYTES as MAX_LONG_BODY_BYTES
 from knowledge_rag.local.bedrock.invoke_agent import Agents
 from knowledge_rag.local.bedrock.retrieve import retrieve
-from knowledge_rag.local.bedrock.streams import CONTENT_TYPE, MAX_TURNS, Streamed
+from knowledge_rag.local.bedrock.streams import CONTENT_TYPE, made_in_threads
 from knowledge_rag.local.bedrock.validation import ServiceError
 from knowledge_rag.local.http_server import (
     LOOPBACK,
@@ -33,20 +33,21 @@ from knowledge_rag.local.http_server import (
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-
-    from starlette.types import ASGIApp, Receive, Scope, Send
-
-    from knowledge_rag.local.knowledge_base import KnowledgeBase
-
-    Answer = Response | Streamed
     from types import TracebackType
 
     import uvicorn
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
 
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
 """``Host`` headers that are answered by default: a web page whose name was made to point here
 (DNS rebinding) sends its own name."""
+
+MAX_TURNS: Final = 16
+"""Answers in the making at a time. Each waits in a thread for the function, which asks this very
+server: without a bound of their own they would leave its question no thread."""
 
 MAX_BODY_BYTES: Final = 1024 * 1024
 """Several times the largest request of text: 20,000 characters, escaped, and a filter."""
@@ -78,7 +79,7 @@ def create_app(
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        response: Answer
+        response: Response
         try:
             _refuse_strangers(request, allowed)
             response = await operations.answer(request)
@@ -104,7 +105,7 @@ class _Operations:
         self._models = models
         self._turns = anyio.CapacityLimiter(MAX_TURNS)
 
-    async def answer(self, request: Request) -> Answer:
+    async def answer(self, request: Request) -> Response:
         # the raw path: a knowledge base may be named by an ARN, whose slash arrives as %2F
         path = request.scope.get("raw_path", b"").decode("latin-1")
         for pattern, operation in _ROUTES if request.method == "POST" else ():
@@ -114,13 +115,13 @@ class _Operations:
             "UnknownOperationException", 404, f"Unknown operation: {request.method} {path[:200]}"
         )
 
-    async def retrieve(self, request: Request, knowledge_base_id: str) -> Answer:
+    async def retrieve(self, request: Request, knowledge_base_id: str) -> Response:
         body = _decode(await _read(request))
         return _response(
             200, await run_in_threadpool(retrieve, self._knowledge_base, knowledge_base_id, body)
         )
 
-    async def invoke_agent(self, request: Request, *names: str) -> Answer:
+    async def invoke_agent(self, request: Request, *names: str) -> Response:
         body = _decode(await _read(request, MAX_LONG_BODY_BYTES))
         agent, alias, session = names
         pieces = await run_in_threadpool(
@@ -134,20 +135,23 @@ class _Operations:
             },
         )
 
-    async def converse(self, request: Request, model_id: str) -> Answer:
+    async def converse(self, request: Request, model_id: str) -> Response:
         body = _decode(await _read(request, MAX_LONG_BODY_BYTES))
         return _response(200, await run_in_threadpool(self._models.converse, model_id, body))
 
-    async def converse_stream(self, request: Request, model_id: str) -> Answer:
+    async def converse_stream(self, request: Request, model_id: str) -> Response:
         body = _decode(await _read(request, MAX_LONG_BODY_BYTES))
         return self._streamed(await run_in_threadpool(self._models.stream, model_id, body), {})
 
-    def _streamed(self, pieces: Generator[bytes], headers: Mapping[str, str]) -> Streamed:
-        common = {"Content-Type": CONTENT_TYPE, "x-amzn-RequestId": str(uuid.uuid4())}
-        return Streamed(pieces, {**common, **headers}, self._turns)
+    def _streamed(self, messages: Generator[bytes], headers: Mapping[str, str]) -> Response:
+        return StreamingResponse(
+            made_in_threads(messages, self._turns),
+            media_type=CONTENT_TYPE,
+            headers={"x-amzn-RequestId": str(uuid.uuid4()), **headers},
+        )
 
 
-_ROUTES: Final[Sequence[tuple[re.Pattern[str], Callable[..., Awaitable[Answer]]]]] = (
+_ROUTES: Final[Sequence[tuple[re.Pattern[str], Callable[..., Awaitable[Response]]]]] = (
     (re.compile(r"/knowledgebases/([^/]*)/retrieve"), _Operations.retrieve),
     (
         re.compile(r"/agents/([^/]*)/agentAliases/([^/]*)/sessions/([^/]*)/text"),

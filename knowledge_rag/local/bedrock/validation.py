@@ -7,7 +7,6 @@ are left to the service.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 from functools import lru_cache
 from itertools import islice
@@ -17,7 +16,7 @@ from botocore.loaders import Loader
 from botocore.model import ServiceModel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from botocore.model import OperationModel
 
@@ -73,7 +72,10 @@ def check(values: Mapping[str, Any], operation: OperationModel) -> None:
 
 
 def problems(
-    value: object, shape: Shape, where: str = "", opaque: frozenset[str] = frozenset()
+    value: Any,  # noqa: ANN401 - decoded JSON
+    shape: Shape,
+    where: str = "",
+    opaque: frozenset[str] = frozenset(),
 ) -> Iterator[str]:
     """Yield one sentence for each constraint of the model that a value breaks.
 
@@ -86,16 +88,27 @@ def problems(
     if shape.name in opaque or getattr(shape, "is_document_type", False):
         return
     kind = shape.type_name
-    if not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and kind != "boolean"):
-        yield f"Value at '{where}' failed to satisfy constraint: Member must be of type {kind}"
-        return
-    check = _CHECKS.get(kind)
-    if check:
-        yield from check(value, shape, where, opaque)
+    fits = isinstance(value, _TYPES[kind]) and (kind == "boolean" or not isinstance(value, bool))
+    if not fits:
+        yield _failed(None, where, f"Member must be of type {kind}")
+    elif kind == "structure":
+        yield from _members(value, shape, where, opaque)
+    elif kind == "list":
+        yield from _bounds(len(value), "length", shape, where)
+        for position, member in enumerate(value, 1):
+            yield from problems(member, shape.member, f"{where}.{position}.member", opaque)
+    elif kind == "map":
+        yield from _bounds(len(value), "length", shape, where)
+        for name, member in value.items():
+            yield from problems(name, shape.key, f"{where}.key", opaque)
+            yield from problems(member, shape.value, _join(where, name), opaque)
+    elif kind != "boolean":
+        yield from _scalar(value, kind, shape, where)
 
 
-def _structure(value: object, shape: Shape, where: str, opaque: frozenset[str]) -> Iterator[str]:
-    assert isinstance(value, dict)  # noqa: S101 - tells the type checker what problems() checked
+def _members(
+    value: dict[str, Any], shape: Shape, where: str, opaque: frozenset[str]
+) -> Iterator[str]:
     members = {m.serialization.get("name", name): m for name, m in shape.members.items()}
     for name in shape.required_members:
         if value.get(name) is None:
@@ -109,69 +122,36 @@ def _structure(value: object, shape: Shape, where: str, opaque: frozenset[str]) 
         yield _failed(None, where, "Exactly one member must be set")
 
 
-def _list(value: object, shape: Shape, where: str, opaque: frozenset[str]) -> Iterator[str]:
-    assert isinstance(value, list)  # noqa: S101 - as above
-    yield from _sized(len(value), shape, where, None)
-    for position, member in enumerate(value, 1):
-        yield from problems(member, shape.member, f"{where}.{position}.member", opaque)
+def _scalar(value: Any, kind: str, shape: Shape, where: str) -> Iterator[str]:  # noqa: ANN401
+    if kind == "blob":
+        try:
+            size = len(base64.b64decode(value, validate=True))
+        except ValueError:
+            yield _failed(None, where, "Member must be base64")
+        else:
+            yield from _bounds(size, "length", shape, where)
+    elif kind == "string":
+        yield from _bounds(len(value), "length", shape, where, value)
+        if shape.enum and value not in shape.enum:
+            allowed = ", ".join(shape.enum)
+            yield _failed(value, where, f"Member must satisfy enum value set: [{allowed}]")
+        pattern = shape.metadata.get("pattern")
+        if pattern and not re.fullmatch(pattern, value):
+            yield _failed(
+                value, where, f"Member must satisfy regular expression pattern: {pattern}"
+            )
+    else:
+        yield from _bounds(value, "value", shape, where, value)
 
 
-def _map(value: object, shape: Shape, where: str, opaque: frozenset[str]) -> Iterator[str]:
-    assert isinstance(value, dict)  # noqa: S101 - as above
-    yield from _sized(len(value), shape, where, None)
-    for name, member in value.items():
-        yield from problems(name, shape.key, f"{where}.key", opaque)
-        yield from problems(member, shape.value, _join(where, name), opaque)
-
-
-def _string(value: object, shape: Shape, where: str, _opaque: frozenset[str]) -> Iterator[str]:
-    assert isinstance(value, str)  # noqa: S101 - as above
-    yield from _sized(len(value), shape, where, value)
-    if shape.enum and value not in shape.enum:
-        allowed = ", ".join(shape.enum)
-        yield _failed(value, where, f"Member must satisfy enum value set: [{allowed}]")
-    pattern = shape.metadata.get("pattern")
-    if pattern and not re.fullmatch(pattern, value):
-        yield _failed(value, where, f"Member must satisfy regular expression pattern: {pattern}")
-
-
-def _blob(value: object, shape: Shape, where: str, _opaque: frozenset[str]) -> Iterator[str]:
-    try:
-        size = len(base64.b64decode(str(value), validate=True))
-    except (binascii.Error, ValueError):
-        yield _failed(None, where, "Member must be base64")
-        return
-    yield from _sized(size, shape, where, None)
-
-
-def _number(value: object, shape: Shape, where: str, _opaque: frozenset[str]) -> Iterator[str]:
-    assert isinstance(value, int | float)  # noqa: S101 - as above
-    least, most = shape.metadata.get("min"), shape.metadata.get("max")
-    if least is not None and value < least:
-        yield _failed(value, where, f"Member must have value greater than or equal to {least}")
-    if most is not None and value > most:
-        yield _failed(value, where, f"Member must have value less than or equal to {most}")
-
-
-_CHECKS: Final[dict[str, Callable[[object, Shape, str, frozenset[str]], Iterator[str]]]] = {
-    "structure": _structure,
-    "list": _list,
-    "map": _map,
-    "string": _string,
-    "blob": _blob,
-    "integer": _number,
-    "long": _number,
-    "float": _number,
-    "double": _number,
-}
-
-
-def _sized(size: int, shape: Shape, where: str, value: object) -> Iterator[str]:
+def _bounds(
+    size: float, what: str, shape: Shape, where: str, shown: object = None
+) -> Iterator[str]:
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     if least is not None and size < least:
-        yield _failed(value, where, f"Member must have length greater than or equal to {least}")
+        yield _failed(shown, where, f"Member must have {what} greater than or equal to {least}")
     if most is not None and size > most:
-        yield _failed(value, where, f"Member must have length less than or equal to {most}")
+        yield _failed(shown, where, f"Member must have {what} less than or equal to {most}")
 
 
 def _failed(value: object, where: str, constraint: str) -> str:
