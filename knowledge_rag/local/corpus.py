@@ -143,17 +143,17 @@ SETTLED_SECONDS: Final = 2.0
 file system's clock: its time says nothing yet."""
 
 
-def stamp(file: CorpusFile) -> str | None:
+def stamp(file: CorpusFile) -> str:
     """Return sizes and times of a document and its metadata file, equal as long as neither is written to.
 
-    ``None`` if one can't be looked at, or was written a moment ago.
+    ``""`` if one can't be looked at, or was written a moment ago.
     """
     try:
         found = written(file)
         last = max(path.stat().st_mtime for path in (file.path, file.beside) if path)
     except OSError:
-        return None
-    return found if time.time() - last >= SETTLED_SECONDS else None
+        return ""
+    return found if time.time() - last >= SETTLED_SECONDS else ""
 
 
 def written(file: CorpusFile) -> str:

@@ -18,13 +18,12 @@ from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.chunks import context_prefix
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.lines import decode
 from knowledge_rag.core.metadata import COMMIT, LAST_CHANGED, to_metadata
 from knowledge_rag.drift.history import last_changes
 from knowledge_rag.drift.stamp import check_text, stamped
 from knowledge_rag.drift.stamp import fingerprint as drift_fingerprint
 from knowledge_rag.extract.dates import DATES_VERSION, dated
-from knowledge_rag.extract.documents import cut, extract, fingerprint, is_extracted
+from knowledge_rag.extract.documents import cut, extract, fingerprint
 from knowledge_rag.extract.lint.check import LINT_VERSION, cautioned, lint_text
 from knowledge_rag.extract.lint.patterns import Finding
 from knowledge_rag.local.corpus import MAX_FILE_BYTES, list_folder, read_beside, read_bytes, stamp
@@ -41,7 +40,6 @@ from knowledge_rag.local.store import (
     commit_batch,
     ingest_transaction,
     text_key,
-    unfinished,
 )
 
 if TYPE_CHECKING:
@@ -70,16 +68,6 @@ def prepare(
         (*(f"{document.source_file}: {note}" for note in notes), *_warnings(document, chunks)),
         tuple(map(_prepare_chunk, chunks)),
     )
-
-
-def joined(lines: Iterable[tuple[int, str]]) -> str:
-    """Put an extracted document's text together again out of first line and content of its chunks."""
-    parts: list[str] = []
-    following = 1
-    for start_line, content in lines:
-        parts.append("\n" * (start_line - following) + content + "\n")
-        following = start_line + content.count("\n") + 1
-    return "".join(parts)
 
 
 _Key = TypeVar("_Key")
@@ -266,17 +254,17 @@ def ingest(
     folder = list_folder(directory)
     with ingest_transaction(kb_path) as connection:
         run = _Run(
-            connection, kb_path, embedder, settings or IngestSettings(), progress or _no_progress
+            connection,
+            kb_path,
+            embedder,
+            settings or IngestSettings(),
+            progress or (lambda *_: None),
         )
-        run.note_folder(noted_folder(directory, kb_path))
+        run.tables.note_folder(noted_folder(directory, kb_path))
         names = {file.source_file for file in folder.documents}
         run.carry_out(folder.documents, last_changes(directory, names))
     run.clear_up()
     return run.report(folder.left_out, time.perf_counter() - started)
-
-
-def _no_progress(_done: int, _total: int, _phase: str) -> None:
-    pass
 
 
 class _Run:
@@ -291,13 +279,13 @@ class _Run:
         self._connection = connection
         self._kb_path = kb_path
         self._indexed = 0  # chunks in the last index
-        self._tables = Tables(connection)
+        self.tables = Tables(connection)
         self._embedder = embedder
         self._settings = settings
         self._progress = progress
-        self._same_model = self._tables.model() == embedder.fingerprint
-        self._known = self._tables.documents()
-        self._files = self._tables.files()
+        self._same_model = self.tables.model() == embedder.fingerprint
+        self._known = self.tables.documents()
+        self._files = self.tables.files()
         self._looked_at: dict[str, KnownFile] = {}
         # vectors of two models can't stand side by side: then it is all or nothing
         self._in_batches = self._same_model or not self._known
@@ -308,19 +296,16 @@ class _Run:
         self._stored: dict[str, tuple[str, ...]] = {}  # warnings, by document
         self._kept: dict[str, KnownDocument] = {}
         self._vectors = VectorSource(embedder)
-        self._chunks = self._tables.count_chunks()
+        self._chunks = self.tables.count_chunks()
         self._is_writing = False
         self._history: dict[str, Change] = {}
-
-    def note_folder(self, folder: str) -> None:
-        self._tables.note_folder(folder)
 
     def carry_out(self, files: Sequence[CorpusFile], history: dict[str, Change]) -> None:
         self._history = history
         names = {file.source_file for file in files}
         if self._same_model:
             gone = (it for name, it in self._known.items() if name not in names and it.sound)
-            self._vectors.offer(self._tables.vectors_of(tuple(gone)))
+            self._vectors.offer(self.tables.vectors_of(tuple(gone)))
         try:
             for done, file in enumerate(files):
                 self._progress(done, len(files), "reading")
@@ -353,22 +338,21 @@ class _Run:
         if self._same_model:
             changed = (self._known.get(name) for name in fresh)
             sound = [it for it in changed if it and it.sound]
-            self._vectors.offer_for_batch(self._tables.vectors_of(sound))
+            self._vectors.offer_for_batch(self.tables.vectors_of(sound))
         self._embed()
         self._write(stale, left, is_last=not left)
 
     def _write(self, stale: Sequence[KnownDocument], left: int, *, is_last: bool) -> None:
-        is_changed = stale or self._fresh or not (self._same_model and self._tables.has_words())
+        is_changed = stale or self._fresh or not self._same_model
         self._is_writing = True
         if is_changed:
             self._progress(0, 1, "writing")
-            self._tables.replace(stale, self._fresh, self._embedder.fingerprint)
+            self.tables.replace(stale, self._fresh, self._embedder.fingerprint)
         self._note_files(is_last=not left)
-        if unfinished(self._connection) != left:
-            self._tables.note_unfinished(left)
-        self._chunks = self._tables.count_chunks()
+        self.tables.note_unfinished(left)
+        self._chunks = self.tables.count_chunks()
         if is_last or self._chunks >= (1 + INDEX_SHARE) * self._indexed:
-            self._tables.write_index(self._kb_path)
+            self.tables.write_index(self._kb_path)
             self._indexed = self._chunks
         if is_changed:
             self._progress(1, 1, "writing")
@@ -379,20 +363,15 @@ class _Run:
 
     def _note_files(self, *, is_last: bool) -> None:
         """Note the files of the documents that are stored by now."""
-        fresh = {document.source_file for document in self._fresh}
-        stored = fresh | self._kept.keys() | self._stored.keys()
+        stored = {it.source_file for it in self._fresh} | self._kept.keys() | self._stored.keys()
         new = {
             name: known
             for name, known in self._looked_at.items()
             if name in stored and self._files.get(name) != known
         }
-        gone = [
-            name
-            for name in self._files
-            if name not in self._looked_at and (name in fresh or (is_last and name not in stored))
-        ]
+        gone = self._files.keys() - stored if is_last else set()
         if new or gone:
-            self._tables.note_files(new, gone)
+            self.tables.note_files(new, gone)
             self._files = {n: it for n, it in self._files.items() if n not in gone} | new
 
     def _keep_what_is_done(self, left: int) -> None:
@@ -409,7 +388,7 @@ class _Run:
 
     def clear_up(self) -> None:
         """Delete the indexes of states before the one that is committed."""
-        remove_other_indexes(self._kb_path, self._tables.indexed)
+        remove_other_indexes(self._kb_path, self.tables.indexed)
 
     def report(self, left_out: tuple[LeftOut, ...], seconds: float) -> IngestReport:
         fresh = self._stored.keys()
@@ -441,40 +420,32 @@ class _Run:
             if known and not (known.sound and self._same_model and known.fingerprint == rules):
                 known = None  # it is made anew whatever it holds
             noted = self._files.get(name)
-            if known and noted and noted.stamp == seen:
-                self._kept[name] = known
-                self._lint += _findings_of(name, noted.lint)
+            if known and noted and noted.stamp == seen != "":
+                self._keep(known, noted, name)
                 return
             data = read_bytes(file, self._settings.max_file_bytes)
-            if known and known.sha256 == hashlib.sha256(data).hexdigest():
-                self._keep(name, known, data, seen)
+            if known and noted and known.sha256 == hashlib.sha256(data).hexdigest():
+                self._keep(known, KnownFile(seen, noted.lint), name)
                 return
             read = _with_history(extract(name, data, beside), data, change)
         except UnreadableDocument as error:
             self._skipped.append(error)
             return
         findings = lint_text(name, read.text)
-        self._found(name, seen, findings)
+        self._lint += findings
+        rows = [astuple(finding)[1:] for finding in findings]
+        self._looked_at[name] = KnownFile(seen, json.dumps(rows, ensure_ascii=False))
         chunks = cautioned(cut(read, self._settings.chunking), findings)
         chunks = dated(chunks, read.text, self._settings.date_order)
         chunks = stamped(chunks, check_text(name, read.shape or read.text))
         self._fresh.append(prepare(read.document, chunks, rules, read.notes))
         self._pending += len(chunks)
 
-    def _found(self, source_file: str, seen: str | None, findings: Sequence[Finding]) -> None:
-        self._lint += findings
-        if seen:
-            rows = [astuple(finding)[1:] for finding in findings]
-            self._looked_at[source_file] = KnownFile(seen, json.dumps(rows, ensure_ascii=False))
-
-    def _keep(self, source_file: str, known: KnownDocument, data: bytes, seen: str | None) -> None:
-        """Leave a document as it is, and lint it again."""
+    def _keep(self, known: KnownDocument, file: KnownFile, source_file: str) -> None:
+        """Leave a document as it is: the same bytes under the same rules have the same findings."""
         self._kept[source_file] = known
-        if is_extracted(source_file):  # what was extracted is at hand, and to extract takes time
-            text = joined(self._tables.lines_of(known))
-        else:
-            text = decode(data, source_file)
-        self._found(source_file, seen, lint_text(source_file, text))
+        self._looked_at[source_file] = file
+        self._lint += _findings_of(source_file, file.lint)
 
     def _embed(self) -> None:
         chunks = [chunk for document in self._fresh for chunk in document.chunks]

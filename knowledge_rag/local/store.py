@@ -17,14 +17,11 @@ import sqlite3
 from collections import Counter
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from knowledge_rag.core.errors import KnowledgeRagError
-from knowledge_rag.core.metadata import CONTEXT_LENGTH
 from knowledge_rag.local.errors import (
     Damage,
     IngestFailed,
@@ -310,6 +307,10 @@ DOCUMENTS: Final = """
 SELECT id, source_file, sha256, fingerprint, title, warnings, seal FROM documents
 ORDER BY source_file
 """
+CHUNKS_OF: Final = """
+SELECT document, start_line, end_line, chunk_id, metadata, text, vector, terms
+FROM chunks JOIN vectors ON chunk = chunks.id WHERE document = ? ORDER BY start_line, end_line
+"""
 # CROSS JOIN keeps this order of loops, in which both indexes give the rows sorted
 CHUNKS: Final = """
 SELECT document, start_line, end_line, chunk_id, metadata, text, vector, terms
@@ -345,26 +346,13 @@ def seal_all(model: str, seals: Iterable[bytes], terms: Iterable[str], words: st
     return digest.hexdigest()
 
 
-def unsound(documents: Iterable[Row], chunks: Iterable[Row]) -> list[str]:
-    """Name the documents of which something is not as it was stored.
-
-    Args:
-        documents: rows of ``DOCUMENTS``.
-        chunks: rows of ``CHUNKS``; read once, a document at a time.
-    """
-    # the documents' order is the chunks', so both are walked through together
-    grouped = groupby(chunks, key=itemgetter(0))
-    row, group = next(grouped, (None, ()))
-    names = []
-    for document, *fields, seal in documents:
-        mine: Iterable[Row] = ()
-        if row == document:
-            mine = group
-        if not _fits(seal, fields, mine):
-            names.append(fields[0])
-        if row == document:
-            row, group = next(grouped, (None, ()))
-    return names
+def unsound(connection: sqlite3.Connection, documents: Iterable[Row]) -> set[str]:
+    """Return the names of the documents, rows of ``DOCUMENTS``, that are not as they were stored."""
+    return {
+        fields[0]
+        for document, *fields, seal in documents
+        if not _fits(seal, fields, connection.execute(CHUNKS_OF, (document,)))
+    }
 
 
 def _fits(seal: object, fields: Sequence[str], chunks: Iterable[Row]) -> bool:
@@ -404,17 +392,23 @@ def unfinished(connection: sqlite3.Connection) -> int:
     return int(found) if found and found.isdigit() else 0
 
 
+def index_seals(connection: sqlite3.Connection) -> list[str]:
+    """Return the seals of the states that an index may be of: the present one, and the last one that was indexed."""
+    return [seal for key in (SEAL, INDEX) if (seal := _meta(connection, key)) is not None]
+
+
 def _meta(connection: sqlite3.Connection, key: str) -> str | None:
     found = connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
     return None if found is None else str(found[0])
 
 
-def index_seals(connection: sqlite3.Connection) -> list[str]:
-    """Return the seals of the states that an index may be of: the present one, and the last one that was indexed."""
-    meta = dict(
-        connection.execute("SELECT key, value FROM meta WHERE key IN (?, ?)", (SEAL, INDEX))
-    )
-    return [str(meta[key]) for key in (SEAL, INDEX) if key in meta]
+def _set_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
+    """Store a value, ``""`` for none; nothing is written where it is there already."""
+    if (_meta(connection, key) or "") == value:
+        return
+    connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+    if value:
+        connection.execute("INSERT INTO meta VALUES (?, ?)", (key, value))
 
 
 def checked_arrays(connection: sqlite3.Connection) -> tuple[str, str, dict[str, Any]]:
@@ -427,17 +421,13 @@ def checked_arrays(connection: sqlite3.Connection) -> tuple[str, str, dict[str, 
     connection.execute("BEGIN")
     try:
         whole = check_whole(connection)
-        (seal,) = index_seals(connection)[:1]
         documents = connection.execute(DOCUMENTS).fetchall()
-        rows = connection.execute(CHUNKS).fetchall()
-        ((chunks,),) = connection.execute("SELECT count(*) FROM chunks")
+        if broken := unsound(connection, documents):
+            raise Damage(f"{len(broken)} of {len(documents)} documents are not as they were stored")
+        arrays = build(connection.execute(CHUNKS), whole.terms, whole.words)
+        return index_seals(connection)[0], whole.model, arrays
     finally:
         connection.execute("ROLLBACK")
-    if len(rows) != chunks:
-        raise Damage("chunks without vectors")
-    if broken := unsound(documents, rows):
-        raise Damage(f"{len(broken)} of {len(documents)} documents are not as they were stored")
-    return seal, whole.model, build(rows, whole.terms, whole.words)
 
 
 def noted(path: Path, key: str) -> str:
@@ -459,7 +449,7 @@ def noted(path: Path, key: str) -> str:
 def note(path: Path, key: str, value: str) -> None:
     """Note something about a knowledge base, for :func:`noted`; raises as :func:`ingest_transaction`."""
     with ingest_transaction(path) as connection:
-        connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+        _set_meta(connection, key, value)
 
 
 def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str]) -> bool:
@@ -520,8 +510,7 @@ class Tables:
         self._connection = connection
         self._words: Counter[str] | None = None
         self._term_ids: dict[str, int] | None = None
-        self.damaged = False
-        """Whether a document is not as it was stored."""
+        self._damaged = False
         self.indexed = ""
         """Seal of the state that the last index was written of, once there is one."""
 
@@ -537,15 +526,11 @@ class Tables:
         )
         return None if new else check_whole(self._connection).model
 
-    def has_words(self) -> bool:
-        """Return whether the words of all chunks are counted; an earlier version did not."""
-        return _meta(self._connection, WORDS) is not None
-
     def documents(self) -> dict[str, KnownDocument]:
         """Return every document, by source file, having checked each against its seal."""
         rows = self._connection.execute(DOCUMENTS).fetchall()
-        broken = set(unsound(rows, self._connection.execute(CHUNKS)))
-        self.damaged = bool(broken)
+        broken = unsound(self._connection, rows)
+        self._damaged = bool(broken)
         return {
             name: KnownDocument(
                 row,
@@ -569,18 +554,17 @@ class Tables:
         self.indexed = meta[SEAL]
         path = index_path(kb_path, self.indexed)
         if not path.exists():
-            terms = [
-                term for (term,) in self._connection.execute("SELECT term FROM terms ORDER BY id")
-            ]
-            rows = self._connection.execute(CHUNKS)
+            terms = self._connection.execute("SELECT term FROM terms ORDER BY id")
+            arrays = build(
+                self._connection.execute(CHUNKS),
+                [term for (term,) in terms],
+                meta.get(WORDS, ""),
+            )
             try:
-                write_index(path, meta[MODEL], build(rows, terms, meta[WORDS]))
+                write_index(path, meta[MODEL], arrays)
             except OSError as error:
                 raise _disk_failed(kb_path, error.strerror or str(error)) from error
-        if meta.get(INDEX) != meta[SEAL]:
-            self._connection.execute(
-                "INSERT OR REPLACE INTO meta VALUES (?, ?)", (INDEX, meta[SEAL])
-            )
+        _set_meta(self._connection, INDEX, meta[SEAL])
 
     def files(self) -> dict[str, KnownFile]:
         """Return what is known of the files that the documents were read from."""
@@ -597,14 +581,11 @@ class Tables:
 
     def note_folder(self, folder: str) -> None:
         """Keep where the documents are from."""
-        if _meta(self._connection, FOLDER) != folder:
-            self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (FOLDER, folder))
+        _set_meta(self._connection, FOLDER, folder)
 
     def note_unfinished(self, documents: int) -> None:
         """Keep how many documents are left to do."""
-        self._connection.execute("DELETE FROM meta WHERE key = ?", (UNFINISHED,))
-        if documents:
-            self._connection.execute("INSERT INTO meta VALUES (?, ?)", (UNFINISHED, str(documents)))
+        _set_meta(self._connection, UNFINISHED, str(documents or ""))
 
     def count_chunks(self) -> int:
         """Count the chunks of all documents."""
@@ -620,15 +601,6 @@ class Tables:
                 (document.row,),
             )
             yield from ((text_key(text), vector) for text, vector in rows)
-
-    def lines_of(self, document: KnownDocument) -> Iterator[tuple[int, str]]:
-        """Return first line and content of each chunk of a sound document, in their order."""
-        rows = self._connection.execute(
-            "SELECT start_line, text, metadata FROM chunks WHERE document = ? ORDER BY start_line",
-            (document.row,),
-        )
-        for start_line, text, metadata in rows:
-            yield start_line, text[json.loads(metadata)[CONTEXT_LENGTH] :]
 
     def replace(
         self, stale: Sequence[KnownDocument], fresh: Sequence[PreparedDocument], model: str
@@ -660,7 +632,7 @@ class Tables:
     def _stored_words(self) -> Mapping[str, int]:
         """Return the count that is stored and sealed, or make it if it is not there or can't be right any more."""
         found = _meta(self._connection, WORDS)
-        if found is None or self.damaged:
+        if found is None or self._damaged:
             return words_in(self._texts("SELECT text FROM chunks"))
         return from_json(found)
 
@@ -695,25 +667,21 @@ class Tables:
             json.dumps(document.warnings, ensure_ascii=False),
         )
         rows = [_row(chunk, term_ids) for chunk in document.chunks]
-        cursor = self._connection.execute(
+        stored = self._connection.execute(
             "INSERT INTO documents (source_file, sha256, fingerprint, title, warnings, seal) "
             "VALUES (?, ?, ?, ?, ?, ?)",
             (*fields, seal_document(fields, rows)),
-        )
-        for row in rows:
-            self._add_chunk(int(cursor.lastrowid or 0), row)
-
-    def _add_chunk(self, document: int, row: Row) -> None:
-        _, start_line, end_line, chunk_id, metadata, text, vector, terms = row
-        cursor = self._connection.execute(
-            "INSERT INTO chunks (document, start_line, end_line, chunk_id, text, metadata) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (document, start_line, end_line, chunk_id, text, metadata),
-        )
-        self._connection.execute(
-            "INSERT INTO vectors (chunk, vector, terms) VALUES (?, ?, ?)",
-            (cursor.lastrowid, vector, terms),
-        )
+        ).lastrowid
+        for _, start_line, end_line, chunk_id, metadata, text, vector, terms in rows:
+            chunk = self._connection.execute(
+                "INSERT INTO chunks (document, start_line, end_line, chunk_id, text, metadata) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (stored, start_line, end_line, chunk_id, text, metadata),
+            ).lastrowid
+            self._connection.execute(
+                "INSERT INTO vectors (chunk, vector, terms) VALUES (?, ?, ?)",
+                (chunk, vector, terms),
+            )
 
 
 def text_key(text: str) -> bytes:

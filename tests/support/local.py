@@ -13,7 +13,7 @@ from knowledge_rag.local.embeddings import DIMENSIONS, MiniLm
 from knowledge_rag.local.settings import LocalSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from knowledge_rag.local.embeddings import Vector
 
@@ -100,3 +100,13 @@ RUNBOOKS: Mapping[str, str] = {
         "A failover took forty minutes because the replica lagged.\n"
     ),
 }
+
+
+def joined(lines: Iterable[tuple[int, str]]) -> str:
+    """Return an extracted document's text, from first line and content of its chunks."""
+    parts: list[str] = []
+    following = 1
+    for start_line, content in lines:
+        parts.append("\n" * (start_line - following) + content + "\n")
+        following = start_line + content.count("\n") + 1
+    return "".join(parts)

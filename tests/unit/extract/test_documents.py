@@ -14,8 +14,8 @@ from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.extract.documents import cut, extract, fingerprint, is_extracted
-from knowledge_rag.local.ingest import joined
 from tests.support.exactness import assert_exact
+from tests.support.local import joined
 from tests.support.pdfs import text_pdf
 
 PAGE = b"<title>RDS failover</title><link rel=canonical href=https://a.example/rds><h1>RDS</h1><p>Wait."

@@ -11,10 +11,10 @@ from knowledge_rag.guardrails.staleness import CitedLines, State, compare
 from knowledge_rag.local import ingest as ingesting
 from knowledge_rag.local.corpus import CorpusFile, CorpusFiles, find_documents, read_extracted
 from knowledge_rag.local.errors import UnusableCorpus
-from knowledge_rag.local.ingest import ingest, joined
+from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server.resources import read as read_resource
-from tests.support.local import write_files
+from tests.support.local import joined, write_files
 from tests.support.pdfs import scanned_pdf, text_pdf
 
 PAGE = (
