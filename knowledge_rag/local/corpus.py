@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
-import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from knowledge_rag.extract import sidecar
 from knowledge_rag.extract.documents import SUFFIXES, extract, is_document, is_extracted
 from knowledge_rag.guardrails.staleness import FileNow
 from knowledge_rag.local.errors import UnusableCorpus
+from knowledge_rag.local.files import read_regular
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -193,26 +192,6 @@ def _state(root: Path) -> list[tuple[str, str]] | None:
         return [(file.source_file, written(file)) for file in find_documents(root)]
     except (OSError, UnusableCorpus):
         return None
-
-
-def read_regular(path: Path, max_bytes: int) -> bytes:
-    """Read the beginning of a regular file; never wait for the other end of a pipe.
-
-    Raises:
-        OSError: it can't be opened, or is no regular file.
-    """
-    refused = OSError(errno.EINVAL, "not a regular file", str(path))
-    if not path.is_dir() and path.exists() and not path.is_file():
-        raise refused
-    # without waiting, since it may have become a pipe just now
-    with open(path, "rb", opener=_without_waiting) as opened:
-        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-            raise refused
-        return opened.read(max_bytes)
-
-
-def _without_waiting(path: str, flags: int) -> int:
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 class _Walk:

@@ -18,12 +18,10 @@ import mmap
 import os
 import re
 import struct
-import tempfile
 from array import array
 from collections import Counter
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -33,11 +31,13 @@ from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
 from knowledge_rag.local.columns import MetadataColumns, column_arrays
 from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import Damage
+from knowledge_rag.local.files import written_atomically
 from knowledge_rag.local.keywords import ENTRY, KeywordIndex, Postings
 from knowledge_rag.local.spelling import Spelling, from_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from knowledge_rag.core.outcome import MetadataValue
     from knowledge_rag.local.embeddings import Matrix
@@ -226,13 +226,7 @@ def build(rows: Iterable[Row], terms: Sequence[str], words: str) -> dict[str, Ar
     """
     documents: list[int] = []
     texts, metadata, vectors, entries = Parts(), Parts(), Parts(), Parts()
-    for (
-        document,
-        _,
-        _,
-        _,
-        *values,
-    ) in rows:  # one at a time: all of them would be several times the arrays
+    for document, _, _, _, *values in rows:  # one at a time: all would be several times the arrays
         if [type(document), *map(type, values)] != [int, str, str, bytes, bytes]:
             raise Damage("a value is of another type")
         documents.append(document)
@@ -294,30 +288,20 @@ def write_index(path: Path, model: str, arrays: Mapping[str, Array]) -> None:
     Raises:
         OSError: it can't be written.
     """
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            digest = hashlib.sha256()
-            places = {}
-            file.write(_MAGIC.ljust(_ALIGNED, b"\0"))
-            for part, array in arrays.items():
-                contents = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-                places[part] = (file.tell(), array.dtype.str, array.shape)
-                for data in (contents.data, bytes(-contents.nbytes % _ALIGNED)):
-                    file.write(data)
-                    digest.update(data)
-            head = {"model": model, "sha256": digest.hexdigest(), "parts": places}
-            encoded = json.dumps(head).encode()
-            file.write(encoded)
-            file.write(TAIL.pack(len(encoded), hashlib.sha256(encoded).digest(), _MAGIC))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o666 & ~_umask())
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
+    digest = hashlib.sha256()
+    places = {}
+    with written_atomically(path) as file:
+        file.write(_MAGIC.ljust(_ALIGNED, b"\0"))
+        for part, array in arrays.items():
+            contents = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+            places[part] = (file.tell(), array.dtype.str, array.shape)
+            for data in (contents.data, bytes(-contents.nbytes % _ALIGNED)):
+                file.write(data)
+                digest.update(data)
+        head = {"model": model, "sha256": digest.hexdigest(), "parts": places}
+        encoded = json.dumps(head).encode()
+        file.write(encoded)
+        file.write(TAIL.pack(len(encoded), hashlib.sha256(encoded).digest(), _MAGIC))
 
 
 def open_index(path: Path) -> Index:
@@ -374,9 +358,3 @@ def remove_other_indexes(kb_path: Path, seal: str) -> None:
 def _digest(mapped: mmap.mmap, end: int) -> str:
     with memoryview(mapped) as view, view[_ALIGNED:end] as body:
         return hashlib.sha256(body).hexdigest()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
-import os
 import subprocess
 import sys
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.errors import ModelUnavailable
+from knowledge_rag.local.files import written_atomically
 
 if TYPE_CHECKING:
     from knowledge_rag.local.settings import LocalSettings
@@ -73,8 +71,10 @@ def rebuilt_graph(settings: LocalSettings) -> Path | bytes:
     whole: bytes = model.SerializeToString()
     try:
         # first what the other refers to: a graph that is there can be loaded
-        write_atomically(constants, move_constants(model, constants.name))
-        write_atomically(path, model.SerializeToString())
+        with written_atomically(constants) as file:
+            file.write(move_constants(model, constants.name))
+        with written_atomically(path) as file:
+            file.write(model.SerializeToString())
     except OSError:
         return whole
     return path
@@ -166,21 +166,3 @@ def read_proven(path: Path, sha256: str, mend: str = _MEND) -> bytes:
             f"expected {sha256[:12]}...): {mend}"
         )
     return data
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file that is there whole or not at all.
-
-    Raises:
-        OSError: it can't be written.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise

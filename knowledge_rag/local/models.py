@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.local.embeddings import MiniLm
 from knowledge_rag.local.errors import ModelUnavailable
+from knowledge_rag.local.files import read_regular
 from knowledge_rag.local.store import MODEL, noted
 
 if TYPE_CHECKING:
@@ -75,8 +76,6 @@ def other_languages(folder: Path) -> tuple[str, ...]:
 
 
 def _language(path: Path) -> str:
-    from knowledge_rag.local.corpus import read_regular  # noqa: PLC0415 - as above
-
     try:
         return language_of(read_regular(path, _BYTES).decode(errors="ignore"))
     except OSError:  # the ingest reports it

@@ -23,7 +23,8 @@ from tokenizers import normalizers
 
 from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import ModelUnavailable
-from knowledge_rag.local.model_files import packaged_folder, read_proven, write_atomically
+from knowledge_rag.local.files import written_atomically
+from knowledge_rag.local.model_files import packaged_folder, read_proven
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -264,13 +265,11 @@ def _load(settings: LocalSettings) -> _Model:
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
         pass  # not cached yet, or damaged: what it is made from is proven again
     tokens, others = _unpacked(settings)
-    packed = io.BytesIO()
-    np.savez(packed, allow_pickle=False, **others)
-    table = io.BytesIO()
-    np.save(table, tokens, allow_pickle=False)
     try:
-        write_atomically(tokens_path, table.getvalue())
-        write_atomically(others_path, packed.getvalue())
+        with written_atomically(tokens_path) as file:
+            np.save(file, tokens, allow_pickle=False)
+        with written_atomically(others_path) as file:
+            np.savez(file, allow_pickle=False, **others)
     except OSError:
         return _model(tokens, others)
     return _read(tokens_path, others_path)

@@ -10,21 +10,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-import tempfile
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from knowledge_rag.extract import sidecar
 from knowledge_rag.extract.addresses import web_address
 from knowledge_rag.extract.html import codec_named, declared_codec
+from knowledge_rag.local.files import written_atomically
 from knowledge_rag.local.web.fetching import NotFetched
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from urllib.parse import SplitResult
 
     from knowledge_rag.local.web.fetching import Fetched
@@ -266,13 +265,5 @@ def _as_note(address: str, said: object) -> Note | None:
 
 
 def _write(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with written_atomically(path) as file:
+        file.write(data)

@@ -1,0 +1,63 @@
+"""Files on this machine: read without ever waiting for a pipe, written whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def read_regular(path: Path, max_bytes: int) -> bytes:
+    """Read the beginning of a regular file; never wait for the other end of a pipe.
+
+    Raises:
+        OSError: it can't be opened, or is no regular file.
+    """
+    refused = OSError(errno.EINVAL, "not a regular file", str(path))
+    if not path.is_dir() and path.exists() and not path.is_file():
+        raise refused
+    # without waiting, since it may have become a pipe just now
+    with open(path, "rb", opener=_without_waiting) as opened:
+        if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+            raise refused
+        return opened.read(max_bytes)
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+@contextmanager
+def written_atomically(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to write; it takes its place, with its folders, when the block is left normally.
+
+    Raises:
+        OSError: it can't be written.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    new = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        new.chmod(0o666 & ~_umask())
+        new.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            new.unlink()
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
