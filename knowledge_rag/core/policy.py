@@ -29,7 +29,8 @@ from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import as_failure
 from knowledge_rag.core.metadata import DATES, DOCUMENT_TYPE, SOURCE_URL
 from knowledge_rag.core.policy_settings import PRIMARY_RESULTS, SECONDARY_RESULTS, SourcePolicy
-from knowledge_rag.core.retrieval import Retrieval, Selection, best_score, retrieve_request
+from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, Retrieval, retrieve_request
+from knowledge_rag.core.selection import Selection, best_score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalResult
-    from knowledge_rag.core.policy_settings import SourcePriority
     from knowledge_rag.core.retrieval import Found, Query, SearchSettings
 
     Ask = Callable[[Mapping[str, Any], Deadline], Found]
@@ -349,72 +349,64 @@ def prioritised(
     if priority is None:
         raise ValueError("no priority of sources is set")
     try:
-        secondary = _Secondary.begun(ask, query, settings, deadline)
+        second = _second_search(ask, query, settings, priority.secondary_scope, deadline)
         first = ask(retrieve_request(query, settings, results=PRIMARY_RESULTS), deadline)
         selection = Selection(floor(), deadline)
         selection.take(first.items, most=PRIMARY_RESULTS, first=PRIMARY_RESULTS)
     except DeadlineExceeded as error:
         raise as_failure(error) from error
-    failure = secondary.added_to(selection) if secondary is not None else None
-    arranged = _arranged(selection, query, priority, first.request_id, failure)
-    return replace(
-        arranged, evidence_floor=selection.evidence_floor, best_score=best_score(first.items)
-    )
-
-
-def _arranged(
-    selection: Selection,
-    query: Query,
-    priority: SourcePriority,
-    request_id: str,
-    failure: RetrievalFailed | None,
-) -> Retrieval:
+    failure = _added(selection, second) if second is not None else None
     found = zip(selection.kept.values(), selection.items, strict=True)
     candidates = [Candidate(result, _uri(item)) for result, item in found]
     arrangement = arrange(candidates, query.text, priority.today())
     shown = tuple(one.result for one in arrangement.placements[: query.max_results])
     notices = [past_notice(arrangement, shown), SECONDARY_NOTICE if failure else None]
-    outcome = selection.outcome(shown, " ".join(filter(None, notices)) or None)
-    return Retrieval(outcome, request_id, arrangement, failure)
+    return Retrieval(
+        selection.outcome(shown, " ".join(filter(None, notices)) or None),
+        first.request_id,
+        arrangement,
+        failure,
+        evidence_floor=selection.evidence_floor,
+        best_score=best_score(first.items[:MAX_SERVICE_RESULTS]),
+    )
 
 
-class _Secondary:
-    """The search of the secondary scope, in progress; its own deadline ends it."""
-
-    def __init__(self, work: Background[Found], deadline: Deadline) -> None:
-        self._work = work
-        self._deadline = deadline
-
-    @classmethod
-    def begun(
-        cls, ask: Ask, query: Query, settings: SearchSettings, deadline: Deadline
-    ) -> _Secondary | None:
-        """Begin it, if there is a scope."""
-        scope = settings.priority.secondary_scope if settings.priority else None
-        if scope is None:
-            return None
-        request = retrieve_request(query, settings, results=SECONDARY_RESULTS, scope=scope)
-        kept = min(_MOST_KEPT, deadline.remaining() * _SHARE_KEPT)
-        own = replace(deadline, at=deadline.at - kept)
-        return cls(Background("secondary scope", lambda: ask(request, own)), own)
-
-    def added_to(self, selection: Selection) -> RetrievalFailed | None:
-        """Wait for its results and add them; return the failure, if it failed or took too long."""
-        with suppress(DeadlineExceeded):  # it may have ended before
-            self._work.over.wait(self._deadline.remaining())
-        if not self._work.over.is_set():
-            return as_failure(DeadlineExceeded("the secondary scope took too long"))
-        if isinstance(self._work.error, RetrievalFailed):
-            return self._work.error
-        if self._work.error is not None:
-            raise self._work.error
-        found = self._work.result.items if self._work.result else []
-        try:
-            most = PRIMARY_RESULTS + SECONDARY_RESULTS
-            selection.take(found, most=most, first=SECONDARY_RESULTS)
-        except DeadlineExceeded as error:  # what has been proven stays
-            return as_failure(error)
+def _second_search(
+    ask: Ask,
+    query: Query,
+    settings: SearchSettings,
+    scope: Mapping[str, object] | None,
+    deadline: Deadline,
+) -> tuple[Background[Found], Deadline] | None:
+    """Begin the search of the secondary scope, if there is one; its own deadline ends it."""
+    if scope is None:
         return None
+    request = retrieve_request(query, settings, results=SECONDARY_RESULTS, scope=scope)
+    kept = min(_MOST_KEPT, deadline.remaining() * _SHARE_KEPT)
+    own = replace(deadline, at=deadline.at - kept)
+    return Background("secondary scope", lambda: ask(request, own)), own
+
+
+def _added(
+    selection: Selection, second: tuple[Background[Found], Deadline]
+) -> RetrievalFailed | None:
+    """Wait for the second search and add its results; return the failure, if it failed or took too long."""
+    work, deadline = second
+    with suppress(DeadlineExceeded):  # it may have ended before
+        work.over.wait(deadline.remaining())
+    if not work.over.is_set():
+        return as_failure(DeadlineExceeded("the secondary scope took too long"))
+    if isinstance(work.error, RetrievalFailed):
+        return work.error
+    if work.error is not None:
+        raise work.error
+    try:
+        most = PRIMARY_RESULTS + SECONDARY_RESULTS
+        items = work.result.items if work.result else []
+        selection.take(items, most=most, first=SECONDARY_RESULTS)
+    except DeadlineExceeded as error:  # what has been proven stays
+        return as_failure(error)
+    return None
 
 
 def _uri(item: object) -> str:

@@ -9,7 +9,6 @@ function may have added them.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import RequestRefused, UnreadableResponse
@@ -28,11 +27,10 @@ from knowledge_rag.core.outcome import (
     RetrievalResult,
     Status,
 )
+from knowledge_rag.core.selection import Selection
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from knowledge_rag.core.citations import Citation
 
 MAX_NOTICE_CHARACTERS: Final = 500
 """A notice is a sentence; our longest has a hundred characters."""
@@ -72,7 +70,12 @@ def read_outcome(body: object, *, max_results: int | None = None) -> RetrievalOu
     reason, notice = _reason(body, status), _notice(body.get("notice"))
     if status is not Status.OK:
         return RetrievalOutcome(status, reason=reason, notice=notice)
-    return _proven(items, max_results, notice)
+    selection = Selection()
+    proven = [_result(item) for item in items]
+    selection.take(
+        proven, most=len(items) if max_results is None else max_results, first=len(items)
+    )
+    return selection.outcome(notice=notice)
 
 
 def read_json(data: bytes | str) -> Any:  # noqa: ANN401 - JSON is of any type
@@ -85,26 +88,6 @@ def read_json(data: bytes | str) -> Any:  # noqa: ANN401 - JSON is of any type
         return json.loads(data if isinstance(data, str) else data.decode())
     except (ValueError, RecursionError) as error:
         raise UnreadableResponse(f"{len(data)} bytes that are no JSON") from error
-
-
-def _proven(items: list[Any], max_results: int | None, notice: str | None) -> RetrievalOutcome:
-    dropped: Counter[DropReason] = Counter()
-    kept: dict[tuple[str, int, int], RetrievalResult] = {}
-    for index, item in enumerate(items):
-        if max_results is not None and len(kept) == max_results:
-            dropped[DropReason.OVER_LIMIT] = len(items) - index
-            break
-        result = _result(item)
-        if isinstance(result, DropReason):
-            dropped[result] += 1
-        elif (lines := _lines(result.citation)) in kept:
-            dropped[DropReason.DUPLICATE] += 1
-        else:
-            kept[lines] = result
-    if not kept:
-        reason = Reason.UNVERIFIABLE_RESULTS
-        return RetrievalOutcome(Status.DEGRADED, (), reason, dict(dropped), notice)
-    return RetrievalOutcome(Status.OK, tuple(kept.values()), None, dict(dropped), notice)
 
 
 def _result(item: object) -> RetrievalResult | DropReason:
@@ -125,10 +108,6 @@ def _result(item: object) -> RetrievalResult | DropReason:
     if isinstance(result, RetrievalResult) and "relevance_score" in item:
         return DropReason.NOT_PROVEN if result.relevance_score is None else result
     return result
-
-
-def _lines(citation: Citation) -> tuple[str, int, int]:
-    return citation.source_file, citation.start_line, citation.end_line
 
 
 def _status(value: object) -> Status:

@@ -18,20 +18,21 @@ from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import FORESEEN, MAX_CODE_CHARACTERS, as_failure
 from knowledge_rag.core.locating import NOT_LOCATED, SOURCE_URI, locate, raw_passage
-from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE, finite_score, prove
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.outcome import (
     DropReason,
     Reason,
     RetrievalOutcome,
-    RetrievalResult,
     Status,
 )
+from knowledge_rag.core.selection import Selection, best_score, is_below
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.originals import BucketOriginals
+    from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.core.policy import Arrangement
     from knowledge_rag.core.policy_settings import SourcePriority
 
@@ -224,7 +225,7 @@ class Retriever:
             outcome,
             answer.request_id,
             evidence_floor=floor,
-            best_score=best_score(answer.items),
+            best_score=best_score(answer.items[:MAX_SERVICE_RESULTS]),
             unread=unread,
         )
 
@@ -237,7 +238,7 @@ class Retriever:
         items, first = list(items), items[:MAX_SERVICE_RESULTS]
         root = self._settings.source_root
         raw = {n: one for n, item in enumerate(first) if (one := raw_passage(item, root))}
-        for index in [index for index in raw if _is_below(items[index], floor)]:
+        for index in [index for index in raw if is_below(items[index], floor)]:
             items[index] = DropReason.BELOW_FLOOR
             del raw[index]
         sources = {one.source for one in raw.values() if one.text and one.source}
@@ -347,7 +348,7 @@ def select(
     evidence_floor: float | None,
     deadline: Deadline | None = None,
 ) -> RetrievalOutcome:
-    """Turn the service's items into an outcome, in their order; see :class:`Selection`.
+    """Turn the service's items into an outcome, in their order; see :class:`~knowledge_rag.core.selection.Selection`.
 
     Items after the first MAX_SERVICE_RESULTS, which the service never sends, are counted and ignored.
 
@@ -356,7 +357,7 @@ def select(
     """
     selection = Selection(evidence_floor, deadline)
     selection.take(items, most=max_results, first=MAX_SERVICE_RESULTS)
-    return selection.outcome(tuple(selection.kept.values()))
+    return selection.outcome()
 
 
 def is_whole_document(query: Query, outcome: RetrievalOutcome) -> bool:
@@ -423,7 +424,15 @@ def fit(
         return outcome
 
     def holding(results: Sequence[RetrievalResult]) -> RetrievalOutcome:
-        return _less(outcome, results, one_document=one_document)
+        over_size = len(outcome.results) - len(results)
+        dropped = Counter(outcome.dropped)
+        dropped[DropReason.OVER_SIZE] += over_size
+        notice = outcome.notice
+        if one_document:
+            results = sorted(results, key=_lines)
+            omitted = _of_document(f"{over_size}", over_size, "left out to keep the answer small")
+            notice = " ".join(filter(None, (notice, omitted)))
+        return replace(outcome, results=tuple(results), dropped=dict(dropped), notice=notice)
 
     ranked = sorted(outcome.results, key=_score, reverse=True) if one_document else outcome.results
     results = [result for result in ranked if size(holding([result])) <= max_bytes]
@@ -437,20 +446,6 @@ def fit(
         dropped[DropReason.OVER_SIZE] += len(outcome.results)
         return degraded(Reason.UNVERIFIABLE_RESULTS, dropped, TOO_LARGE_NOTICE)
     return holding(results)
-
-
-def _less(
-    outcome: RetrievalOutcome, results: Sequence[RetrievalResult], *, one_document: bool
-) -> RetrievalOutcome:
-    over_size = len(outcome.results) - len(results)
-    dropped = Counter(outcome.dropped)
-    dropped[DropReason.OVER_SIZE] += over_size
-    notice = outcome.notice
-    if one_document:
-        results = sorted(results, key=_lines)
-        omitted = _of_document(f"{over_size}", over_size, "left out to keep the answer small")
-        notice = " ".join(filter(None, (notice, omitted)))
-    return replace(outcome, results=tuple(results), dropped=dict(dropped), notice=notice)
 
 
 def _score(result: RetrievalResult) -> float:
@@ -469,108 +464,3 @@ def degraded(
 def unproven_count(outcome: RetrievalOutcome) -> int:
     """Count the results that were dropped because nothing proves them."""
     return sum(outcome.dropped.get(reason, 0) for reason in UNPROVEN)
-
-
-class Selection:
-    """Proves items one by one, keeps those that are proven, and counts the others by reason.
-
-    Args:
-        evidence_floor: lowest score that counts as evidence; an absent score always counts.
-        deadline: checked before each item, if given.
-
-    Attributes:
-        kept: the results by their lines, in the order in which they came.
-        items: those that the results were made from, in the same order.
-    """
-
-    def __init__(self, evidence_floor: float | None, deadline: Deadline | None) -> None:
-        self.evidence_floor = evidence_floor
-        self._deadline = deadline
-        self._dropped: Counter[DropReason] = Counter()
-        self._looked_at = 0
-        self._doubtful = False
-        self.kept: dict[tuple[str, int, int], RetrievalResult] = {}
-        self.items: list[Any] = []
-
-    def take(self, items: Sequence[Any], *, most: int, first: int) -> None:
-        """Prove the ``first`` items, of any type, until ``most`` results are kept in all.
-
-        Raises:
-            DeadlineExceeded: it came before the last item.
-        """
-        for index, item in enumerate(items):
-            if len(self.kept) == most or index == first:
-                self._dropped[DropReason.OVER_LIMIT] += len(items) - index
-                break
-            if self._deadline is not None:
-                self._deadline.remaining()
-            self._look_at(item)
-        self._looked_at += len(items)
-
-    def _look_at(self, item: object) -> None:
-        below = _is_below(item, self.evidence_floor)
-        proven = item if isinstance(item, RetrievalResult | DropReason) else _prove(item)
-        if isinstance(proven, RetrievalResult):
-            reason = DropReason.BELOW_FLOOR if below else _keep(proven, self.kept)
-        else:
-            reason = proven
-            self._doubtful |= not below and proven is not DropReason.BELOW_FLOOR
-        if reason is None:
-            self.items.append(item)
-        else:
-            self._dropped[reason] += 1
-
-    def outcome(
-        self, results: tuple[RetrievalResult, ...], notice: str | None = None
-    ) -> RetrievalOutcome:
-        """Return the outcome with some of the kept results, in the order given.
-
-        Without results it is ``no_match`` only if all dropped items scored below the floor: an item at
-        or above it that can't be proven might have been the answer.
-        """
-        dropped = Counter(self._dropped)
-        if len(results) < len(self.kept):
-            dropped[DropReason.OVER_LIMIT] += len(self.kept) - len(results)
-        if results:
-            return RetrievalOutcome(Status.OK, results, dropped=dict(dropped), notice=notice)
-        if self._doubtful or (self._looked_at and not dropped[DropReason.BELOW_FLOOR]):
-            reason = Reason.UNVERIFIABLE_RESULTS
-            return RetrievalOutcome(Status.DEGRADED, (), reason, dict(dropped), notice)
-        return RetrievalOutcome(Status.NO_MATCH, dropped=dict(dropped), notice=notice)
-
-
-def _keep(
-    result: RetrievalResult, kept: dict[tuple[str, int, int], RetrievalResult]
-) -> DropReason | None:
-    lines = (result.citation.source_file, result.citation.start_line, result.citation.end_line)
-    if lines in kept:
-        return DropReason.DUPLICATE
-    kept[lines] = result
-    return None
-
-
-def _prove(item: object) -> RetrievalResult | DropReason:
-    content = item.get("content") if isinstance(item, dict) else None
-    if not isinstance(item, dict) or not isinstance(content, dict):
-        return DropReason.NOT_TEXT
-    if content.get("type", "TEXT") != "TEXT":
-        return DropReason.NOT_TEXT
-    return prove(content.get("text"), item.get("metadata"), item.get("score"))
-
-
-def best_score(items: Sequence[object]) -> float | None:
-    """Return the highest score of a response's items; ``None`` where none has one."""
-    scores = (finite_score(_score_of(item)) for item in items[:MAX_SERVICE_RESULTS])
-    return max((each for each in scores if each is not None), default=None)
-
-
-def _score_of(item: object) -> float | None:
-    score = item.get("score") if isinstance(item, dict) else None
-    if isinstance(score, bool) or not isinstance(score, int | float):
-        return None
-    return score
-
-
-def _is_below(item: object, floor: float | None) -> bool:
-    score = _score_of(item)
-    return floor is not None and score is not None and score < floor
