@@ -18,17 +18,6 @@ PRIMARY_RESULTS: Final = 60
 SECONDARY_RESULTS: Final = 10
 """Asked for on top in the secondary scope."""
 
-JOINING: Final = frozenset({"andAll", "orAll"})
-COMPARING: Final = frozenset(
-    {
-        "equals", "notEquals", "greaterThan", "greaterThanOrEquals", "lessThan",
-        "lessThanOrEquals", "in", "notIn", "startsWith", "stringContains", "listContains",
-    }
-)  # fmt: skip
-"""Operators of Bedrock's filter language."""
-
-_MAX_DEPTH: Final = 8
-
 _LATEST_ZONE: Final = timedelta(hours=-12)
 """A day is over when it is over everywhere: in the zone where it ends last."""
 
@@ -66,29 +55,13 @@ def read_scope(text: str) -> dict[str, Any]:
     Raises:
         ValueError: it is no such filter; says why.
     """
+    # loaded where it is used: a function without a scope starts without it
+    from knowledge_rag.core.filters import parse_filter  # noqa: PLC0415
+
     try:
         scope = json.loads(text)
     except (ValueError, RecursionError):
         raise ValueError("must be a metadata filter in JSON") from None
-    _check(scope, 0)
+    parse_filter(scope)
     checked: dict[str, Any] = scope
     return checked
-
-
-def _check(scope: object, depth: int) -> None:
-    if depth > _MAX_DEPTH:
-        raise ValueError(f"must not be nested deeper than {_MAX_DEPTH} levels")
-    if not isinstance(scope, dict) or len(scope) != 1:
-        raise ValueError("must be an object with exactly one operator")
-    ((operator, body),) = scope.items()
-    if operator in JOINING:
-        if not isinstance(body, list) or len(body) < 2:
-            raise ValueError(f"{operator} must join two filters or more")
-        for member in body:
-            _check(member, depth + 1)
-    elif operator not in COMPARING:
-        raise ValueError(f"{str(operator)[:40]!r} is no operator of the filter language")
-    elif not isinstance(body, dict) or body.keys() != {"key", "value"}:
-        raise ValueError(f"{operator} must have a key and a value")
-    elif not isinstance(body["key"], str) or not 1 <= len(body["key"]) <= 100:
-        raise ValueError(f"{operator} must have a key of 1 to 100 characters")

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from knowledge_rag.local.filters import Comparison
+from knowledge_rag.core.filters import Comparison
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from knowledge_rag.local.filters import Filter
+    from knowledge_rag.core.filters import Filter
 
     Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -41,9 +41,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
+    from knowledge_rag.core.filters import Filter
     from knowledge_rag.core.outcome import MetadataValue
     from knowledge_rag.local.embeddings import Embedder
-    from knowledge_rag.local.filters import Filter
     from knowledge_rag.local.spelling import Corrected
 
 

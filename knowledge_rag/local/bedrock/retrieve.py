@@ -6,15 +6,15 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.filters import InvalidFilter, parse_filter
 from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.bedrock.validation import ServiceError, check, invalid, service_model
-from knowledge_rag.local.filters import InvalidFilter, parse_filter
 
 if TYPE_CHECKING:
     from botocore.model import OperationModel
 
-    from knowledge_rag.local.filters import Filter
+    from knowledge_rag.core.filters import Filter
     from knowledge_rag.local.knowledge_base import Hit, KnowledgeBase
 
 

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge_rag.core.filters import parse_filter
 from knowledge_rag.local.columns import MetadataColumns, column_arrays
 from knowledge_rag.local.errors import Damage
-from knowledge_rag.local.filters import parse_filter
 from knowledge_rag.local.index import TAIL, Parts, SortedTerms, Strings, build, open_index
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.keywords import ENTRY

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from knowledge_rag.core.filters import parse_filter
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.errors import UnusableKnowledgeBase
-from knowledge_rag.local.filters import parse_filter
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support.local import write_files
