@@ -19,6 +19,7 @@ import os
 import re
 import struct
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from contextlib import suppress
 from functools import cached_property
@@ -120,17 +121,9 @@ class SortedTerms:
     def get(self, term: str) -> int | None:
         """Return a term's number; ``None`` if there is no such term."""
         wanted = term.encode(errors="surrogatepass")
-        low, high = 0, len(self._terms)
-        while low < high:
-            middle = (low + high) // 2
-            found = self._terms.encoded(middle)
-            if found == wanted:
-                return middle
-            if found < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return None
+        number = bisect_left(range(len(self._terms)), wanted, key=self._terms.encoded)
+        found = number < len(self._terms) and self._terms.encoded(number) == wanted
+        return number if found else None
 
 
 class Index:
