@@ -86,8 +86,7 @@ HTML_ENDS: Final = tuple(
 HTML_NAMED: Final = re.compile(rf"</?(?:{_HTML_BLOCK_NAMES})(?=[ \t\r\n]|/?>|\Z)", re.IGNORECASE)
 """HTML blocks of kind 6, which a blank line ends."""
 HTML_ALONE: Final = re.compile(
-    rf"(?:<[a-z][a-z0-9-]*(?:{_ATTRIBUTE})*[ \t]*/?>|</[a-z][a-z0-9-]*[ \t]*>){_EOL}",
-    re.IGNORECASE,
+    rf"(?:<[a-z][a-z0-9-]*(?:{_ATTRIBUTE})*[ \t]*/?>|</[a-z][a-z0-9-]*[ \t]*>){_EOL}", re.IGNORECASE
 )
 """HTML blocks of kind 7, which a blank line ends and which can't interrupt a paragraph."""
 

@@ -20,13 +20,7 @@ from knowledge_rag.core.metadata import (
     START_LINE,
     prove,
 )
-from knowledge_rag.core.outcome import (
-    DropReason,
-    Reason,
-    RetrievalOutcome,
-    RetrievalResult,
-    Status,
-)
+from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.core.selection import Selection
 
 if TYPE_CHECKING:

@@ -19,12 +19,7 @@ from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import FORESEEN, MAX_CODE_CHARACTERS, as_failure
 from knowledge_rag.core.locating import NOT_LOCATED, SOURCE_URI, locate, raw_passage
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
-from knowledge_rag.core.outcome import (
-    DropReason,
-    Reason,
-    RetrievalOutcome,
-    Status,
-)
+from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
 from knowledge_rag.core.selection import Selection, best_score, is_below
 
 if TYPE_CHECKING:

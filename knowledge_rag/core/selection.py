@@ -6,13 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.core.metadata import finite_score, prove
-from knowledge_rag.core.outcome import (
-    DropReason,
-    Reason,
-    RetrievalOutcome,
-    RetrievalResult,
-    Status,
-)
+from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, RetrievalResult, Status
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

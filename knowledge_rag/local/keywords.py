@@ -273,9 +273,7 @@ class KeywordIndex:
                 impacts = self._impacts[span]
                 # a third of what `scores[rows] += impacts` takes, which reads the scores out first
                 np.add.at(
-                    scores,
-                    self._rows[span],
-                    impacts if count == 1 else np.float32(count) * impacts,
+                    scores, self._rows[span], impacts if count == 1 else np.float32(count) * impacts
                 )
         return scores
 

@@ -39,7 +39,6 @@ from knowledge_rag.local.store import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-    from types import TracebackType
 
     from knowledge_rag.core.filters import Filter
     from knowledge_rag.core.outcome import MetadataValue
@@ -81,12 +80,7 @@ class KnowledgeBase:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -164,12 +158,7 @@ class KnowledgeBase:
             return self._search(index, query, limit, search_type, wanted)
 
     def _search(
-        self,
-        index: Index,
-        query: str,
-        limit: int,
-        search_type: SearchType,
-        wanted: Filter | None,
+        self, index: Index, query: str, limit: int, search_type: SearchType, wanted: Filter | None
     ) -> list[Hit]:
         mask = None if wanted is None else index.columns.mask(wanted)
         language = language_of(query)

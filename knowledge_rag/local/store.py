@@ -556,9 +556,7 @@ class Tables:
         if not path.exists():
             terms = self._connection.execute("SELECT term FROM terms ORDER BY id")
             arrays = build(
-                self._connection.execute(CHUNKS),
-                [term for (term,) in terms],
-                meta.get(WORDS, ""),
+                self._connection.execute(CHUNKS), [term for (term,) in terms], meta.get(WORDS, "")
             )
             try:
                 write_index(path, meta[MODEL], arrays)

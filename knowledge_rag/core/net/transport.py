@@ -17,11 +17,7 @@ from urllib.parse import urlsplit
 from botocore.awsrequest import AWSResponse
 
 from knowledge_rag.core.net.connect import Endpoint
-from knowledge_rag.core.net.deadline import (
-    MAX_RESPONSE_BYTES,
-    ResponseTooLarge,
-    current_deadline,
-)
+from knowledge_rag.core.net.deadline import MAX_RESPONSE_BYTES, ResponseTooLarge, current_deadline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,11 +16,7 @@ from knowledge_rag.core.errors import KnowledgeRagError, RequestRefused
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_json, read_outcome
 from knowledge_rag.core.retrieval import degraded
-from knowledge_rag.local.action_group import (
-    FunctionFailed,
-    FunctionProcess,
-    agent_event,
-)
+from knowledge_rag.local.action_group import FunctionFailed, FunctionProcess, agent_event
 from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID, extracted, planned
 from knowledge_rag.local.bedrock.streams import Event, encode
 from knowledge_rag.local.bedrock.validation import ServiceError, check, invalid, service_model

@@ -33,7 +33,6 @@ from knowledge_rag.local.http_server import (
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-    from types import TracebackType
 
     import uvicorn
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -283,12 +282,7 @@ class LocalBedrock:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._agents.close()
         self._running.stop()
 

@@ -65,8 +65,7 @@ def test_folding_drops_accents_and_keeps_what_makes_another_letter(text, plain):
 
 
 @pytest.mark.parametrize(
-    ("run", "pairs"),
-    [("磁盘写满", ["磁盘", "盘写", "写满"]), ("满", ["满"]), ("磁盘", ["磁盘"])],
+    ("run", "pairs"), [("磁盘写满", ["磁盘", "盘写", "写满"]), ("满", ["满"]), ("磁盘", ["磁盘"])]
 )
 def test_pairs_of_characters_overlap(run, pairs):
     assert pairs_of_characters(run) == pairs

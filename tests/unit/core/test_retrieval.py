@@ -263,10 +263,7 @@ class TestFit:
 
     def test_nothing_that_fits_degrades_and_says_so(self):
         outcome = fit(self.found(200), 100, self.size)
-        assert (outcome.reason, outcome.notice) == (
-            Reason.UNVERIFIABLE_RESULTS,
-            TOO_LARGE_NOTICE,
-        )
+        assert (outcome.reason, outcome.notice) == (Reason.UNVERIFIABLE_RESULTS, TOO_LARGE_NOTICE)
         assert outcome.dropped == {DropReason.OVER_SIZE: 1}
 
     def test_an_outcome_without_results_fits(self):

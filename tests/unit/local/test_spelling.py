@@ -28,74 +28,15 @@ WORDS = {
     "right": 3,
 }  # fmt: skip
 
-NAMES = [
-    "Linkerd",
-    "Cilium",
-    "DocumentDB",
-    "MongoDB",
-    "Cassandra",
-    "ScyllaDB",
-    "CockroachDB",
-    "TiDB",
-    "Vitess",
-    "PlanetScale",
-    "Neo4j",
-    "Dgraph",
-    "ArangoDB",
-    "Couchbase",
-    "CouchDB",
-    "RethinkDB",
-    "InfluxDB",
-    "TimescaleDB",
-    "QuestDB",
-    "ClickHouse",
-    "Druid",
-    "Pinot",
-    "Snowflake",
-    "Databricks",
-    "Redshift",
-    "BigQuery",
-    "Spanner",
-    "Bigtable",
-    "Firestore",
-    "DynamoDB",
-    "Aurora",
-    "Neptune",
-    "Timestream",
-    "Keyspaces",
-    "Kinesis",
-    "Firehose",
-    "Pulsar",
-    "NATS",
-    "RabbitMQ",
-    "ActiveMQ",
-    "ZeroMQ",
-    "Redpanda",
-    "Flink",
-    "Beam",
-    "Airflow",
-    "Prefect",
-    "Dagster",
-    "Temporal",
-    "Nomad",
-    "Consul",
-    "Vault",
-    "Istio",
-    "Envoy",
-    "Traefik",
-    "Contour",
-    "Kong",
-    "Calico",
-    "Longhorn",
-    "Ceph",
-    "MinIO",
-    "Velero",
-    "Spinnaker",
-    "Tekton",
-    "Zitadel",
-    "Karpenter",
-    "Pulumi",
-]
+PRODUCTS = (
+    "Linkerd Cilium DocumentDB MongoDB Cassandra ScyllaDB CockroachDB TiDB Vitess PlanetScale "
+    "Neo4j Dgraph ArangoDB Couchbase CouchDB RethinkDB InfluxDB TimescaleDB QuestDB ClickHouse "
+    "Druid Pinot Snowflake Databricks Redshift BigQuery Spanner Bigtable Firestore DynamoDB "
+    "Aurora Neptune Timestream Keyspaces Kinesis Firehose Pulsar NATS RabbitMQ ActiveMQ ZeroMQ "
+    "Redpanda Flink Beam Airflow Prefect Dagster Temporal Nomad Consul Vault Istio Envoy Traefik "
+    "Contour Kong Calico Longhorn Ceph MinIO Velero Spinnaker Tekton Zitadel Karpenter Pulumi"
+)
+NAMES = PRODUCTS.split()
 
 
 def fixed(text, words=WORDS, usual=()):

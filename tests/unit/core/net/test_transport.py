@@ -10,11 +10,7 @@ import pytest
 from knowledge_rag.core.net.connect import Connector, Proxy, tls_context
 from knowledge_rag.core.net.deadline import MAX_RESPONSE_BYTES, Deadline, ResponseTooLarge
 from knowledge_rag.core.net.dns import Resolver
-from knowledge_rag.core.net.transport import (
-    MAX_IDLE_CONNECTIONS,
-    MAX_IDLE_SECONDS,
-    Transport,
-)
+from knowledge_rag.core.net.transport import MAX_IDLE_CONNECTIONS, MAX_IDLE_SECONDS, Transport
 from knowledge_rag.evaluation.faults.server import (
     answering,
     resetting,
