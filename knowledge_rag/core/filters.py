@@ -136,7 +136,7 @@ def _is_list(value: object) -> bool:
 
 
 def _marked(value: object) -> tuple[bool, object]:
-    """Tell ``True`` from 1, which have the same place in a set."""
+    """Distinguish ``True`` from 1, which have the same place in a set."""
     return isinstance(value, bool), value
 
 

@@ -39,7 +39,7 @@ class Endpoint(NamedTuple):
 
     @classmethod
     def of(cls, url: SplitResult) -> Endpoint:
-        """Give the endpoint of a URL.
+        """Return the endpoint of a URL.
 
         Raises:
             InvalidSettings: its port is none, or it is neither ``http`` nor ``https``.
@@ -74,7 +74,7 @@ class Proxy:
 
 
 def proxy_from_environment(endpoint: Endpoint) -> Proxy | None:
-    """Give the proxy that ``HTP(S)_PROXY`` and ``NO_PROXY`` name for ``endpoint``, if any.
+    """Return the proxy that ``HTP(S)_PROXY`` and ``NO_PROXY`` name for ``endpoint``, if any.
 
     Loopback is never proxied: no proxy can reach this machine's own knowledge base.
 
@@ -104,7 +104,7 @@ def _authorization(parts: SplitResult) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Tell whether a host, by name or address, is this machine itself."""
+    """Return whether a host, by name or address, is this machine itself."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -56,8 +56,8 @@ class Deadline:
 
     Args:
         at: that instant, in seconds of ``clock``.
-        clock: gives the present instant; never goes backwards.
-        is_given_up: tells whether the caller has left before; asked from any thread. ``None``
+        clock: returns the present instant; never goes backwards.
+        is_given_up: returns whether the caller has left before; asked from any thread. ``None``
             where no caller can.
     """
 
@@ -67,11 +67,11 @@ class Deadline:
 
     @classmethod
     def after(cls, seconds: float, clock: Callable[[], float] = time.monotonic) -> Deadline:
-        """Give the deadline ``seconds`` from now."""
+        """Return the deadline ``seconds`` from now."""
         return cls(clock() + seconds, clock)
 
     def remaining(self) -> float:
-        """Give the seconds left, more than 0.
+        """Return the seconds left, more than 0.
 
         Raises:
             DeadlineExceeded: none are left, or the caller has left.
@@ -120,7 +120,7 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
 def current_deadline() -> Deadline:
-    """Give the deadline that applies here; without one, the default from now on."""
+    """Return the deadline that applies here; without one, the default from now on."""
     return _current.get() or Deadline.after(DEFAULT_DEADLINE_SECONDS)
 
 
@@ -175,13 +175,13 @@ class DeadlineSocket:
             left = left[sent:]
 
     def makefile(self, mode: str = "rb") -> io.BufferedReader:
-        """Give a buffered reader over this socket; closing it leaves the socket open."""
+        """Return a buffered reader over this socket; closing it leaves the socket open."""
         if mode != "rb":
             raise ValueError(f"mode {mode!r}: only 'rb' is offered")
         return _Buffer(_Reader(self), self._note_unasked)
 
     def is_stale(self) -> bool:
-        """Tell whether the peer has closed, or sent what nobody asked for, since the last use."""
+        """Return whether the peer has closed, or sent what nobody asked for, since the last use."""
         if self._unasked or self._holds_decrypted():
             return True
         poll = select.poll()
@@ -217,7 +217,7 @@ class _Reader(io.RawIOBase):
 
 
 class _Buffer(io.BufferedReader):
-    """Tells when it is closed with bytes that nobody read: the peer has said more than was asked."""
+    """Reports when it is closed with bytes that nobody read: the peer has said more than was asked."""
 
     def __init__(self, reader: _Reader, tell: Callable[[], None]) -> None:
         super().__init__(reader)

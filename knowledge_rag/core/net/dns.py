@@ -81,7 +81,7 @@ class Resolver:
         self._changed = threading.Condition()
 
     def resolve(self, host: str, port: int, deadline: Deadline) -> tuple[Address, ...]:
-        """Give the addresses of ``host``, at least one.
+        """Return the addresses of ``host``, at least one.
 
         Raises:
             DeadlineExceeded: no answer came in time, and there was no older one to use.

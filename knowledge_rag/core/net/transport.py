@@ -246,7 +246,7 @@ class LiveBody:
         self._give_back: Callable[[bool], None] | None = give_back
 
     def stream(self) -> Iterator[bytes]:
-        """Give what has arrived, piece by piece.
+        """Return what has arrived, piece by piece.
 
         Raises:
             TimeoutError: the deadline came first.
@@ -261,7 +261,7 @@ class LiveBody:
             self.close()
 
     def read(self) -> bytes:
-        """Give all that is still to come; raises as :meth:`stream` does."""
+        """Return all that is still to come; raises as :meth:`stream` does."""
         return b"".join(self.stream())
 
     def close(self) -> None:
