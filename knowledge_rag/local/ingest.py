@@ -18,7 +18,7 @@ from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.chunks import context_prefix
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.metadata import COMMIT, LAST_CHANGED, to_metadata
+from knowledge_rag.core.metadata import COMMIT, LAST_CHANGED, stored_text
 from knowledge_rag.drift.history import last_changes
 from knowledge_rag.drift.stamp import check_text, stamped
 from knowledge_rag.drift.stamp import fingerprint as drift_fingerprint
@@ -47,27 +47,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from knowledge_rag.core.chunks import Chunk, Document
+    from knowledge_rag.core.chunks import Chunk
     from knowledge_rag.drift.history import Change
     from knowledge_rag.extract.dates import DateOrder
     from knowledge_rag.extract.documents import Extracted
     from knowledge_rag.local.corpus import CorpusFile, LeftOut
     from knowledge_rag.local.embeddings import Embedder, Vector
     from knowledge_rag.local.store import KnownDocument
-
-
-def prepare(
-    document: Document, chunks: Sequence[Chunk], fingerprint: str, notes: Sequence[str] = ()
-) -> PreparedDocument:
-    """Make a document's rows, all but their vectors; ``notes`` say what was left out of it."""
-    return PreparedDocument(
-        document.source_file,
-        document.sha256,
-        fingerprint,
-        document.title,
-        (*(f"{document.source_file}: {note}" for note in notes), *_warnings(document, chunks)),
-        tuple(map(_prepare_chunk, chunks)),
-    )
 
 
 _Key = TypeVar("_Key")
@@ -127,26 +113,22 @@ def _remember(recent: dict[_Key, _Value], key: _Key, value: _Value) -> None:
         del recent[next(iter(recent))]
 
 
-def _prepare_chunk(chunk: Chunk) -> PreparedChunk:
-    prefix = context_prefix(chunk)
-    return PreparedChunk(
-        chunk.start_line,
-        chunk.end_line,
-        chunk.chunk_id,
-        prefix + chunk.content,
-        json.dumps(to_metadata(chunk), ensure_ascii=False),
-        stored_terms(prefix, chunk.content),
-    )
+def _prepared(chunk: Chunk) -> PreparedChunk:
+    terms = stored_terms(context_prefix(chunk), chunk.content)
+    return PreparedChunk(chunk, stored_text(chunk), terms)
 
 
-def _warnings(document: Document, chunks: Sequence[Chunk]) -> Iterable[str]:
+def _warnings(read: Extracted, chunks: Sequence[Chunk]) -> Iterable[str]:
+    name = read.document.source_file
+    for note in read.notes:
+        yield f"{name}: {note}"
     if not chunks:
-        yield f"{document.source_file}: nothing but blank lines or front matter"
+        yield f"{name}: nothing but blank lines or front matter"
     for chunk in chunks:
         if chunk.oversized:
             yield (
-                f"{document.source_file}: line {chunk.start_line} alone exceeds the embedding "
-                "model's window; only its beginning is searched by meaning"
+                f"{name}: line {chunk.start_line} alone exceeds the embedding model's window; "
+                "only its beginning is searched by meaning"
             )
 
 
@@ -329,7 +311,7 @@ class _Run:
         return self._in_batches and self._pending >= max(BATCH_CHUNKS, BATCH_SHARE * self._chunks)
 
     def _store(self, left: int) -> None:
-        fresh = {document.source_file for document in self._fresh}
+        fresh = {it.document.source_file for it in self._fresh}
         stale = [
             known
             for name, known in self._known.items()
@@ -357,13 +339,17 @@ class _Run:
         if is_changed:
             self._progress(1, 1, "writing")
         self._is_writing = False
-        self._stored |= {document.source_file: document.warnings for document in self._fresh}
+        self._stored |= {it.document.source_file: it.warnings for it in self._fresh}
         self._fresh.clear()
         self._pending = 0
 
     def _note_files(self, *, is_last: bool) -> None:
         """Note the files of the documents that are stored by now."""
-        stored = {it.source_file for it in self._fresh} | self._kept.keys() | self._stored.keys()
+        stored = (
+            {it.document.source_file for it in self._fresh}
+            | self._kept.keys()
+            | self._stored.keys()
+        )
         new = {
             name: known
             for name, known in self._looked_at.items()
@@ -379,7 +365,7 @@ class _Run:
         if self._is_writing or not self._in_batches:
             return  # half a batch is written, or vectors of another model are: nothing of it counts
         self._fresh = [it for it in self._fresh if all(chunk.vector for chunk in it.chunks)]
-        done = {document.source_file for document in self._fresh}
+        done = {it.document.source_file for it in self._fresh}
         if done or self._stored:
             stale = [known for name, known in self._known.items() if name in done]
             self._write(stale, left - len(done), is_last=True)
@@ -438,7 +424,9 @@ class _Run:
         chunks = cautioned(cut(read, self._settings.chunking), findings)
         chunks = dated(chunks, read.text, self._settings.date_order)
         chunks = stamped(chunks, check_text(name, read.shape or read.text))
-        self._fresh.append(prepare(read.document, chunks, rules, read.notes))
+        warnings = tuple(_warnings(read, chunks))
+        prepared = tuple(map(_prepared, chunks))
+        self._fresh.append(PreparedDocument(read.document, rules, warnings, prepared))
         self._pending += len(chunks)
 
     def _keep(self, known: KnownDocument, file: KnownFile, source_file: str) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.core.metadata import to_metadata
 from knowledge_rag.local.errors import (
     Damage,
     IngestFailed,
@@ -35,6 +36,8 @@ from knowledge_rag.local.spelling import from_json, to_json, words_in
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+
+    from knowledge_rag.core.chunks import Chunk, Document
 
 
 APPLICATION_ID: Final = 0x4B524147  # "KRAG"
@@ -462,25 +465,20 @@ def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str
 
 @dataclass(slots=True)
 class PreparedChunk:
-    """A chunk's row to be; ``vector`` is little-endian float32, empty until embedded."""
+    """A chunk to store, its text behind its context prefix; ``vector`` is little-endian float32, empty until embedded."""
 
-    start_line: int
-    end_line: int
-    chunk_id: str
+    chunk: Chunk
     text: str
-    metadata: str
     terms: dict[str, float]
     vector: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document's row to be, its chunks in the order of their lines."""
+    """A document to store, its chunks in the order of their lines."""
 
-    source_file: str
-    sha256: str
+    document: Document
     fingerprint: str
-    title: str
     warnings: tuple[str, ...]
     chunks: tuple[PreparedChunk, ...]
 
@@ -657,12 +655,13 @@ class Tables:
         return known
 
     def _add(self, document: PreparedDocument, term_ids: Mapping[str, int]) -> None:
+        described, warnings = document.document, json.dumps(document.warnings, ensure_ascii=False)
         fields = (
-            document.source_file,
-            document.sha256,
+            described.source_file,
+            described.sha256,
             document.fingerprint,
-            document.title,
-            json.dumps(document.warnings, ensure_ascii=False),
+            described.title,
+            warnings,
         )
         rows = [_row(chunk, term_ids) for chunk in document.chunks]
         stored = self._connection.execute(
@@ -687,16 +686,17 @@ def text_key(text: str) -> bytes:
     return hashlib.sha256(text.encode()).digest()
 
 
-def _row(chunk: PreparedChunk, term_ids: Mapping[str, int]) -> Row:
+def _row(prepared: PreparedChunk, term_ids: Mapping[str, int]) -> Row:
     """Return a chunk as ``CHUNKS`` will read it, all but its document's id."""
-    entries = [(term_ids[term], weight) for term, weight in chunk.terms.items()]
+    chunk = prepared.chunk
+    entries = [(term_ids[term], weight) for term, weight in prepared.terms.items()]
     return (
         None,
         chunk.start_line,
         chunk.end_line,
         chunk.chunk_id,
-        chunk.metadata,
-        chunk.text,
-        chunk.vector,
+        json.dumps(to_metadata(chunk), ensure_ascii=False),
+        prepared.text,
+        prepared.vector,
         np.array(entries, dtype=ENTRY).tobytes(),
     )
