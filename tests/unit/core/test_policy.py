@@ -268,43 +268,19 @@ def test_a_day_is_past_only_when_it_is_over_everywhere():
     assert present_day() == (datetime.now(UTC) - timedelta(hours=12)).date()
 
 
-class TestScope:
-    @pytest.mark.parametrize(
-        "text",
-        [
-            '{"equals": {"key": "service", "value": "north"}}',
-            '{"andAll": [{"in": {"key": "page", "value": [1]}}, {"equals": {"key": "a", "value": 1}}]}',
-        ],
-    )
-    def test_a_filter_is_read(self, text):
-        assert list(read_scope(text)) in (["equals"], ["andAll"])
-
-    @pytest.mark.parametrize(
-        ("text", "problem"),
-        [
-            ("service=north", "JSON"),
-            ("[" * 100_000, "JSON"),
-            ("[]", "one operator"),
-            ("{}", "one operator"),
-            ('{"equals": {"key": "a", "value": 1}, "in": {}}', "one operator"),
-            ('{"like": {"key": "a", "value": 1}}', "unknown filter operator"),
-            ('{"equals": {"key": "a"}}', "key and value"),
-            ('{"equals": {"key": "", "value": 1}}', "1 to 100 characters"),
-            ('{"orAll": [{"equals": {"key": "a", "value": 1}}]}', "at least 2 filters"),
-            ('{"andAll": [' * 9 + "1", "JSON"),
-        ],
-    )
-    def test_what_is_none_is_refused_with_the_reason(self, text, problem):
-        with pytest.raises(ValueError, match=problem):
-            read_scope(text)
-
-    def test_what_is_nested_too_deeply_is_refused(self):
-        leaf = '{"equals": {"key": "a", "value": 1}}'
-        nested = leaf
-        for _ in range(40):
-            nested = f'{{"orAll": [{nested}, {leaf}]}}'
-        with pytest.raises(ValueError, match="nested"):
-            read_scope(nested)
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("service=north", "JSON"),
+        ("[" * 100_000, "JSON"),
+        ("{}", "one operator"),
+        ('{"orAll": [{"equals": {"key": "a", "value": 1}}]}', "at least 2 filters"),
+    ],
+)
+def test_a_scope_that_is_no_filter_is_refused_with_the_reason(text, problem):
+    assert read_scope('{"equals": {"key": "service", "value": "north"}}')
+    with pytest.raises(ValueError, match=problem):
+        read_scope(text)
 
 
 ASKING = """
@@ -489,22 +465,11 @@ def test_one_document_is_neither_rearranged_nor_searched_for_in_a_second_scope()
     assert search["filter"] == {"equals": {"key": "source_file", "value": "docs/plan.md"}}
 
 
-def test_scores_and_contents_are_as_the_service_gave_them():
-    service = Service([pdf(1, score=0.9), website(2, score=0.2), website(3, score=None)])
-    results = ask(service).outcome.results
-    assert [result.relevance_score for result in results] == [0.2, None, 0.9]
-
-
 def test_what_is_below_the_floor_is_no_evidence_whatever_its_kind():
     service = Service([pdf(1, score=0.9), website(2, score=0.1)])
     assert lines(ask(service, evidence_floor=0.5)) == [1]
     nothing = ask(Service([website(1, score=0.1)]), evidence_floor=0.5)
     assert nothing.outcome.status is Status.NO_MATCH
-
-
-def test_unproven_results_alone_are_never_no_match():
-    retrieval = ask(Service([website(0)]))
-    assert retrieval.outcome.reason is Reason.UNVERIFIABLE_RESULTS
 
 
 def test_more_items_than_were_asked_for_are_counted_and_not_looked_at():

@@ -107,12 +107,6 @@ def semantic(chunks, asked, mask=None):
     return rank(chunks, asked, limit=len(chunks), search_type=SearchType.SEMANTIC, mask=mask)
 
 
-def test_semantic_scores_of_a_supported_question_are_cosines():
-    found = semantic(index_of([0.2, 0.9, -0.3], [("disk",), *FILLER * 2]), question(disk=1))
-    assert [row for row, _ in found] == [1, 0, 2]
-    assert [score for _, score in found] == pytest.approx([0.9, 0.2, 0.0])
-
-
 @given(COSINES, st.dictionaries(st.sampled_from(["disk", "node", "quark", "lepton"]), st.just(1)))
 def test_words_change_no_semantic_order_only_all_scores_by_one_factor(cosines, words):
     chunks = index_of(cosines, terms=[("disk", "node")])
@@ -294,13 +288,6 @@ def test_parts_of_one_page_give_way_to_another_page_that_is_nearly_as_good():
     hybrid = [row for row, _ in rank(index_of(cosines, FILLER * 6, pages), asked, limit=6)]
     assert hybrid == [0, 1, 2, 4, 3, 5]
     assert [row for row, _ in semantic(index_of(cosines, FILLER * 6, pages), asked)] == [*range(6)]
-
-
-def test_words_that_no_chunk_knows_lower_the_hybrid_score():
-    chunks = index_of([0.6], terms=[("disk",)])
-    ((_, known),) = rank(chunks, question(disk=1), limit=1)
-    ((_, half_known),) = rank(chunks, question(disk=1, quark=1), limit=1)
-    assert half_known < known
 
 
 def test_an_empty_knowledge_base_gives_nothing():
