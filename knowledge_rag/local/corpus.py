@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.extract import sidecar
-from knowledge_rag.extract.documents import SUFFIXES, extract, is_document, is_extracted
+from knowledge_rag.extract.documents import SUFFIXES, extract, is_document
 from knowledge_rag.guardrails.staleness import FileNow
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.local.files import read_regular
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator
 
     from knowledge_rag.extract.documents import Extracted
 
@@ -87,17 +87,71 @@ def list_folder(root: Path) -> Folder:
         raise UnusableCorpus(f"no such folder: {root}")
     if not root.is_dir():
         raise UnusableCorpus(f"not a folder: {root}")
-    walk = _Walk(root.resolve())
+    top = root.resolve()
+    documents: list[CorpusFile] = []
+    others: dict[str, list[Path]] = {HIDDEN: [], OUTSIDE: []}
     try:
-        walk.carry_out()
+        for folder, names in _folders(top, others):
+            for path in (folder / name for name in names if is_document(name)):
+                if path.name.startswith("."):
+                    others[HIDDEN].append(path)
+                elif not _is_inside(path, top):
+                    others[OUTSIDE].append(path)
+                else:
+                    documents.append(_corpus_file(path, top, names))
     except OSError as error:
         raise UnusableCorpus(f"can't list {error.filename}: {error.strerror}") from error
-    left_out = tuple(walk.left_out())
-    if not walk.documents:
+    left_out = tuple(
+        LeftOut(reason, tuple(sorted(path.relative_to(top).as_posix() for path in paths)))
+        for reason, paths in others.items()
+        if paths
+    )
+    if not documents:
         kinds = ", ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
         but = "".join(f"; left out {one}" for one in left_out)
         raise UnusableCorpus(f"no documents ({kinds}) in {root}{but}")
-    return Folder(sorted(walk.documents, key=lambda file: file.source_file), left_out)
+    return Folder(sorted(documents, key=lambda file: file.source_file), left_out)
+
+
+def _folders(root: Path, others: dict[str, list[Path]]) -> Iterator[tuple[Path, set[str]]]:
+    """Yield each folder once, and the names of its files; add what isn't looked into to ``others``."""
+    visited: set[Path] = set()
+    for name, folders, names in os.walk(root, onerror=_raise, followlinks=True):
+        folder = Path(name)
+        real = folder.resolve()
+        is_outside = not real.is_relative_to(root)
+        if is_outside:
+            others[OUTSIDE].append(folder)
+        if is_outside or real in visited:
+            folders.clear()
+            continue
+        visited.add(real)
+        for hidden in (folder / name for name in folders if name.startswith(".")):
+            others[HIDDEN] += _looking_like_documents(hidden)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield folder, set(names)
+
+
+def _corpus_file(path: Path, root: Path, names: set[str]) -> CorpusFile:
+    beside = path.with_name(path.name + sidecar.SUFFIX)
+    known = beside.name in names and _is_inside(beside, root)
+    return CorpusFile(path.relative_to(root).as_posix(), path, beside if known else None)
+
+
+def _looking_like_documents(folder: Path) -> Iterator[Path]:
+    if not folder.is_symlink():  # it may lead anywhere
+        for inner, _, names in os.walk(folder):
+            yield from (Path(inner, name) for name in names if is_document(name))
+
+
+def _is_inside(path: Path, root: Path) -> bool:
+    if path.is_symlink():
+        return path.exists() and path.resolve().is_relative_to(root)
+    return True  # a pipe too: what can't be read is reported, not passed over
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
@@ -194,65 +248,6 @@ def _state(root: Path) -> list[tuple[str, str]] | None:
         return None
 
 
-class _Walk:
-    def __init__(self, root: Path) -> None:
-        self._root = root
-        self.documents: list[CorpusFile] = []
-        self._hidden: list[Path] = []
-        self._outside: list[Path] = []
-
-    def left_out(self) -> Iterator[LeftOut]:
-        for reason, paths in ((HIDDEN, self._hidden), (OUTSIDE, self._outside)):
-            if paths:
-                names = (path.relative_to(self._root).as_posix() for path in paths)
-                yield LeftOut(reason, tuple(sorted(names)))
-
-    def carry_out(self) -> None:
-        visited: set[Path] = set()
-        for name, folders, names in os.walk(self._root, onerror=_raise, followlinks=True):
-            folder = Path(name)
-            real = folder.resolve()
-            if not real.is_relative_to(self._root):
-                self._outside.append(folder)
-            if real in visited or not real.is_relative_to(self._root):
-                folders.clear()
-                continue
-            visited.add(real)
-            for hidden in (folder / name for name in folders if name.startswith(".")):
-                self._hidden += _looking_like_documents(hidden)
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            self._take(folder, names)
-
-    def _take(self, folder: Path, names: Sequence[str]) -> None:
-        here = set(names)
-        for path in (folder / name for name in names if is_document(name)):
-            if path.name.startswith("."):
-                self._hidden.append(path)
-            elif not _is_inside(path, self._root):
-                self._outside.append(path)
-            else:
-                beside = path.with_name(path.name + sidecar.SUFFIX)
-                known = beside.name in here and _is_inside(beside, self._root)
-                source_file = path.relative_to(self._root).as_posix()
-                self.documents.append(CorpusFile(source_file, path, beside if known else None))
-
-
-def _looking_like_documents(folder: Path) -> Iterator[Path]:
-    if not folder.is_symlink():  # it may lead anywhere
-        for inner, _, names in os.walk(folder):
-            yield from (Path(inner, name) for name in names if is_document(name))
-
-
-def _is_inside(path: Path, root: Path) -> bool:
-    if path.is_symlink():
-        return path.exists() and path.resolve().is_relative_to(root)
-    return True  # a pipe too: what can't be read is reported, not passed over
-
-
-def _raise(error: OSError) -> None:
-    raise error
-
-
 class CorpusFiles:
     """The documents of a folder; the very ones that ingest would read.
 
@@ -282,18 +277,12 @@ class CorpusFiles:
             data = read_bytes(file, self._max_file_bytes)
         except UnreadableDocument as error:
             return FileNow(None, None, error.reason)
-        return _now(source_file, data)
+        sha256 = hashlib.sha256(data).hexdigest()
+        try:
+            return FileNow(sha256, extract(source_file, data).text)
+        except UnreadableDocument as error:
+            return FileNow(sha256, None, error.reason)
 
     def _holds(self, path: Path) -> bool:
         """Whether it still lies in the folder: it may have become a link since it was listed."""
         return Path(os.path.realpath(path)).is_relative_to(self._root)  # never raises on a loop
-
-
-def _now(source_file: str, data: bytes) -> FileNow:
-    if not is_extracted(source_file):
-        return FileNow.of(source_file, data)
-    sha256 = hashlib.sha256(data).hexdigest()
-    try:
-        return FileNow(sha256, extract(source_file, data).text)
-    except UnreadableDocument as error:
-        return FileNow(sha256, None, error.reason)
