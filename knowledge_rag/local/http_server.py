@@ -12,7 +12,6 @@ import os
 import socket
 import threading
 import time
-from enum import Enum
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, Literal, cast
 
@@ -26,6 +25,7 @@ from knowledge_rag.local.errors import ServerFailed
 
 if TYPE_CHECKING:
     import asyncio
+    from collections.abc import Callable
 
     from starlette.responses import Response
     from starlette.types import ASGIApp
@@ -60,20 +60,15 @@ _ACCEPTED_AT_ONCE: Final = 64
 over, so this bounds how many files a burst opens."""
 
 
-class _Turn(Enum):
-    BEGIN = "send the first byte of a request"
-    FINISH = "send the rest of a request"
-    READ = "read a response"
-
-
 class BoundedConnection(H11Protocol):
     """Serves one client; a subclass may give :meth:`refusal` the form of its API."""
 
     waits_since: float | None = None
     """When it began to wait for its client, by the loop's clock; ``None`` while it does not."""
 
-    _turn: _Turn | None = None
-    _turn_ends: asyncio.TimerHandle | None = None
+    _unless: Callable[[], None] | None = None
+    """What is done unless the client does its part in time."""
+    _timer: asyncio.TimerHandle | None = None
 
     def refusal(self, status: HTTPStatus, message: str) -> Response:
         """Return the response to a request that never reaches the application.
@@ -142,38 +137,38 @@ class BoundedConnection(H11Protocol):
 
     def _watch(self) -> None:
         """Set a deadline when the client's turn begins, and keep it while the turn lasts."""
-        turn = self._current_turn()
-        if turn is not self._turn:
-            self._wait_for(turn)
+        unless = self._end_of_turn()
+        if unless != self._unless:
+            self._wait_for(unless)
 
-    def _current_turn(self) -> _Turn | None:
-        if self.flow.write_paused:
-            return _Turn.READ
-        if self.transport.is_closing():
-            return _Turn.READ if self.transport.get_write_buffer_size() else None
-        if self.conn.their_state is h11.IDLE:
-            return _Turn.FINISH if self.conn.trailing_data[0] else _Turn.BEGIN
-        return _Turn.FINISH if self.conn.their_state is h11.SEND_BODY else None
+    def _end_of_turn(self) -> Callable[[], None] | None:
+        """Return what ends the wait for the client if it is late; ``None`` while nothing is waited for."""
+        closing = self.transport.is_closing()
+        if self.flow.write_paused or (closing and self.transport.get_write_buffer_size()):
+            return self.transport.abort  # it has to read
+        if closing:
+            return None
+        if self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]:
+            return self._close  # it may send a request
+        return self._time_out if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) else None
 
-    def _wait_for(self, turn: _Turn | None) -> None:
-        if self._turn_ends is not None:
-            self._turn_ends.cancel()
-            self._turn_ends = None
-        self._turn = turn
-        self.waits_since = None if turn is None else self.loop.time()
-        if turn is not None:
-            seconds = RESPONSE_SECONDS if turn is _Turn.READ else REQUEST_SECONDS
-            self._turn_ends = self.loop.call_later(seconds, self._end, turn)
+    def _wait_for(self, unless: Callable[[], None] | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._unless, self._timer, self.waits_since = unless, None, None
+        if unless is not None:
+            self.waits_since = self.loop.time()
+            is_reading = unless == self.transport.abort
+            seconds = RESPONSE_SECONDS if is_reading else REQUEST_SECONDS
+            self._timer = self.loop.call_later(seconds, unless)
 
-    def _end(self, turn: _Turn) -> None:
-        if turn is _Turn.READ:
-            self.transport.abort()
-        elif turn is _Turn.FINISH:
-            late = f"the request did not arrive within {REQUEST_SECONDS:g} seconds"
-            self._refuse(HTTPStatus.REQUEST_TIMEOUT, late)
-        else:
-            self.transport.close()
-            self._watch()
+    def _close(self) -> None:
+        self.transport.close()
+        self._watch()
+
+    def _time_out(self) -> None:
+        late = f"the request did not arrive within {REQUEST_SECONDS:g} seconds"
+        self._refuse(HTTPStatus.REQUEST_TIMEOUT, late)
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
         cycle = cast("RequestResponseCycle | None", self.cycle)
@@ -183,8 +178,7 @@ class BoundedConnection(H11Protocol):
             lines = [f"HTTP/1.1 {given.value} {given.phrase}".encode(), b"Connection: close"]
             lines += [b"%s: %s" % field for field in response.raw_headers]
             self.transport.write(b"\r\n".join([*lines, b"", bytes(response.body)]))
-        self.transport.close()
-        self._watch()
+        self._close()
 
 
 def http_server(
