@@ -273,8 +273,7 @@ class _Run:
         self._in_batches = self._same_model or not self._known
         self._skipped: list[UnreadableDocument] = []
         self._lint: list[Finding] = []
-        self._fresh: list[PreparedDocument] = []
-        self._pending = 0  # chunks of those
+        self._fresh: dict[str, PreparedDocument] = {}
         self._stored: dict[str, tuple[str, ...]] = {}  # warnings, by document
         self._kept: dict[str, KnownDocument] = {}
         self._vectors = VectorSource(embedder)
@@ -292,7 +291,9 @@ class _Run:
             for done, file in enumerate(files):
                 self._progress(done, len(files), "reading")
                 self._read(file)
-                if self._is_batch():
+                pending = sum(len(it.chunks) for it in self._fresh.values())
+                # each commit takes time that grows with what is stored
+                if self._in_batches and pending >= max(BATCH_CHUNKS, BATCH_SHARE * self._chunks):
                     self._store(left=len(files) - done - 1)
                     commit_batch(self._connection)
                     self.clear_up()
@@ -306,19 +307,15 @@ class _Run:
             self._keep_what_is_done(len(files) - done)
             raise
 
-    def _is_batch(self) -> bool:
-        """Whether enough is read to be committed: each commit takes time that grows with what is stored."""
-        return self._in_batches and self._pending >= max(BATCH_CHUNKS, BATCH_SHARE * self._chunks)
-
     def _store(self, left: int) -> None:
-        fresh = {it.document.source_file for it in self._fresh}
+        stays = self._kept.keys() | self._stored.keys()
         stale = [
             known
             for name, known in self._known.items()
-            if name in fresh or (not left and name not in self._kept and name not in self._stored)
+            if name in self._fresh or (not left and name not in stays)
         ]
         if self._same_model:
-            changed = (self._known.get(name) for name in fresh)
+            changed = (self._known.get(name) for name in self._fresh)
             sound = [it for it in changed if it and it.sound]
             self._vectors.offer_for_batch(self.tables.vectors_of(sound))
         self._embed()
@@ -329,7 +326,7 @@ class _Run:
         self._is_writing = True
         if is_changed:
             self._progress(0, 1, "writing")
-            self.tables.replace(stale, self._fresh, self._embedder.fingerprint)
+            self.tables.replace(stale, [*self._fresh.values()], self._embedder.fingerprint)
         self._note_files(is_last=not left)
         self.tables.note_unfinished(left)
         self._chunks = self.tables.count_chunks()
@@ -339,17 +336,12 @@ class _Run:
         if is_changed:
             self._progress(1, 1, "writing")
         self._is_writing = False
-        self._stored |= {it.document.source_file: it.warnings for it in self._fresh}
+        self._stored |= {name: it.warnings for name, it in self._fresh.items()}
         self._fresh.clear()
-        self._pending = 0
 
     def _note_files(self, *, is_last: bool) -> None:
         """Note the files of the documents that are stored by now."""
-        stored = (
-            {it.document.source_file for it in self._fresh}
-            | self._kept.keys()
-            | self._stored.keys()
-        )
+        stored = self._fresh.keys() | self._kept.keys() | self._stored.keys()
         new = {
             name: known
             for name, known in self._looked_at.items()
@@ -364,11 +356,12 @@ class _Run:
         """Commit the documents that are embedded, so that stopping loses at most one document's work."""
         if self._is_writing or not self._in_batches:
             return  # half a batch is written, or vectors of another model are: nothing of it counts
-        self._fresh = [it for it in self._fresh if all(chunk.vector for chunk in it.chunks)]
-        done = {it.document.source_file for it in self._fresh}
-        if done or self._stored:
-            stale = [known for name, known in self._known.items() if name in done]
-            self._write(stale, left - len(done), is_last=True)
+        for name, document in [*self._fresh.items()]:
+            if not all(chunk.vector for chunk in document.chunks):
+                del self._fresh[name]
+        if self._fresh or self._stored:
+            stale = [known for name, known in self._known.items() if name in self._fresh]
+            self._write(stale, left - len(self._fresh), is_last=True)
             commit_batch(self._connection)
             self.clear_up()
 
@@ -426,8 +419,7 @@ class _Run:
         chunks = stamped(chunks, check_text(name, read.shape or read.text))
         warnings = tuple(_warnings(read, chunks))
         prepared = tuple(map(_prepared, chunks))
-        self._fresh.append(PreparedDocument(read.document, rules, warnings, prepared))
-        self._pending += len(chunks)
+        self._fresh[name] = PreparedDocument(read.document, rules, warnings, prepared)
 
     def _keep(self, known: KnownDocument, file: KnownFile, source_file: str) -> None:
         """Leave a document as it is: the same bytes under the same rules have the same findings."""
@@ -436,7 +428,7 @@ class _Run:
         self._lint += _findings_of(source_file, file.lint)
 
     def _embed(self) -> None:
-        chunks = [chunk for document in self._fresh for chunk in document.chunks]
+        chunks = [chunk for document in self._fresh.values() for chunk in document.chunks]
         for done, chunk in enumerate(chunks):
             self._progress(done, len(chunks), "embedding")
             chunk.vector = self._vectors.vector(chunk.text)
