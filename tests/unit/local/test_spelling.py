@@ -195,7 +195,7 @@ def test_random_mistakes_are_mended_twenty_times_as_often_as_made_worse():
     rng = random.Random(0)
     mended = wrong = 0
     for word in [each for each in WORDS if len(each) >= 5 and WORDS[each] > 1] * 20:
-        typed = _mistyped(word, rng)
+        typed = mistyped_word(word, rng)
         meant = fixed(typed).text
         if typed in WORDS or meant == typed:
             continue
@@ -205,7 +205,8 @@ def test_random_mistakes_are_mended_twenty_times_as_often_as_made_worse():
     assert wrong * 20 <= mended
 
 
-def _mistyped(word, rng):
+def mistyped_word(word, rng):
+    """Swap, leave out, double or replace a letter."""
     at = rng.randrange(len(word) - 1)
     return rng.choice(
         [
