@@ -1,4 +1,4 @@
-"""What is worth waking someone for: the alarms as data, for the stack and for ``gameday`` alike.
+"""The alarms as data, shared by the stack and ``gameday``.
 
 An alarm is a CloudWatch metric-math expression over named metrics and a bound on its value. Rates
 count only from a number of samples on, so that one failed query at night is no 100 %. At one query an
@@ -146,7 +146,7 @@ class Alarm:
 
 
 QUERIES_OF_AN_INCIDENT: Final = 3
-"""What one incident may ask: if all of that fails, somebody was left without an answer."""
+"""Queries that one incident may make: if all of them fail, somebody was left without an answer."""
 
 _COUNT: Final = Metric(telemetry.RETRIEVAL_COUNT)
 _ERRORS: Final = Metric(telemetry.RETRIEVAL_ERRORS)

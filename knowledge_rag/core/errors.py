@@ -65,7 +65,7 @@ class RequestRefused(KnowledgeRagError):  # noqa: N818
 
 
 class UnreadableResponse(KnowledgeRagError, ValueError):  # noqa: N818
-    """What should be a response of the retrieval function is none; the message says why."""
+    """An answer is not a response of the retrieval function; the message says why."""
 
 
 class DeadlineExceeded(KnowledgeRagError, TimeoutError):  # noqa: N818

@@ -86,7 +86,7 @@ not found = 404
 logged out = session token
 stop by itself | switch off = disabled
 """
-"""A line for each thing: the phrases that it is told in, in any inflection, and the words for it in runbooks."""
+"""A line for each thing: the phrases for it, in any inflection, and the words for it in runbooks."""
 
 _WORD: Final = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?")
 _LONGEST: Final = 4

@@ -1,4 +1,4 @@
-"""Which of the items that came back count: each is proven and kept, or dropped and counted by reason."""
+"""Selects evidence from returned items: each is proven and kept, or dropped and counted by reason."""
 
 from __future__ import annotations
 

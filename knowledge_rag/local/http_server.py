@@ -67,7 +67,7 @@ class BoundedConnection(H11Protocol):
     """When it began to wait for its client, by the loop's clock; ``None`` while it does not."""
 
     _unless: Callable[[], None] | None = None
-    """What is done unless the client does its part in time."""
+    """Called if the client does not do its part in time."""
     _timer: asyncio.TimerHandle | None = None
 
     def refusal(self, status: HTTPStatus, message: str) -> Response:
@@ -142,7 +142,7 @@ class BoundedConnection(H11Protocol):
             self._wait_for(unless)
 
     def _end_of_turn(self) -> Callable[[], None] | None:
-        """Return what ends the wait for the client if it is late; ``None`` while nothing is waited for."""
+        """Return what to call if the client is late; ``None`` while the server does not wait for it."""
         closing = self.transport.is_closing()
         if self.flow.write_paused or (closing and self.transport.get_write_buffer_size()):
             return self.transport.abort  # it has to read
@@ -254,7 +254,7 @@ class ServerThread:
             time.sleep(0.002)
 
     def stop(self) -> None:
-        """End it and let go of the port."""
+        """Stop the server and free the port."""
         self._server.should_exit = True
         if self._thread is not None:
             self._thread.join(_STOP_SECONDS)

@@ -52,7 +52,7 @@ _MAGIC: Final = b"KRAGIDX1"
 TAIL: Final = struct.Struct("<Q32s8s")
 _ALIGNED: Final = 64
 _SAMPLE: Final = 64
-"""Texts by which the language of most is told."""
+"""Texts that are sampled to find the language of most of them."""
 _UNIT: Final = 1e-3
 """How far a vector's length may be from 1."""
 

@@ -221,9 +221,9 @@ def ingest(
 ) -> IngestReport:
     """Bring a knowledge base up to date with a folder; make it if it does not exist.
 
-    What is done is committed batch by batch, a document whole or not at all. A run that stops keeps what it
-    has committed, and on Ctrl-C all documents that are embedded; the next run goes on from there. Documents
-    that are gone from the folder disappear at the end. Where the embedding model has changed, it is one commit.
+    Documents are committed in batches, each document whole or not at all. A run that stops keeps what it has
+    committed, and on Ctrl-C also the documents that are embedded; the next run continues from there. Documents
+    that are gone from the folder are removed at the end. If the embedding model has changed, there is one commit.
 
     Raises:
         UnusableCorpus: the folder is missing, no folder, or holds nothing that can be read.

@@ -275,7 +275,7 @@ class Document:
 
 
 class Passages(Protocol):
-    """What was kept of each document; the method blocks."""
+    """The stored lines of each document; the method blocks."""
 
     def passages(self, source_file: str) -> Sequence[RetrievalResult]:
         """Return a document's lines, proven, in their order; none if there is no such document.

@@ -34,7 +34,7 @@ ADVICE_FLOORS: Final = Floors(alert=0.45, question=0.20, sure=0.55, clear=0.35)
 is no advice; ``docs/decisions/0019-procedures.md`` has the figures."""
 
 GENERATED_FILTERS: Final = (DOCUMENT_TYPE,)
-"""What queries are filtered on that a consultation makes of a question, and nobody typed."""
+"""Filters that a consultation adds to a question, and that nobody typed."""
 
 
 class LocalFunction:
@@ -83,7 +83,7 @@ class LocalFunction:
         return self._function.invoke(event).body
 
     def close(self) -> None:
-        """Do nothing: the function belongs to whoever made it."""
+        """Do nothing: the caller that made the function closes it."""
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """Finds the embedding model's files, proves that they are the published ones, caches its graph.
 
-Whoever packaged the files is not trusted; their sha256 is. The graph is only ever built from weights
-that were just proven, and later runs map it without reading the weights again.
+The package is not trusted; the sha256 of its files is. The graph is only built from weights that were just
+checked, and later runs map it without reading the weights again.
 """
 
 from __future__ import annotations

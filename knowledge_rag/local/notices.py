@@ -49,8 +49,8 @@ def answered(
         notices.append(_of_filters(filters, without, event.get("max_results")))
     if not notices:
         return body
-    told = "; ".join(filter(None, (body.get("notice"), *notices)))
-    return {**body, "notice": _shown(told, MAX_NOTICE_CHARACTERS)}
+    notice = "; ".join(filter(None, (body.get("notice"), *notices)))
+    return {**body, "notice": _shown(notice, MAX_NOTICE_CHARACTERS)}
 
 
 def _corrected(knowledge_base: KnowledgeBase, event: Mapping[str, Any]) -> Corrected:

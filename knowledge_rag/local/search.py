@@ -107,7 +107,7 @@ def rank(
         names = _names_support(index, words, question.language, mask)
         known = HYBRID_SCALE if search_type is SearchType.HYBRID else SEMANTIC_SCALE
         return [(row, float(np.interp(names * score, *known))) for row, score in found]
-    # told in plain words, a question shares few words with the page that answers it: half of them
+    # a question in plain words shares few words with the page that answers it: half of them
     # missing must cost less than half of the score
     support = math.sqrt(keyword_support(index, words, mask))
     # the order is that of the scores even where nothing is supported and all of them become 0
@@ -154,10 +154,10 @@ def keyword_support(index: Index, scored: WordScores, mask: Mask | None = None) 
     """
     keywords = index.keywords
     said = dict.fromkeys(scored.words, 1)
-    telling = {word: 1 for word in said if word not in _COMMON} or said
-    weight = keywords.weight(telling)
+    counting = {word: 1 for word in said if word not in _COMMON} or said
+    weight = keywords.weight(counting)
     enough = min(SUPPORTING_SHARE * weight, SUPPORTING_WORDS * keywords.unheard)
-    once = scored.once if len(telling) == len(said) else keywords.score(keywords.known(telling))
+    once = scored.once if len(counting) == len(said) else keywords.score(keywords.known(counting))
     scores = once if scored.meant is None else once + scored.meant
     if mask is not None:
         scores = scores[mask]

@@ -67,7 +67,7 @@ _LONGER: Final = 4
 
 def timed_out(seconds: float) -> str:
     """Return the notice of a local query that took longer than it was allowed to."""
-    told = f"timed out after {seconds:g} s: this machine is busy, or the knowledge base is large"
+    notice = f"timed out after {seconds:g} s: this machine is busy, or the knowledge base is large"
     if seconds >= LONGEST_TIMEOUT_SECONDS:
-        return told
-    return f"{told}; try --timeout {min(_LONGER * seconds, LONGEST_TIMEOUT_SECONDS):g}"
+        return notice
+    return f"{notice}; try --timeout {min(_LONGER * seconds, LONGEST_TIMEOUT_SECONDS):g}"

@@ -1,4 +1,4 @@
-"""What became of a folder's documents since a knowledge base was made of them.
+"""Compares a folder's documents with the knowledge base that was made of them.
 
 An ingest notes its folder, relative to the knowledge base. Where the folder is at hand, sizes and times of
 files say which have changed; only cited ones among them are read.

@@ -1,12 +1,12 @@
-"""The knowledge-base file: one SQLite database, written by one transaction a batch of documents.
+"""The knowledge-base file: one SQLite database, written in one transaction per batch of documents.
 
-The file carries SQLite's ``application_id`` and ``user_version``, so a file of another kind or
-format is recognised before anything is read from it or written to it.
+SQLite's ``application_id`` and ``user_version`` identify the file, so a file of another kind or format is
+refused before anything is read from it or written to it.
 
-Each document's row carries a seal, a sha256 over all that belongs to it, and one more, in ``meta``,
-goes over the documents' seals and the vocabulary. So a flipped byte, a deleted row or an edited text
-shows before anything is searched or kept. Seals are no signatures: who can write the file can seal
-it anew, and what a reader is shown is proven apart from them.
+Each document's row carries a seal, the sha256 of everything that belongs to it. One more, in ``meta``,
+covers all documents' seals and the vocabulary. A flipped byte, a deleted row or an edited text is found
+before anything is searched or kept. Seals are checksums, not signatures: anyone who can write the file can
+seal it again, so citations are proven separately.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ APPLICATION_ID: Final = 0x4B524147  # "KRAG"
 FORMAT_VERSION: Final = 3
 """Raised when the tables change."""
 UPGRADED_VERSION: Final = 2
-"""Is read as it is, and brought up to date by the next ingest: it lacks the table ``files`` only. One of
-any other version is made again: it holds nothing that its documents do not give."""
+"""Can be read as it is; the next ingest upgrades it, since it lacks only the table ``files``. A knowledge base
+of any other version is made again from its documents."""
 
 COMMIT_WAIT_MS: Final = 10_000
 """How long a finished ingest waits for readers, who hold the file for milliseconds."""
@@ -101,8 +101,8 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
             f"no knowledge base at {path}: make one with `knowledge-rag ingest DIR --kb {path}`"
         )
     with explained(path):
-        # not "ro": after an ingest that died while it wrote, whoever comes next has to roll back
-        # what it left. Where the file can't be written, SQLite itself opens it for reading only.
+        # not "ro": after an ingest that died while writing, the next process has to roll back its
+        # changes. Where the file can't be written, SQLite itself opens it for reading only.
         connection = _connect(path, "rw", wait_ms=READ_WAIT_MS)
         try:
             connection.execute("PRAGMA query_only = ON")
@@ -434,7 +434,7 @@ def checked_arrays(connection: sqlite3.Connection) -> tuple[str, str, dict[str, 
 
 
 def noted(path: Path, key: str) -> str:
-    """Return what ``meta`` says of a knowledge base; ``""`` if nothing, or there is no sound file.
+    """Return a value from ``meta``; ``""`` if it is missing, or the file can't be read.
 
     Args:
         path: of the knowledge base.
@@ -485,7 +485,7 @@ class PreparedDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A stored document; of one that is not sound, not as it was stored, nothing may be kept."""
+    """A stored document; ``sound`` if it is as it was stored. Nothing of any other may be kept."""
 
     row: int
     sha256: str

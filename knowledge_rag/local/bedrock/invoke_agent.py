@@ -349,7 +349,7 @@ def guarded(events: Iterator[Event]) -> Iterator[Event]:
             "The Lambda function of the action group failed",
             resourceName="retrieve_knowledge",
         )
-    except Exception as error:  # noqa: BLE001 - told in one line; the client learns nothing
+    except Exception as error:  # noqa: BLE001 - logged in one line; the client learns nothing
         _logger.error("local InvokeAgent failed: %s", described(error))  # noqa: TRY400
         yield failure("InternalServerException", "Internal server error")
 

@@ -86,7 +86,7 @@ def create_app(
             response = failure(error)
         except ClientDisconnect:
             return  # nobody is left to answer
-        except Exception as error:  # noqa: BLE001 - told in one line; the client learns nothing
+        except Exception as error:  # noqa: BLE001 - logged in one line; the client learns nothing
             operation = neutralise(request.url.path.rpartition("/")[2][:_SHOWN_OPERATION])
             _logger.error("local %s failed: %s", operation, described(error))  # noqa: TRY400
             response = failure(

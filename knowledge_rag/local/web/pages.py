@@ -48,7 +48,7 @@ class Surroundings:
 
 
 class PageState(StrEnum):
-    """What became of a page."""
+    """How a page was handled."""
 
     SAVED = "saved"
     UNCHANGED = "unchanged"

@@ -20,7 +20,7 @@ MAX_BYTES: Final = 500 * 1024
 MAX_DELAY: Final = 30.0
 """Seconds between two pages that a site may ask for; one that asks for more gets these."""
 _REFUSED: Final = frozenset((401, 403, 429))
-"""Who may not read the rules is not wanted; every other 4xx says that there are none."""
+"""A site that refuses its rules forbids everything; every other 4xx means that it has none."""
 _VERSION: Final = re.compile(
     r"^([ \t]*user-agent[ \t]*:[ \t]*[a-z_-]+)/[^\s#]*", re.IGNORECASE | re.MULTILINE
 )

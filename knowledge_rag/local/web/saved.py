@@ -103,7 +103,7 @@ def _host(netloc: str) -> str:
 
 
 NOTES: Final = f"{FOLDER}/.fetched.json"
-"""What is remembered; hidden, so no document. Without it every page is fetched anew."""
+"""Notes on the saved pages; a hidden file, so not a document. Without it every page is fetched again."""
 _MAX_NOTE: Final = 500
 _BOM: Final = b"\xef\xbb\xbf"
 
