@@ -112,25 +112,16 @@ class ParsedFrontMatter(NamedTuple):
 
 def parse_front_matter(text: str) -> ParsedFrontMatter:
     """Read the front matter of ``text``, if it has one."""
-    block = _block(text)
-    if block is None:
+    block = _BLOCK.match(text, 0, _MAX_LENGTH) if text.startswith("---") else None
+    lines = [line.rstrip("\r") for line in block[1].split("\n")] if block else []
+    if block is None or not _is_metadata(lines):
         return ParsedFrontMatter({}, 0)
-    return ParsedFrontMatter(_fields(_lines(block)), block.end())
+    return ParsedFrontMatter(_fields(lines), block.end())
 
 
 def front_matter_end(text: str) -> int:
     """Return the offset of the first line behind the front matter, 0 where there is none."""
-    block = _block(text)
-    return 0 if block is None else block.end()
-
-
-def _block(text: str) -> re.Match[str] | None:
-    if not text.startswith("---"):
-        return None
-    block = _BLOCK.match(text, 0, _MAX_LENGTH)
-    if block is None:
-        return None
-    return block if _is_metadata(_lines(block)) else None
+    return parse_front_matter(text).end
 
 
 def _is_metadata(lines: list[str]) -> bool:
@@ -153,10 +144,6 @@ def _is_metadata(lines: list[str]) -> bool:
             keys += 1
             open_key = not (found["value"] or "").strip() or found["value"].lstrip().startswith("#")
     return keys > 0
-
-
-def _lines(block: re.Match[str]) -> list[str]:
-    return [line.rstrip("\r") for line in block[1].split("\n")]
 
 
 def _fields(lines: list[str]) -> FrontMatter:

@@ -12,7 +12,8 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import astuple, dataclass, field, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.chunking import ChunkingSettings
@@ -52,12 +53,8 @@ if TYPE_CHECKING:
     from knowledge_rag.extract.dates import DateOrder
     from knowledge_rag.extract.documents import Extracted
     from knowledge_rag.local.corpus import CorpusFile, LeftOut
-    from knowledge_rag.local.embeddings import Embedder, Vector
+    from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.store import KnownDocument
-
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
 
 
 class VectorSource:
@@ -70,8 +67,8 @@ class VectorSource:
         self._embedder = embedder
         self._known: dict[bytes, bytes] = {}
         self._batch: dict[bytes, bytes] = {}
-        self._recent: dict[bytes, bytes] = {}
-        self._contexts: dict[str, Vector] = {}
+        self._new = lru_cache(RECENT_VECTORS)(self._embedded)
+        self._context = lru_cache(RECENT_VECTORS)(embedder.embed)
         self.embedded = 0
         """How many texts went through the model, the contexts that they share aside."""
         self.seconds = 0.0
@@ -88,29 +85,16 @@ class VectorSource:
     def vector(self, text: str) -> bytes:
         """Return little-endian float32, as many as the model gives."""
         key = text_key(text)
-        found = self._known.get(key) or self._batch.get(key) or self._recent.get(key)
-        if found is None:
-            started = time.perf_counter()
-            found = self._placed(text).astype("<f4").tobytes()
-            self.seconds += time.perf_counter() - started
-            self.embedded += 1
-            _remember(self._recent, key, found)
-        return found
+        return self._known.get(key) or self._batch.get(key) or self._new(text)
 
-    def _placed(self, text: str) -> Vector:
-        context = context_of(text)
-        if not context:
-            return self._embedder.embed(text)
-        if context not in self._contexts:
-            _remember(self._contexts, context, self._embedder.embed(context))
-        return placed(self._embedder.embed(text), self._contexts[context])
-
-
-def _remember(recent: dict[_Key, _Value], key: _Key, value: _Value) -> None:
-    """Add an entry; only the newest stay, so a run's memory doesn't grow with the folder."""
-    recent[key] = value
-    if len(recent) > RECENT_VECTORS:
-        del recent[next(iter(recent))]
+    def _embedded(self, text: str) -> bytes:
+        started = time.perf_counter()
+        vector = self._embedder.embed(text)
+        if context := context_of(text):
+            vector = placed(vector, self._context(context))
+        self.seconds += time.perf_counter() - started
+        self.embedded += 1
+        return vector.astype("<f4").tobytes()
 
 
 def _prepared(chunk: Chunk) -> PreparedChunk:
@@ -136,7 +120,7 @@ Progress = Callable[[int, int, str], None]
 """Called with how much is done, of how much, and the phase: reading, embedding or writing."""
 
 RECENT_VECTORS: Final = 20_000
-"""Texts of a run, and their contexts, that are not embedded again if they come again: some 60 MB."""
+"""Texts of a run, and their contexts, that are not embedded again if they come again: some 80 MB."""
 BATCH_CHUNKS: Final = 512
 """Chunks after which what is done is committed; some ten seconds of embedding."""
 BATCH_SHARE: Final = 0.01

@@ -268,7 +268,7 @@ def test_a_run_remembers_only_the_newest_texts(hashes, monkeypatch):
     source = VectorSource(hashes)
     texts = [f"context {number}\n\ntext" for number in range(9)]
     vectors = [source.vector(text) for text in texts]
-    assert (source.embedded, len(source._recent), len(source._contexts)) == (9, 3, 3)
+    assert (source.embedded, len(hashes.embedded)) == (9, 18)
     assert [source.vector(text) for text in texts[-3:]] == vectors[-3:]
     assert source.embedded == 9
     assert source.vector(texts[0]) == vectors[0]
