@@ -78,7 +78,8 @@ def attributed(attribution: Mapping[str, Any]) -> EventStep:
 
     def step(events: Iterable[Event]) -> Generator[Event]:
         for event in events:
-            yield (chunk(chunk_bytes(event), attribution) if event.kind == "chunk" else event)
+            more = {"attribution": dict(attribution)} if event.kind == "chunk" else {}
+            yield event._replace(payload={**event.payload, **more})
 
     return step
 

@@ -169,12 +169,9 @@ class Traces:
         return f"{self.trace_id}-{step}"
 
 
-def chunk(data: bytes, attribution: Mapping[str, Any] | None = None) -> Event:
+def chunk(data: bytes) -> Event:
     """Return a piece of the answer's UTF-8."""
-    payload: dict[str, Any] = {"bytes": base64.b64encode(data).decode()}
-    if attribution is not None:
-        payload["attribution"] = dict(attribution)
-    return Event("chunk", payload)
+    return Event("chunk", {"bytes": base64.b64encode(data).decode()})
 
 
 def failure(code: str, message: str, **more: str) -> Event:
@@ -234,7 +231,8 @@ class Agents:
         if request.results:
             raise control_not_returned()
         ask = partial(self._function.invoke, endpoint_url=endpoint_url)
-        turn = Turn(request=request, session=session, traces=_traces(request), ask=ask)
+        traces = Traces(request, lambda: datetime.now(UTC), uuid.uuid4().hex[:13])
+        turn = Turn(request=request, session=session, traces=traces, ask=ask)
         return (encode(event) for event in guarded(turn.events()))
 
     def _session(self, request: InvokeRequest) -> Session:
@@ -332,10 +330,6 @@ def agent_missing(agent: str, alias: str, _session: str) -> ServiceError:
 def control_not_returned() -> ServiceError:
     """Return the error of results that were not asked for."""
     return invalid("sessionState.invocationId is not that of the control that was returned")
-
-
-def _traces(request: InvokeRequest) -> Traces:
-    return Traces(request, lambda: datetime.now(UTC), uuid.uuid4().hex[:13])
 
 
 def guarded(events: Iterator[Event]) -> Iterator[Event]:

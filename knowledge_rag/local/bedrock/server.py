@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 
     import uvicorn
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
     from knowledge_rag.local.knowledge_base import KnowledgeBase
 
@@ -58,14 +58,8 @@ _SHOWN_OPERATION: Final = 40
 _logger = logging.getLogger(__name__)
 
 
-def create_app(
-    knowledge_base: KnowledgeBase,
-    hosts: Sequence[str] = LOOPBACK_HOSTS,
-    *,
-    agents: Agents,
-    models: Models,
-) -> ASGIApp:
-    """Make the application.
+class _Service:
+    """The ASGI application.
 
     Args:
         knowledge_base: served under ``KNOWLEDGE_BASE_ID``.
@@ -73,15 +67,21 @@ def create_app(
         agents: by ``agentId``; the caller closes them.
         models: by ``modelId``.
     """
-    allowed = frozenset(host.lower() for host in hosts)
-    operations = _Operations(knowledge_base, agents, models)
 
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+    def __init__(
+        self, knowledge_base: KnowledgeBase, hosts: Sequence[str], agents: Agents, models: Models
+    ) -> None:
+        self._knowledge_base = knowledge_base
+        self._hosts = frozenset(host.lower() for host in hosts)
+        self._agents = agents
+        self._models = models
+        self._turns = anyio.CapacityLimiter(MAX_TURNS)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        response: Response
         try:
-            _refuse_strangers(request, allowed)
-            response = await operations.answer(request)
+            _refuse_strangers(request, self._hosts)
+            response = await self.answer(request)
         except ServiceError as error:
             response = failure(error)
         except ClientDisconnect:
@@ -93,16 +93,6 @@ def create_app(
                 ServiceError("InternalServerException", 500, "Internal server error")
             )
         await response(scope, receive, send)
-
-    return app
-
-
-class _Operations:
-    def __init__(self, knowledge_base: KnowledgeBase, agents: Agents, models: Models) -> None:
-        self._knowledge_base = knowledge_base
-        self._agents = agents
-        self._models = models
-        self._turns = anyio.CapacityLimiter(MAX_TURNS)
 
     async def answer(self, request: Request) -> Response:
         # the raw path: a knowledge base may be named by an ARN, whose slash arrives as %2F
@@ -151,13 +141,13 @@ class _Operations:
 
 
 _ROUTES: Final[Sequence[tuple[re.Pattern[str], Callable[..., Awaitable[Response]]]]] = (
-    (re.compile(r"/knowledgebases/([^/]*)/retrieve"), _Operations.retrieve),
+    (re.compile(r"/knowledgebases/([^/]*)/retrieve"), _Service.retrieve),
     (
         re.compile(r"/agents/([^/]*)/agentAliases/([^/]*)/sessions/([^/]*)/text"),
-        _Operations.invoke_agent,
+        _Service.invoke_agent,
     ),
-    (re.compile(r"/model/([^/]*)/converse"), _Operations.converse),
-    (re.compile(r"/model/([^/]*)/converse-stream"), _Operations.converse_stream),
+    (re.compile(r"/model/([^/]*)/converse"), _Service.converse),
+    (re.compile(r"/model/([^/]*)/converse-stream"), _Service.converse_stream),
 )
 
 
@@ -322,5 +312,5 @@ def serve(
 def _server(
     knowledge_base: KnowledgeBase, hosts: Sequence[str], agents: Agents, models: Models
 ) -> uvicorn.Server:
-    app = create_app(knowledge_base, hosts, agents=agents, models=models)
+    app = _Service(knowledge_base, hosts, agents, models)
     return http_server(app, lifespan="off", connection=_ServiceConnection)
