@@ -36,6 +36,12 @@ def kb_path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
+def ingested(corpus: Path, kb_path: Path, hashes: WordHashes) -> Path:
+    ingest(corpus, kb_path, embedder=hashes)
+    return kb_path
+
+
+@pytest.fixture
 def knowledge_base(corpus: Path, kb_path: Path, model: MiniLm) -> Iterator[KnowledgeBase]:
     ingest(corpus, kb_path, embedder=model)
     with KnowledgeBase(kb_path, model) as opened:

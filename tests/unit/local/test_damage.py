@@ -88,12 +88,6 @@ def state(path):
         ).fetchall()
 
 
-@pytest.fixture
-def ingested(corpus, kb_path, hashes):
-    ingest(corpus, kb_path, embedder=hashes)
-    return kb_path
-
-
 def assert_refused(path, attempt):
     with pytest.raises(UnusableKnowledgeBase) as failure:
         attempt()

@@ -21,12 +21,6 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support.local import write_files
 
 
-@pytest.fixture
-def ingested(corpus, kb_path, hashes):
-    ingest(corpus, kb_path, embedder=hashes)
-    return kb_path
-
-
 def index_of(kb_path):
     (index,) = kb_path.parent.glob(f"{kb_path.name}.*.index")
     return index

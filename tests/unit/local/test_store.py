@@ -22,12 +22,6 @@ def run_sql(path, *statements):
             connection.execute(statement)
 
 
-@pytest.fixture
-def ingested(corpus, kb_path, hashes):
-    ingest(corpus, kb_path, embedder=hashes)
-    return kb_path
-
-
 def test_a_missing_knowledge_base_says_how_to_make_one(kb_path):
     with pytest.raises(UnusableKnowledgeBase) as failure:
         read(kb_path)
