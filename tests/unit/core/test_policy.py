@@ -432,15 +432,6 @@ def test_sixty_results_are_asked_for_whatever_is_wanted(most):
     assert service.searches == [{"numberOfResults": 60, "overrideSearchType": "HYBRID"}]
 
 
-@given(st.integers(21, 60), st.integers(1, 5))
-def test_6_an_answer_that_ranks_21_to_60_is_found(rank, most):
-    service = Service([website(n) if n == rank else pdf(n) for n in range(1, 101)])
-    assert lines(ask(service, "Who are the executive directors?", most))[0] == rank
-    off = Retriever(service, SearchSettings("TESTKB0001"))
-    found = off.retrieve(Query("Who are the executive directors?", most), Deadline.after(30))
-    assert rank not in lines(found)
-
-
 def test_what_is_cut_is_cut_last_and_counted():
     service = Service([pdf(1), website(2), None, website(3), website(3), pdf(4)])
     retrieval = ask(service, most=2)

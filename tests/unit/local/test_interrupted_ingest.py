@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import threading
 from contextlib import closing, contextmanager
 
 import pytest
@@ -97,17 +96,6 @@ def grown(corpus, kb_path, hashes):
 
 
 @pytest.mark.parametrize("stop", STOPS)
-def test_a_killed_ingest_leaves_the_previous_state_and_the_next_one_succeeds(
-    stop, grown, kb_path, hashes
-):
-    kill_at(stop, grown, kb_path)
-    assert files_known(kb_path) == set(RUNBOOKS)
-    report = ingest(grown, kb_path, embedder=hashes)
-    assert (len(report.added), len(report.changed)) == (30, 1)
-    assert len(files_known(kb_path)) == 33
-
-
-@pytest.mark.parametrize("stop", STOPS)
 def test_a_killed_first_ingest_leaves_nothing_in_the_way(stop, corpus, kb_path, hashes):
     kill_at(stop, corpus, kb_path)
     assert len(ingest(corpus, kb_path, embedder=hashes).added) == 3
@@ -148,33 +136,6 @@ def files_known_while_busy(kb_path):
     with KnowledgeBase(kb_path, WordHashes()) as knowledge_base:
         hits = knowledge_base.search("failover", limit=100)
     return {hit.metadata["source_file"] for hit in hits}
-
-
-def test_readers_see_the_old_state_or_the_new_one(corpus, kb_path, hashes):
-    ingest(corpus, kb_path, embedder=hashes)
-    write_files(corpus, {f"new/{n}.md": f"# Note {n}\n\nfailover\n" for n in range(40)})
-    seen, done = set(), threading.Event()
-
-    def read():
-        with KnowledgeBase(kb_path, WordHashes()) as knowledge_base:
-            while not done.is_set():
-                hits = knowledge_base.search("failover", limit=100)
-                seen.add(len({hit.metadata["source_file"] for hit in hits}))
-
-    reader = threading.Thread(target=read)
-    reader.start()
-    try:
-        for wanted in (43, 3, 43):
-            if wanted == 3:
-                for path in (corpus / "new").iterdir():
-                    path.unlink()
-            else:
-                write_files(corpus, {f"new/{n}.md": f"# {n}\n\nfailover\n" for n in range(40)})
-            ingest(corpus, kb_path, embedder=hashes)
-    finally:
-        done.set()
-        reader.join(10)
-    assert seen <= {3, 43}
 
 
 def interrupting(at, phase):

@@ -4,11 +4,7 @@ import contextlib
 import http.client
 import json
 import logging
-import os
-import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +18,7 @@ from knowledge_rag.local.errors import ModelUnavailable, ServerFailed
 from knowledge_rag.local.http_server import LOOPBACK
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from tests.support.local import PROJECT, WordHashes
+from tests.support.local import WordHashes
 
 PATH = f"/knowledgebases/{KNOWLEDGE_BASE_ID}/retrieve"
 QUERY = {"retrievalQuery": {"text": "failover"}}
@@ -368,34 +364,3 @@ def test_leaving_frees_the_port_and_ends_the_thread_even_with_a_connection_open(
     with LocalBedrock(opened, port=port):
         pass
     connection.close()
-
-
-def test_serves_in_the_foreground_until_stopped(corpus, kb_path):
-    ingest(corpus, kb_path, embedder=WordHashes())
-    program = (
-        "import sys; from pathlib import Path\n"
-        "from knowledge_rag.local.knowledge_base import KnowledgeBase\n"
-        "from knowledge_rag.local.bedrock.server import serve\n"
-        "from tests.support.local import WordHashes\n"
-        "with KnowledgeBase(Path(sys.argv[1]), WordHashes()) as knowledge_base:\n"
-        "    serve(knowledge_base, on_ready=lambda url: print(url, flush=True))\n"
-    )
-    process = subprocess.Popen(
-        [sys.executable, "-W", "error::ResourceWarning", "-c", program, str(kb_path)],
-        cwd=PROJECT,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        port = int(process.stdout.readline().rpartition(":")[2])
-        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
-        assert post(connection, QUERY)[0].status == 200
-        connection.close()
-        process.send_signal(signal.SIGTERM)
-        _, errors = process.communicate(timeout=10)
-    finally:
-        process.kill()
-        process.communicate()
-    assert errors == ""
