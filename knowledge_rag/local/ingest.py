@@ -388,7 +388,7 @@ class _Run:
                 return
             data = read_bytes(file, self._settings.max_file_bytes)
             if known and noted and known.sha256 == hashlib.sha256(data).hexdigest():
-                self._keep(known, KnownFile(seen, noted.lint), name)
+                self._keep(known, KnownFile(seen or noted.stamp, noted.lint), name)
                 return
             read = _with_history(extract(name, data, beside), data, change)
         except UnreadableDocument as error:

@@ -69,6 +69,8 @@ def lay_out(corpus, version):
     for path in corpus.rglob("*.md"):
         if path.relative_to(corpus).as_posix() not in wanted:
             path.unlink()
+        else:  # not a moment ago, however busy the machine is: an ingest notes such files in more statements
+            os.utime(path, (version, version))
 
 
 @contextmanager
