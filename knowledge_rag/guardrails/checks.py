@@ -17,9 +17,9 @@ from knowledge_rag.guardrails.references import COUNT
 from knowledge_rag.guardrails.searches import (
     NUMBERS,
     find_numbers,
+    find_phrases,
     fold,
     matches_at,
-    phrases,
     places,
 )
 
@@ -123,7 +123,7 @@ def unsourced_information(draft: Draft, settings: CheckSettings) -> Iterator[War
 def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
     """Warn of confident phrases without a reference close by; not in lines that are quoted."""
     reach = settings.confident_distance
-    for found in phrases(settings.confident).find(draft.text, draft.folded):
+    for found in find_phrases(settings.confident, draft.text, draft.folded):
         if not _is_backed(draft, found, before=reach, after=reach):
             message = f'"{found[0]}" has no citation within {reach} characters.'
             yield Warned(Kind.CONFIDENT_WORDING, message, *found.span())
@@ -132,7 +132,7 @@ def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
 def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
     """Warn of numbers without a reference close behind; not in code, identifiers and quoted lines."""
     reach = settings.number_distance
-    for found in find_numbers(settings.numbers, draft.text, draft.folded):
+    for found in find_numbers(settings.numbers, draft.text):
         if not _is_backed(draft, found, before=0, after=reach):
             message = f'"{found[0]}" has no citation within {reach} characters after it.'
             yield Warned(Kind.UNCITED_NUMBER, message, *found.span())
@@ -243,4 +243,4 @@ def _notes(draft: Draft) -> Iterator[re.Match[str]]:
 def _admits(draft: Draft, settings: CheckSettings) -> bool:
     if draft.code or draft.words > settings.max_admission:
         return False
-    return any(phrases(settings.admissions).find(draft.text, draft.folded))
+    return any(find_phrases(settings.admissions, draft.text, draft.folded))
