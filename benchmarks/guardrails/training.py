@@ -16,11 +16,11 @@ from benchmarks.guardrails.cases import Case
 from knowledge_rag.evaluation.claims_eval import load_claims
 from knowledge_rag.evaluation.evaluation_report import new_table
 from knowledge_rag.guardrails.support import weights
-from knowledge_rag.guardrails.support.check import SupportChecker
+from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.evidence_index import EvidenceIndex
-from knowledge_rag.guardrails.support.features import FEATURES, Claimed
 from knowledge_rag.guardrails.support.markup import plain
 from knowledge_rag.guardrails.support.report import DOUBTED, Verdict
+from knowledge_rag.guardrails.support.score import FEATURES, Claimed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,10 +62,9 @@ class TrainingSet:
 
 def set_of(name: str, cases: Sequence[Case], weight: float = _SET_WEIGHT) -> TrainingSet:
     """Compute the features of some cases."""
-    checker = SupportChecker()
     rows, errors, folds = [], [], []
     for case in cases:
-        report = checker.check(case.claim, case.lines)
+        report = check_support(case.claim, case.lines)
         claimed = Claimed(plain(case.claim), EvidenceIndex(case.lines).bag)
         rows.append([feature(claimed) for feature in FEATURES.values()])
         errors.append(report.verdict is Verdict.UNSUPPORTED)

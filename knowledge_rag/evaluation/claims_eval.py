@@ -15,7 +15,7 @@ from rich.console import Group
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.datasets import read_lines, read_rows
 from knowledge_rag.evaluation.evaluation_report import new_table
-from knowledge_rag.guardrails.support.check import SupportChecker
+from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.report import DOUBTED, Verdict
 from knowledge_rag.orchestrator.wording import counted
 
@@ -138,10 +138,9 @@ def _labelled(row: dict[str, Any]) -> LabelledClaim:
 
 def judge_claims(claims: Sequence[LabelledClaim]) -> list[JudgedClaim]:
     """Check each claim against its evidence, as ``verify`` does."""
-    checker = SupportChecker()
     judged = []
     for claim in claims:
-        report = checker.check(claim.claim, claim.evidence)
+        report = check_support(claim.claim, claim.evidence)
         doubt = report.doubt or 0.0
         error = report.verdict is Verdict.UNSUPPORTED
         # what a rule decides comes before all that the score doubts

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core.metadata import SECTION_PATH, TITLE
 from knowledge_rag.guardrails.claims import claims_of
-from knowledge_rag.guardrails.support.check import SupportChecker
+from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.report import DOUBTED, MIN_COVERAGE, AtomKind
 
 if TYPE_CHECKING:
@@ -135,7 +135,6 @@ def judge(verified: Verified, ledger: Ledger) -> Backing:
 class _Judge:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        self._checker = SupportChecker()
         places = {
             place: text
             for entry in ledger.entries
@@ -149,12 +148,12 @@ class _Judge:
     def judge(self, claim: Claim) -> Judged:
         cited, context = self._cited(claim.citations)
         lines = list(cited.values())
-        report = self._checker.check(claim.said, lines, elsewhere=[*context, *self._texts])
+        report = check_support(claim.said, lines, elsewhere=[*context, *self._texts])
         missing = tuple(self._missing(claim, report.missing, len(context)))
         coverage, doubt = report.coverage, report.doubt or 0.0
         named = len(missing) < len(report.missing)
         if named or doubt >= DOUBTED:  # it names its document, so its words may do, too
-            wider = self._checker.check(claim.said, [*lines, *context])
+            wider = check_support(claim.said, [*lines, *context])
             coverage = wider.coverage if named else coverage
             doubt = min(doubt, wider.doubt or 0.0)
         covered = coverage is None or coverage >= MIN_COVERAGE
@@ -163,7 +162,7 @@ class _Judge:
     def unknown_commands(self, text: str, uncited: Iterable[Span]) -> Iterator[Span]:
         """Find commands that no citation backs and that nothing retrieved holds."""
         for start, end in uncited:
-            for atom in self._checker.check(text[start:end], self._texts).missing:
+            for atom in check_support(text[start:end], self._texts).missing:
                 if atom.kind in (AtomKind.COMMAND, AtomKind.FLAG):
                     yield start + atom.start, start + atom.end
 

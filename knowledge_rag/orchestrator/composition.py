@@ -23,7 +23,7 @@ from knowledge_rag.core.metadata import (
 )
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.draft import Kind
-from knowledge_rag.guardrails.support.check import SupportChecker
+from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.report import Verdict, WarningKind, describe, described
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
@@ -510,11 +510,10 @@ def judge(
         Unsupported if any claim is, else supported if any claim is; and the warnings.
     """
     lines = [line for it in cited for line in it.content.split("\n")] + [*known]
-    checker = SupportChecker()
     verdicts: set[Verdict] = set()
     concerns: list[Concerned] = []
     for claim in claims:
-        report = checker.check(claim, lines)
+        report = check_support(claim, lines)
         verdicts.add(report.verdict)
         concerns += _concerns(report, claim)
     for verdict in (Verdict.UNSUPPORTED, Verdict.SUPPORTED):

@@ -37,7 +37,7 @@ _APART: Final = 8
 
 _ENDS: Final = re.compile(r"[.!?;](?=[\"'*_`)\]]*\s)")
 _NOT: Final = re.compile(r"(?<=n)'t(?!\w)")
-_BREAKS: Final = re.compile(r"[,;:()|]|\s[-\u2013\u2014]+\s")
+_BREAKS: Final = re.compile(r"[,;:()|\n]|\s[-\u2013\u2014]+\s")
 
 
 class Token(NamedTuple):
@@ -82,62 +82,54 @@ def _key(name: str) -> tuple[str, str, str]:
 def tokens_of(lines: Sequence[str]) -> list[Token]:
     """Cut lines into tokens; a sentence may go on in the next line if that begins in lower case."""
     found: list[Token] = []
-    sentence = 0
+    sentence = length = 0
     for number, line in enumerate(lines):
-        begins = line.lstrip()[:1]
-        if not begins.islower():
-            sentence += 1
-        end = consumed = 0
-        opened = True
+        if not line.lstrip()[:1].islower():
+            sentence, length = sentence + 1, 0
+        end = 0
+        is_broken = True
         for lexeme in LEXEME.finditer(line):
-            start = lexeme.start()
-            if start < consumed:
+            start, name = lexeme.start(), trimmed(lexeme[0])
+            if start < end:
                 continue
-            between = line[end:start]
-            name = trimmed(lexeme[0])
-            if not name or not any(map(str.isalnum, name)):
-                opened = opened or _BREAKS.search(lexeme[0]) is not None
+            if not name.isalnum() and not any(map(str.isalnum, name)):
+                is_broken = is_broken or _BREAKS.search(lexeme[0]) is not None
                 continue
-            if not opened and end and _ENDS.search(line, max(end - 2, 0), start):
-                sentence += 1
-            if (
-                found
-                and found[-1].sentence == sentence
-                and found[-MAX_SENTENCE:][0].sentence == sentence
-            ):
-                sentence += len(found) >= MAX_SENTENCE
-            broken = opened or _BREAKS.search(line, max(end - 1, 0), start) is not None
-            opened = False
+            if line[end:start] != " ":
+                ends = not is_broken and end and _ENDS.search(line, max(end - 2, 0), start)
+                if ends:
+                    sentence, length = sentence + 1, 0
+                is_broken = is_broken or _BREAKS.search(line, max(end - 1, 0), start) is not None
+            if length == MAX_SENTENCE:
+                sentence, length = sentence + 1, 0
             start += max(lexeme[0].find(name), 0)
             if _NOT.match(line, start + len(name)):  # "don't" is one word
                 name = line[start : start + len(name) + 2]
-            token = _token(line, name, start, number, sentence, broken=broken or "\n" in between)
-            found.append(token)
-            end, consumed = token.end, token.end
+            key, word, end, sort = _read(line, name, start, is_broken=is_broken)
+            found.append(Token(key, word, start, end, number, sentence, sort, is_broken))
+            length, is_broken = length + 1, False
     return found
 
 
-def _token(  # noqa: PLR0913 - the fields of a token
-    line: str, name: str, start: int, number: int, sentence: int, *, broken: bool
-) -> Token:
-    if name[0].isdigit() or name in NUMBER_WORDS:
-        spelled = not name[0].isdigit()
+def _read(line: str, name: str, start: int, *, is_broken: bool) -> tuple[str, str, int, str]:
+    """Return key, word, end and sort of the token that begins with a name."""
+    is_digit = name[0].isdigit()
+    if is_digit or name in NUMBER_WORDS:
         measured = (
-            quantity_of_word(line, start, start + len(name))
-            if spelled
-            else quantity_at(line, start)
+            quantity_at(line, start)
+            if is_digit
+            else quantity_of_word(line, start, start + len(name))
         )
         if measured and len(measured.quantities) == 1:
             value, dimension, _ = measured.quantities[0]
-            key = f"#{value}{dimension}"
-            end = start + len(line[start : measured.end].rstrip("- "))
-            return Token(key, line[start:end].lower(), start, end, number, sentence, "#", broken)
+            word = line[start : measured.end].rstrip("- ")
+            return f"#{value}{dimension}", word.lower(), start + len(word), "#"
     key, word, sort = _key(name)
-    if sort == "@" and name[0].isdigit():
+    if sort == "@" and is_digit:
         sort = "#"
-    elif not sort and name[:1].isupper() and not broken:
+    elif not sort and name[:1].isupper() and not is_broken:
         sort = "A"  # a capital within a clause: a proper name, as a rule
-    return Token(key, word, start, start + len(name), number, sentence, sort, broken)
+    return key, word, start + len(name), sort
 
 
 class Stream:
@@ -145,6 +137,7 @@ class Stream:
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.tokens = tokens_of(lines)
+        self.text = "\n".join(lines)
 
     @cached_property
     def places(self) -> Mapping[str, Sequence[int]]:

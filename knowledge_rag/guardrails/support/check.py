@@ -7,16 +7,13 @@ score. docs/verify.md lists what the checks can't see.
 
 from __future__ import annotations
 
-from itertools import accumulate, chain
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.stemming import stem
-from knowledge_rag.guardrails.support.alignment import tokens_of
 from knowledge_rag.guardrails.support.atoms import find_atoms
 from knowledge_rag.guardrails.support.contradictions import contradictions
-from knowledge_rag.guardrails.support.destruction import destructions
 from knowledge_rag.guardrails.support.evidence_index import EvidenceIndex
-from knowledge_rag.guardrails.support.features import Claimed
 from knowledge_rag.guardrails.support.lexemes import (
     BoundedCache,
     folded,
@@ -35,7 +32,7 @@ from knowledge_rag.guardrails.support.report import (
     Verdict,
     WarningKind,
 )
-from knowledge_rag.guardrails.support.score import doubt_of
+from knowledge_rag.guardrails.support.score import Claimed, doubt_of
 from knowledge_rag.guardrails.support.wording import (
     OWN_WORDS,
     denials,
@@ -49,10 +46,8 @@ from knowledge_rag.guardrails.support.wording import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from knowledge_rag.guardrails.support.alignment import Token
     from knowledge_rag.guardrails.support.atoms import Atom
     from knowledge_rag.guardrails.support.quantities import Quantity
-    from knowledge_rag.guardrails.support.report import Contradiction
 
 _NOUN: Final = 40
 """Characters behind a number in which the word stands that it counts."""
@@ -139,100 +134,64 @@ _MAX_TEMPLATES: Final = 32
 _MAX_PLACED: Final = 20
 """Missing atoms of one claim that are looked for elsewhere, so that time stays linear."""
 
-_MOST_KEPT: Final = 256
-"""Cited passages of which a checker keeps an index, so that its memory is bounded."""
-_MOST_LINES: Final = 10_000
-"""Lines of a passage up to which it is kept."""
-_MOST_KEPT_APART: Final = 16
-"""The same for what is given as ``elsewhere``, of which each line has an index of its own."""
-
-
-class SupportChecker:
-    """Checks the claims of an answer, and keeps what it learned of the lines that they cite.
-
-    Claims that cite the same lines share one index of them. A checker may outlive an answer: what
-    it keeps is bounded.
-    """
-
-    def __init__(self) -> None:
-        self._indices = BoundedCache(EvidenceIndex, most=_MOST_KEPT, longest=_MOST_LINES)
-        self._apart = BoundedCache(_each_alone, most=_MOST_KEPT_APART, longest=_MOST_LINES)
-
-    def check(
-        self, claim: str, lines: Sequence[str], *, elsewhere: Sequence[str] = ()
-    ) -> SupportReport:
-        """Check a claim against the lines that it cites.
-
-        Args:
-            claim: what is said, as Markdown, with or without its reference; offsets count in it.
-            lines: the cited lines, in order; indices count in them.
-            elsewhere: other lines, of the same file say: a missing atom is looked for there, too.
-
-        Returns:
-            The verdict, each atom with where it was found, the coverage and the warnings. A claim
-            that is a quotation (the cited lines hold it, white space aside) is always supported.
-        """
-        text, index = plain(claim), self._indices[tuple(lines)]
-        cut = pieces(text)
-        said = dict.fromkeys(chain.from_iterable([piece.words for piece in cut]))
-        atoms = find_atoms(text, cut, said)
-        checks = _checks(claim, atoms, Matcher(index))
-        in_atoms = words(" ".join([check.text for check in checks]))
-        content = set(said).difference(OWN_WORDS, in_atoms)
-        missing = index.uncovered(content)
-        lost = _lost(checks)
-        if missing or lost:
-            checks, missing = _unless_quoted(claim, lines, checks, missing)
-            lost = _lost(checks)
-        if elsewhere and lost:
-            others = [Matcher(other) for other in self._apart[tuple(elsewhere)]]
-            checks = _with_places(atoms, checks, others)
-        if language := foreign(text) or index.language:
-            verdict = _verdict(len(checks), lost, None)
-            return SupportReport(
-                verdict, tuple(checks), None, (), tuple(_filled(checks)), language=language
-            )
-        words_said = len(content) >= _MIN_WORDS or bool(checks)
-        coverage = _coverage(len(content), len(missing), len(checks), lost)
-        tokens = tokens_of(text.split("\n"))
-        found = _contradictions(text, tokens, index)
-        contradicted = any(it.certain for it in found)
-        return SupportReport(
-            Verdict.UNSUPPORTED if contradicted else _verdict(len(checks), lost, coverage),
-            tuple(checks),
-            coverage,
-            tuple([word for word in said if word in missing]) if missing else (),
-            (*_filled(checks), *_flipped(text, said, index)),
-            found,
-            doubt_of(Claimed(text, index.bag)) if words_said else None,
-        )
-
-
-def _contradictions(
-    text: str, tokens: Sequence[Token], index: EvidenceIndex
-) -> tuple[Contradiction, ...]:
-    if not tokens or not index.stream.tokens:
-        return ()
-    begins = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
-    found = [
-        *contradictions(tokens, begins, index.stream),
-        *destructions(text, index.stream, index.text),
-    ]
-    return tuple(sorted(found, key=lambda it: (it.start, it.end, it.change)))
-
 
 def check_support(
-    claim: str,
-    lines: Sequence[str],
-    *,
-    elsewhere: Sequence[str] = (),
+    claim: str, lines: Sequence[str], *, elsewhere: Sequence[str] = ()
 ) -> SupportReport:
-    """Check a single claim: :meth:`SupportChecker.check`, with nothing kept for the next one."""
-    return SupportChecker().check(claim, lines, elsewhere=elsewhere)
+    """Check a claim against the lines that it cites.
+
+    Args:
+        claim: what is said, as Markdown, with or without its reference; offsets count in it.
+        lines: the cited lines, in order; indices count in them.
+        elsewhere: other lines, of the same file say: a missing atom is looked for there, too.
+
+    Returns:
+        The verdict, each atom with where it was found, the coverage and the warnings. A claim
+        that is a quotation (the cited lines hold it, white space aside) is always supported.
+    """
+    text, index = plain(claim), _indices[tuple(lines)]
+    cut = pieces(text)
+    said = dict.fromkeys(chain.from_iterable([piece.words for piece in cut]))
+    atoms = find_atoms(text, cut, said)
+    checks = _checks(claim, atoms, Matcher(index))
+    in_atoms = words(" ".join([check.text for check in checks]))
+    content = set(said).difference(OWN_WORDS, in_atoms)
+    missing = index.uncovered(content)
+    lost = _lost(checks)
+    if missing or lost:
+        checks, missing = _unless_quoted(claim, lines, checks, missing)
+        lost = _lost(checks)
+    if elsewhere and lost:
+        others = [Matcher(other) for other in _indices_apart[tuple(elsewhere)]]
+        checks = _with_places(atoms, checks, others)
+    if language := foreign(text) or index.language:
+        verdict = _verdict(len(checks), lost, None)
+        return SupportReport(
+            verdict, tuple(checks), None, (), tuple(_filled(checks)), language=language
+        )
+    words_said = len(content) >= _MIN_WORDS or bool(checks)
+    coverage = _coverage(len(content), len(missing), len(checks), lost)
+    found = contradictions(text, index.stream)
+    contradicted = any(it.certain for it in found)
+    return SupportReport(
+        Verdict.UNSUPPORTED if contradicted else _verdict(len(checks), lost, coverage),
+        tuple(checks),
+        coverage,
+        tuple([word for word in said if word in missing]) if missing else (),
+        (*_filled(checks), *_flipped(text, said, index)),
+        found,
+        doubt_of(Claimed(text, index.bag)) if words_said else None,
+    )
 
 
 def _each_alone(lines: tuple[str, ...]) -> list[EvidenceIndex]:
     return [EvidenceIndex((line,)) for line in lines]
+
+
+_MOST_LINES: Final = 10_000
+"""Lines of which an index is kept for the next claim; of more, none is, so that memory is bounded."""
+_indices: Final = BoundedCache(EvidenceIndex, most=64, longest=_MOST_LINES)
+_indices_apart: Final = BoundedCache(_each_alone, most=8, longest=_MOST_LINES)
 
 
 def _lost(checks: Sequence[AtomCheck]) -> int:
@@ -283,11 +242,8 @@ def _checks(claim: str, atoms: Sequence[Atom], matcher: Matcher) -> list[AtomChe
     for atom in atoms:
         kind, start, end, _, _ = atom
         line, placeholder = matcher.line_of(atom), ""
-        if (
-            line is None
-            and claim[start:end] in NUMBER_WORDS
-            and not matcher.counts_otherwise(claim, end)
-        ):
+        is_word = claim[start:end] in NUMBER_WORDS
+        if line is None and is_word and not matcher.counts_otherwise(claim, end):
             continue  # "two causes", where the lines list two
         if line is None and (filled := matcher.filled_by(atom)):
             line, placeholder = filled

@@ -1,19 +1,23 @@
 """What a claim changes in the very sentence that it repeats: compared word by word, by rules.
 
 A rule looks at one sentence of the claim beside the stretch of the lines that it repeats. Far from a
-repetition the rules are silent: there, coverage and the score decide.
+repetition the rules are silent: there, coverage and the score decide. Only a destructive instruction
+has to stand in one sentence of the lines, verb and object together, however the rest is worded.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.support.alignment import align, quoted, sentences
+from knowledge_rag.guardrails.danger import dangers_in
+from knowledge_rag.guardrails.support.alignment import align, quoted, sentences, tokens_of
 from knowledge_rag.guardrails.support.opposites import OPPOSITES
 from knowledge_rag.guardrails.support.report import Change, Contradiction
-from knowledge_rag.guardrails.support.wording import OWN_WORDS
+from knowledge_rag.guardrails.support.wording import NEGATIONS, OWN_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,21 +87,24 @@ _FEWEST: Final = 3
 """Words that both sides have at least."""
 
 
-def contradictions(
-    tokens: Sequence[Token], begins: Sequence[int], stream: Stream
-) -> Iterator[Contradiction]:
-    """Find what a claim changes.
+def contradictions(claim: str, stream: Stream) -> tuple[Contradiction, ...]:
+    """Find what a claim changes, in its order.
 
     Args:
-        tokens: of the claim.
-        begins: offset of each of its lines.
-        stream: of the cited lines; with at least one token.
+        claim: with markup blanked.
+        stream: of the cited lines.
     """
+    lines = claim.split("\n")
+    tokens = tokens_of(lines)
+    if not tokens or not stream.tokens:
+        return ()
+    begins = [0, *accumulate(len(line) + 1 for line in lines)]
+    found = [*_destructions(claim, stream)]
     for said in sentences(tokens):
-        for found, (first, last) in _changes(said, stream):
-            start = begins[first.line] + first.start
-            end = begins[last.line] + last.end
-            yield replace(found, start=start, end=end)
+        for one, (first, last) in _changes(said, stream):
+            start, end = begins[first.line] + first.start, begins[last.line] + last.end
+            found.append(replace(one, start=start, end=end))
+    return tuple(sorted(found, key=lambda it: (it.start, it.end, it.change)))
 
 
 Found = tuple[Contradiction, tuple["Token", "Token"]]
@@ -343,3 +350,37 @@ def _negates(a: str, b: str) -> bool:
     """Whether one word is the other with a prefix that denies it."""
     short, long = sorted((a, b), key=len)
     return len(short) >= 5 and any(long == prefix + short for prefix in _PREFIXES)
+
+
+_BEFORE: Final = 24
+"""Characters in front of an instruction in which it may be forbidden."""
+
+
+def _destructions(claim: str, stream: Stream) -> Iterator[Contradiction]:
+    """Find destructive instructions of a claim that no sentence of the lines has."""
+    lines = stream.text
+    for danger in dangers_in(claim):
+        said = claim[danger.start : danger.end]
+        keys = _content(said)
+        told = said.lower() in lines.lower() or any(keys <= it for it in stream.sets)
+        if told or _is_forbidden(claim, danger.start):
+            continue
+        if not any(keys & other for other in _destroyed(lines)):
+            yield Contradiction(Change.DANGER, danger.start, danger.end, 0, "")
+
+
+def _content(text: str) -> frozenset[str]:
+    return frozenset(it.key for it in tokens_of(text.split("\n")) if it.is_content)
+
+
+def _is_forbidden(claim: str, start: int) -> bool:
+    return not NEGATIONS.isdisjoint(claim[max(start - _BEFORE, 0) : start].lower().split())
+
+
+@lru_cache(maxsize=256)
+def _destroyed(lines: str) -> tuple[frozenset[str], ...]:
+    """Return what the lines destroy, without the verb, which may be a synonym."""
+    return tuple(
+        frozenset(it.key for it in tokens_of([lines[one.start : one.end]])[1:] if it.is_content)
+        for one in dangers_in(lines)
+    )

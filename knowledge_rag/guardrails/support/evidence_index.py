@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.stemming import stem
 from knowledge_rag.guardrails.support.alignment import Stream
-from knowledge_rag.guardrails.support.features import Bag
 from knowledge_rag.guardrails.support.lexemes import (
     LEXEME,
     PLACEHOLDER,
@@ -34,6 +33,7 @@ from knowledge_rag.guardrails.support.quantities import (
     quantity_of_word,
     written_dates,
 )
+from knowledge_rag.guardrails.support.score import Bag
 from knowledge_rag.guardrails.support.wording import STOP_WORDS, denials, foreign, may_deny, words
 
 if TYPE_CHECKING:
@@ -75,19 +75,14 @@ class EvidenceIndex:
         return Stream(self.lines)
 
     @cached_property
-    def text(self) -> str:
-        """The lines, joined."""
-        return "\n".join(self.lines)
-
-    @cached_property
     def bag(self) -> Bag:
         """The words, and which stand together."""
-        return Bag(self.text)
+        return Bag(self.stream.text)
 
     @cached_property
     def language(self) -> str:
         """ISO 639-1 code of the lines' language if it certainly isn't English, else ``""``."""
-        return foreign(self.text)
+        return foreign("\n".join(self.lines))
 
     @cached_property
     def names(self) -> Mapping[str, int]:

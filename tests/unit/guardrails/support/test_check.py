@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.guardrails.support.check import SupportChecker, check_support
+from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.report import (
     Verdict,
     WarningKind,
@@ -144,19 +144,9 @@ def test_case_counts_in_flags_and_paths_only():
     assert missing("On `CloudWatch` too.", "on `cloudwatch` too") == []
 
 
-def test_a_checker_gives_each_claim_the_report_that_it_gets_alone():
-    checker = SupportChecker()
-    claims = ("Use `--wait`.", "Use `--force`.", "Never restart the primary.", "Use `--wait`.")
-    for claim in claims:
-        for lines in (GUIDANCE, ["Use `--force`."], list(GUIDANCE)):
-            alone = check_support(claim, lines, elsewhere=("`--wait`", "x"))
-            assert checker.check(claim, lines, elsewhere=("`--wait`", "x")) == alone
-
-
-def test_a_checker_that_has_seen_many_lines_still_tells_them_apart():
-    checker = SupportChecker()
-    for number in (*range(2000), *range(5)):
-        (atom,) = checker.check(f"Use `--x{number}`.", [f"use --x{number}"]).atoms
+def test_many_other_lines_checked_before_change_nothing():
+    for number in (*range(200), *range(5)):
+        (atom,) = check_support(f"Use `--x{number}`.", [f"use --x{number}"]).atoms
         assert atom.found
-        (atom,) = checker.check(f"Use `--x{number}`.", [f"use --x{number + 1}"]).atoms
+        (atom,) = check_support(f"Use `--x{number}`.", [f"use --x{number + 1}"]).atoms
         assert not atom.found
