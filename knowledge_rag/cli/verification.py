@@ -22,9 +22,7 @@ from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.guardrails.evidence_file import evidence_of, read_items, with_lines
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.positions import Positions
-from knowledge_rag.guardrails.review import places, review
-from knowledge_rag.guardrails.review_json import TextPositions, review_json
+from knowledge_rag.guardrails.review import Positions, TextPositions, places, review, review_json
 from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order
 from knowledge_rag.guardrails.staleness import CitedLines, State, compare_all, describe, to_dict
 from knowledge_rag.guardrails.verify import Settings

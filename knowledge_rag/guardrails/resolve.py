@@ -156,7 +156,23 @@ _LONGEST: Final = 120
 def why_removed(taken: Taken, ledger: Ledger) -> str:
     """Return the reason in one line, with what retrieval did return of it."""
     written = " ".join(taken.text.split())
-    return f"{written}: {_REASONS[taken.why](taken, ledger)}"
+    return f"{written}: {_reason(taken, ledger)}"
+
+
+def _reason(taken: Taken, ledger: Ledger) -> str:
+    match taken.why:
+        case Why.UNKNOWN_FILE:
+            return _unknown_file(taken, ledger)
+        case Why.LINES_NOT_RETRIEVED:
+            return _lines_not_retrieved(taken, ledger)
+        case Why.UNKNOWN_NUMBER if not len(ledger):
+            return "retrieval returned no source"
+        case Why.UNKNOWN_NUMBER:
+            return f"the sources are numbered 1 to {len(ledger)}"
+        case Why.UNPARSABLE:
+            return "can't be read as a reference; [Source: file, lines a-b] and [n] can"
+        case Why.UNCLOSED:
+            return "its bracket is not closed"
 
 
 def _unknown_file(taken: Taken, ledger: Ledger) -> str:
@@ -183,29 +199,6 @@ def _ranges(name: str, ledger: Ledger) -> str:
     ]
     more = f" and {len(ranges) - _MOST} more" if len(ranges) > _MOST else ""
     return f"lines {', '.join(ranges[:_MOST])}{more}"
-
-
-def _unknown_number(_: Taken, ledger: Ledger) -> str:
-    if not len(ledger):
-        return "retrieval returned no source"
-    return f"the sources are numbered 1 to {len(ledger)}"
-
-
-def _unparsable(_: Taken, __: Ledger) -> str:
-    return "can't be read as a reference; [Source: file, lines a-b] and [n] can"
-
-
-def _unclosed(_: Taken, __: Ledger) -> str:
-    return "its bracket is not closed"
-
-
-_REASONS: Final = {
-    Why.UNKNOWN_FILE: _unknown_file,
-    Why.LINES_NOT_RETRIEVED: _lines_not_retrieved,
-    Why.UNKNOWN_NUMBER: _unknown_number,
-    Why.UNPARSABLE: _unparsable,
-    Why.UNCLOSED: _unclosed,
-}
 
 
 def _lines_of(taken: Taken) -> list[Lines]:

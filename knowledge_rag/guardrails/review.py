@@ -1,15 +1,15 @@
-"""The review of an answer: verified, each claim judged, and all findings in one list."""
+"""The review of an answer: verified, each claim judged, all findings in one list; and its JSON."""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.guardrails.backing import judge
 from knowledge_rag.guardrails.draft import Kind
-from knowledge_rag.guardrails.positions import Positions
 from knowledge_rag.guardrails.resolve import why_removed
 from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order, log_findings
 from knowledge_rag.guardrails.support.report import Change, WarningKind, described, line_ranges
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.outcome import Reason
     from knowledge_rag.guardrails.backing import Backing, Judged, Missing, Place
+    from knowledge_rag.guardrails.draft import Span
     from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.resolve import Taken
     from knowledge_rag.guardrails.support.report import SupportWarning
-    from knowledge_rag.guardrails.verify import Settings, Verified
+    from knowledge_rag.guardrails.verify import Cited, Settings, Verified
 
 _NOTHING: Final = re.compile(
     r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE
@@ -67,7 +69,7 @@ def false_no_match(answer: str, failed: Sequence[Reason]) -> Iterator[Finding]:
 def _wording(verified: Verified) -> Iterator[Finding]:
     for warned in verified.warnings:
         if warned.kind is not Kind.NON_EXISTENT_SOURCE:  # which is what was removed
-            rule = Rule(warned.kind.replace("_", "-"))
+            rule = Rule[warned.kind.name]
             yield Finding(rule, warned.message, warned.start, warned.end)
 
 
@@ -212,3 +214,159 @@ def review(
     findings = in_order((*audit(verified, backing, ledger), *false_no_match(answer, failed)))
     log_findings(findings)
     return Review(answer, ledger, verified, backing, findings)
+
+
+class Positions:
+    """Leads back past what was taken out.
+
+    Args:
+        removed: what was taken out of the answer, in the order of its text.
+    """
+
+    def __init__(self, removed: Iterable[Taken]) -> None:
+        self._starts: list[int] = []  # of each mark, in the answer that may be shown
+        self._ends: list[int] = []
+        self._shifts = [0]  # behind it
+        for taken in removed:
+            self._starts.append(taken.start - self._shifts[-1])
+            self._ends.append(self._starts[-1] + len(taken.mark))
+            self._shifts.append(self._shifts[-1] + taken.end - taken.start - len(taken.mark))
+
+    def written(self, span: Span) -> Span:
+        """Return the span of the written answer that a span of the shown one stems from.
+
+        What was taken out at its edges is left out; a span without length stays one.
+        """
+        start, end = span
+        first = start + self._shifts[bisect_right(self._ends, start)]
+        if start == end:
+            return first, first
+        return first, max(first, end + self._shifts[bisect_left(self._starts, end)])
+
+
+class TextPositions:
+    r"""Lines and columns of offsets in a text; lines are what ``\n`` ends, both count from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0]
+        while (end := text.find("\n", self._starts[-1])) >= 0:
+            self._starts.append(end + 1)
+
+    def line_and_column(self, offset: int) -> tuple[int, int]:
+        """Return line and column (in characters) of an offset."""
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+    def position(self, start: int, end: int) -> dict[str, int]:
+        """Return the JSON form of a span: offsets, and line and column of its first character."""
+        line, column = self.line_and_column(start)
+        return {"start": start, "end": end, "line": line, "column": column}
+
+
+def review_json(review: Review) -> dict[str, Any]:
+    """Return the JSON form.
+
+    Returns:
+        ``text`` (what may be shown), ``citations`` (positions in ``text``), ``removed`` and
+        ``warnings`` (positions in the answer as written; ``level`` is error or warning),
+        ``claims`` and ``metrics``.
+    """
+    shown, written = TextPositions(review.verified.text), TextPositions(review.answer)
+    return {
+        "text": review.verified.text,
+        "citations": [_citation(one, shown) for one in review.verified.citations],
+        "removed": list(_removed(review, written)),
+        "warnings": [
+            _finding_json(one, written)
+            for one in review.findings
+            if one.rule is not Rule.UNRESOLVED_REFERENCE
+        ],
+        "claims": [_claim(one) for one in review.backing.claims],
+        "metrics": _metrics(review),
+    }
+
+
+def _removed(review: Review, positions: TextPositions) -> Iterator[dict[str, Any]]:
+    """Return the removed references; the findings about it stand in the same order."""
+    findings = (one for one in review.findings if one.rule is Rule.UNRESOLVED_REFERENCE)
+    for taken, finding in zip(review.verified.removed, findings, strict=True):
+        yield {
+            "reference": taken.text,
+            "reason": taken.why.value,
+            "message": finding.message,
+            "position": positions.position(taken.start, taken.end),
+        }
+
+
+def _citation(cited: Cited, positions: TextPositions) -> dict[str, Any]:
+    return {
+        **cited.citation.to_dict(),
+        "number": cited.number,
+        "position": positions.position(cited.start, cited.end),
+    }
+
+
+def _finding_json(finding: Finding, positions: TextPositions) -> dict[str, Any]:
+    """Return the JSON form of a finding, at its place in the answer as written."""
+    return {
+        "kind": finding.rule.value,
+        "level": finding.rule.level.value,
+        "message": finding.message,
+        "position": positions.position(finding.start, finding.end),
+    }
+
+
+def _claim(judged: Judged) -> dict[str, Any]:
+    coverage = judged.report.coverage
+    return {
+        "text": judged.claim.said.strip(),
+        "citations": [one.citation.to_dict() for one in judged.claim.citations],
+        "supported": judged.supported,
+        "coverage": None if coverage is None else round(coverage, 3),
+        "missing": [
+            {
+                "kind": missing.atom.kind.value,
+                "text": missing.atom.text,
+                "elsewhere": [
+                    {"source_file": place.source_file, "line": place.line}
+                    for place in missing.elsewhere
+                ],
+            }
+            for missing in judged.missing
+        ],
+        "missing_words": list(judged.report.missing_words),
+        "changes": [
+            {
+                "kind": found.change.value,
+                "text": judged.claim.said[found.start : found.end],
+                "lines_say": found.lines_say,
+                "certain": found.certain,
+            }
+            for found in judged.report.contradictions
+        ],
+        "doubt": None if judged.report.doubt is None else round(judged.doubt, 3),
+        "checked": judged.checked,
+    }
+
+
+def _metrics(review: Review) -> dict[str, Any]:
+    metrics = review.verified.metrics
+    claims = review.backing.claims
+    kinds: dict[str, int] = {}
+    for one in review.findings:
+        kinds[one.rule.value] = kinds.get(one.rule.value, 0) + 1
+    return {
+        "words": metrics.words,
+        "references": metrics.references,
+        "invalid_references": metrics.removed,
+        "cited": metrics.references > 0,
+        "density": round(metrics.density, 2),
+        "sources": metrics.sources,
+        "sources_cited": metrics.sources_cited,
+        "source_coverage": round(metrics.coverage, 3),
+        "claims": len(claims),
+        "claims_supported": sum(one.supported for one in claims),
+        "errors": len(review.errors),
+        "warnings": len(review.findings) - len(review.errors),
+        "by_kind": dict(sorted(kinds.items())),
+    }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,88 +25,62 @@ class Level(StrEnum):
     """Someone should look at it."""
 
 
+_ERROR, _WARNING = Level.ERROR, Level.WARNING
+
+
 class Rule(StrEnum):
-    """What a finding is about."""
+    """What a finding is about: its name, how grave it is, and what the rule says in one sentence."""
 
-    UNRESOLVED_REFERENCE = "unresolved-reference"
-    UNSUPPORTED_DETAIL = "unsupported-detail"
-    UNSUPPORTED_CLAIM = "unsupported-claim"
-    MISSING_CITATIONS = "missing-citations"
-    UNSOURCED_INFORMATION = "unsourced-information"
-    PLACEHOLDER = "placeholder"
-    STALE_CITATION = "stale-citation"
-    MOVED_CITATION = "moved-citation"
-    FALSE_NO_MATCH = "false-no-match"
-    UNPROVEN_EVIDENCE = "unproven-evidence"
-    UNCITED_CODE = "uncited-code"
-    UNCITED_COMMAND = "uncited-command"
-    UNSUPPORTED_DANGER = "unsupported-danger"
-    FLIPPED_NEGATION = "flipped-negation"
-    DROPPED_CONDITION = "dropped-condition"
-    OPPOSITE_WORD = "opposite-word"
-    EXCHANGED_VALUE = "exchanged-value"
-    REVERSED_ORDER = "reversed-order"
-    ADDED_CLAUSE = "added-clause"
-    CHANGED_SENTENCE = "changed-sentence"
-    DOUBTFUL_CLAIM = "doubtful-claim"
-    UNCHECKED_LANGUAGE = "unchecked-language"
-    NEGATION = "negation"
-    FILLED_PLACEHOLDER = "filled-placeholder"
-    CONFIDENT_WORDING = "confident-wording"
-    UNCITED_NUMBER = "uncited-number"
-    LOW_DENSITY = "low-density"
-    UNCHECKED = "unchecked"
+    level: Level
+    description: str
 
-    @property
-    def level(self) -> Level:
-        """How grave it is."""
-        return Level.ERROR if self in _ERRORS else Level.WARNING
+    def __new__(cls, name: str, level: Level, description: str) -> Self:
+        """Make a rule of a row of the table."""
+        rule = str.__new__(cls, name)
+        rule._value_, rule.level, rule.description = name, level, description
+        return rule
 
-    @property
-    def description(self) -> str:
-        """What the rule says, in one sentence."""
-        return _DESCRIPTIONS[self]
-
-
-_ERRORS: Final = frozenset(
-    {
-        Rule.UNRESOLVED_REFERENCE, Rule.UNSUPPORTED_DETAIL, Rule.UNSUPPORTED_CLAIM,
-        Rule.MISSING_CITATIONS, Rule.UNSOURCED_INFORMATION, Rule.PLACEHOLDER, Rule.STALE_CITATION,
-        Rule.FALSE_NO_MATCH, Rule.UNSUPPORTED_DANGER, Rule.FLIPPED_NEGATION, Rule.DROPPED_CONDITION,
-        Rule.OPPOSITE_WORD, Rule.EXCHANGED_VALUE, Rule.REVERSED_ORDER, Rule.ADDED_CLAUSE,
-    }
-)  # fmt: skip
-
-_DESCRIPTIONS: Final = {
-    Rule.UNRESOLVED_REFERENCE: "A reference names lines, a file or a number that retrieval did not return.",
-    Rule.UNSUPPORTED_DETAIL: "A command, name, path, number or date of a claim is not in the lines that it cites.",
-    Rule.UNSUPPORTED_CLAIM: "The cited lines hold too few of a claim's words.",
-    Rule.MISSING_CITATIONS: "The answer cites nothing though there are sources.",
-    Rule.UNSOURCED_INFORMATION: "The answer gives information though retrieval returned nothing.",
-    Rule.PLACEHOLDER: "A reference says itself that there is nothing behind it.",
-    Rule.STALE_CITATION: "The cited lines are no longer in the document as they were retrieved.",
-    Rule.MOVED_CITATION: "The cited text now stands on other lines of the document.",
-    Rule.FALSE_NO_MATCH: "The answer says that nothing is documented though a search failed.",
-    Rule.UNPROVEN_EVIDENCE: "No hash binds a passage of the evidence to its file and lines.",
-    Rule.UNCITED_CODE: "No citation backs a code block.",
-    Rule.UNCITED_COMMAND: "No citation backs a command, and no retrieved line holds it.",
-    Rule.UNSUPPORTED_DANGER: "A claim tells to destroy something, and no sentence of the cited lines does.",
-    Rule.FLIPPED_NEGATION: 'A claim repeats a sentence of the cited lines with a "not" less or more.',
-    Rule.DROPPED_CONDITION: 'A claim repeats a sentence of the cited lines without its "if", "unless", "only" or "until".',
-    Rule.OPPOSITE_WORD: "A claim repeats a sentence of the cited lines with the opposite of a word.",
-    Rule.EXCHANGED_VALUE: "A claim repeats a sentence of the cited lines with another number or name in the same place.",
-    Rule.REVERSED_ORDER: "A claim tells two things in the other order than the cited lines.",
-    Rule.ADDED_CLAUSE: "A claim adds an instruction to a sentence of the cited lines.",
-    Rule.CHANGED_SENTENCE: "A claim may change what a sentence of the cited lines says.",
-    Rule.DOUBTFUL_CLAIM: "The score says that the cited lines more likely don't support a claim than that they do.",
-    Rule.UNCHECKED_LANGUAGE: "A claim or its lines aren't in English: its words were not checked.",
-    Rule.NEGATION: "A claim denies what the cited lines say, or says what they deny.",
-    Rule.FILLED_PLACEHOLDER: "A claim fills in what the cited lines leave open.",
-    Rule.CONFIDENT_WORDING: "A confident phrase has no citation close by, and its line is not cited.",
-    Rule.UNCITED_NUMBER: "A number has no citation right after it, and its line is not cited.",
-    Rule.LOW_DENSITY: "The answer is thinly cited.",
-    Rule.UNCHECKED: "Something reads like a reference and can't be resolved.",
-}
+    # fmt: off
+    UNRESOLVED_REFERENCE = ("unresolved-reference", _ERROR,
+        "A reference names lines, a file or a number that retrieval did not return.")
+    UNSUPPORTED_DETAIL = ("unsupported-detail", _ERROR,
+        "A command, name, path, number or date of a claim is not in the lines that it cites.")
+    UNSUPPORTED_CLAIM = "unsupported-claim", _ERROR, "The cited lines hold too few of a claim's words."
+    MISSING_CITATIONS = "missing-citations", _ERROR, "The answer cites nothing though there are sources."
+    UNSOURCED_INFORMATION = ("unsourced-information", _ERROR,
+        "The answer gives information though retrieval returned nothing.")
+    PLACEHOLDER = "placeholder", _ERROR, "A reference says itself that there is nothing behind it."
+    STALE_CITATION = "stale-citation", _ERROR, "The cited lines are no longer in the document as they were retrieved."
+    MOVED_CITATION = "moved-citation", _WARNING, "The cited text now stands on other lines of the document."
+    FALSE_NO_MATCH = "false-no-match", _ERROR, "The answer says that nothing is documented though a search failed."
+    UNPROVEN_EVIDENCE = "unproven-evidence", _WARNING, "No hash binds a passage of the evidence to its file and lines."
+    UNCITED_CODE = "uncited-code", _WARNING, "No citation backs a code block."
+    UNCITED_COMMAND = "uncited-command", _WARNING, "No citation backs a command, and no retrieved line holds it."
+    UNSUPPORTED_DANGER = ("unsupported-danger", _ERROR,
+        "A claim tells to destroy something, and no sentence of the cited lines does.")
+    FLIPPED_NEGATION = ("flipped-negation", _ERROR,
+        'A claim repeats a sentence of the cited lines with a "not" less or more.')
+    DROPPED_CONDITION = ("dropped-condition", _ERROR,
+        'A claim repeats a sentence of the cited lines without its "if", "unless", "only" or "until".')
+    OPPOSITE_WORD = ("opposite-word", _ERROR,
+        "A claim repeats a sentence of the cited lines with the opposite of a word.")
+    EXCHANGED_VALUE = ("exchanged-value", _ERROR,
+        "A claim repeats a sentence of the cited lines with another number or name in the same place.")
+    REVERSED_ORDER = "reversed-order", _ERROR, "A claim tells two things in the other order than the cited lines."
+    ADDED_CLAUSE = "added-clause", _ERROR, "A claim adds an instruction to a sentence of the cited lines."
+    CHANGED_SENTENCE = "changed-sentence", _WARNING, "A claim may change what a sentence of the cited lines says."
+    DOUBTFUL_CLAIM = ("doubtful-claim", _WARNING,
+        "The score says that the cited lines more likely don't support a claim than that they do.")
+    UNCHECKED_LANGUAGE = ("unchecked-language", _WARNING,
+        "A claim or its lines aren't in English: its words were not checked.")
+    NEGATION = "negation", _WARNING, "A claim denies what the cited lines say, or says what they deny."
+    FILLED_PLACEHOLDER = "filled-placeholder", _WARNING, "A claim fills in what the cited lines leave open."
+    CONFIDENT_WORDING = ("confident-wording", _WARNING,
+        "A confident phrase has no citation close by, and its line is not cited.")
+    UNCITED_NUMBER = "uncited-number", _WARNING, "A number has no citation right after it, and its line is not cited."
+    LOW_DENSITY = "low-density", _WARNING, "The answer is thinly cited."
+    UNCHECKED = "unchecked", _WARNING, "Something reads like a reference and can't be resolved."
+    # fmt: on
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, TOOL_NAMES, Status
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.review import review
-from knowledge_rag.guardrails.review_json import review_json
+from knowledge_rag.guardrails.review import review, review_json
 from knowledge_rag.mcp_server.resources import Link, mime_type
 from knowledge_rag.mcp_server.schemas import (
     MAX_ANSWER_CHARACTERS,

@@ -22,8 +22,8 @@ from knowledge_rag.core.metadata import (
 )
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
-from knowledge_rag.guardrails.pieces import Piece, PieceStream, pieces_of
 from knowledge_rag.guardrails.rules import log_warnings
+from knowledge_rag.guardrails.stream import Piece, PieceStream, pieces_of
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import showing
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor, advise

@@ -15,8 +15,7 @@ import pytest
 
 from knowledge_rag.cli.recommendation import lines_of
 from knowledge_rag.console.exports import to_markdown
-from knowledge_rag.guardrails.review import review
-from knowledge_rag.guardrails.review_json import review_json
+from knowledge_rag.guardrails.review import review, review_json
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.mcp_server.tools import review_in_words
 from knowledge_rag.orchestrator.recommendation import Warned

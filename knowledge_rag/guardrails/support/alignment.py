@@ -177,15 +177,11 @@ class Alignment(NamedTuple):
         said: its tokens.
         pairs: positions in the sentence and in the lines of what both have, both ascending.
         share: share of the sentence's content words in the pairs, 0..1.
-        low: first position of the stretch of the lines.
-        high: position behind it.
     """
 
     said: Sequence[Token]
     pairs: Sequence[tuple[int, int]]
     share: float
-    low: int
-    high: int
 
 
 def sentences(said: Sequence[Token]) -> Iterator[Sequence[Token]]:
@@ -203,7 +199,7 @@ def quoted(said: Sequence[Token], stream: Stream) -> list[Alignment]:
         low = place - rarest
         if low >= 0 and stream.keys[low : low + len(keys)] == keys:
             pairs = [(i, low + i) for i in range(len(keys))]
-            found.append(Alignment(said, pairs, 1.0, low, low + len(keys)))
+            found.append(Alignment(said, pairs, 1.0))
     return found
 
 
@@ -224,7 +220,7 @@ def align(said: Sequence[Token], stream: Stream) -> Alignment | None:
     pairs = _trimmed(_common(said, stream, low, high, likely * _BUCKET), stream)
     content = sum(token.is_content for token in said)
     shared = sum(said[i].is_content for i, _ in pairs)
-    return Alignment(said, pairs, shared / content if content else 0.0, low, high)
+    return Alignment(said, pairs, shared / content if content else 0.0)
 
 
 def _trimmed(pairs: list[tuple[int, int]], stream: Stream) -> list[tuple[int, int]]:

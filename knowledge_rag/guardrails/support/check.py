@@ -7,6 +7,7 @@ score. docs/verify.md lists what the checks can't see.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,6 @@ from knowledge_rag.guardrails.support.atoms import find_atoms
 from knowledge_rag.guardrails.support.contradictions import contradictions
 from knowledge_rag.guardrails.support.evidence_index import EvidenceIndex
 from knowledge_rag.guardrails.support.lexemes import (
-    BoundedCache,
     folded,
     holds_placeholder,
     literals,
@@ -149,7 +149,8 @@ def check_support(
         The verdict, each atom with where it was found, the coverage and the warnings. A claim
         that is a quotation (the cited lines hold it, white space aside) is always supported.
     """
-    text, index = plain(claim), _indices[tuple(lines)]
+    text = plain(claim)
+    index = (_kept_index if len(lines) <= _MOST_LINES else EvidenceIndex)(tuple(lines))
     cut = pieces(text)
     said = dict.fromkeys(chain.from_iterable([piece.words for piece in cut]))
     atoms = find_atoms(text, cut, said)
@@ -162,7 +163,8 @@ def check_support(
         checks, missing = _unless_quoted(claim, lines, checks, missing)
         lost = _lost(checks)
     if elsewhere and lost:
-        others = [Matcher(other) for other in _indices_apart[tuple(elsewhere)]]
+        apart = _kept_apart if len(elsewhere) <= _MOST_LINES else _each_alone
+        others = [Matcher(other) for other in apart(tuple(elsewhere))]
         checks = _with_places(atoms, checks, others)
     if language := foreign(text) or index.language:
         verdict = _verdict(len(checks), lost, None)
@@ -190,8 +192,8 @@ def _each_alone(lines: tuple[str, ...]) -> list[EvidenceIndex]:
 
 _MOST_LINES: Final = 10_000
 """Lines of which an index is kept for the next claim; of more, none is, so that memory is bounded."""
-_indices: Final = BoundedCache(EvidenceIndex, most=64, longest=_MOST_LINES)
-_indices_apart: Final = BoundedCache(_each_alone, most=8, longest=_MOST_LINES)
+_kept_index: Final = lru_cache(maxsize=64)(EvidenceIndex)
+_kept_apart: Final = lru_cache(maxsize=8)(_each_alone)
 
 
 def _lost(checks: Sequence[AtomCheck]) -> int:

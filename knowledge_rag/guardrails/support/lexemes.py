@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sized
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.support.quantities import NUMBER_WORDS
 from knowledge_rag.guardrails.support.report import AtomKind
 from knowledge_rag.guardrails.support.wording import words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 _URL: Final = r"https?://[^\s()\[\]{}\"'`<>|$]+"  # with its query
 _NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$£€¥]+"
@@ -142,36 +141,6 @@ def _is_prose(name: str) -> bool:
     return all(is_plain_word(word) for word in name.replace("/", "-").split("-") if word)
 
 
-K = TypeVar("K", bound=Sized)
-V = TypeVar("V")
-
-
-class BoundedCache(dict[K, V]):
-    """Makes a value for each key that is asked for; a dict, since a hit is to cost next to nothing.
-
-    Its memory is bounded, whatever the keys are: it starts anew when it is full.
-
-    Args:
-        make: gives the value of a key.
-        most: values that are kept at a time.
-        longest: a key of greater length is not kept.
-    """
-
-    def __init__(self, make: Callable[[K], V], *, most: int, longest: int) -> None:
-        super().__init__()
-        self._make = make
-        self._most = most
-        self._longest = longest
-
-    def __missing__(self, key: K) -> V:
-        made = self._make(key)
-        if len(key) <= self._longest:
-            if len(self) >= self._most:
-                self.clear()
-            self[key] = made
-        return made
-
-
 LONGEST_KEPT: Final = 64
 """Characters up to which a piece is cached: longer ones seldom repeat."""
 MOST_KEPT: Final = 16_384
@@ -210,8 +179,8 @@ class Piece:
 def pieces(text: str) -> list[Piece]:
     """Return the pieces of a text, in order."""
     if "<" in text or "{" in text:
-        return [_known[lexeme] for lexeme in LEXEME.findall(text)]
-    return [_known[part] for part in text.split(" ")]
+        return [_piece_of(lexeme) for lexeme in LEXEME.findall(text)]
+    return [_piece_of(part) for part in text.split(" ")]
 
 
 def placed(text: str, cut: Sequence[Piece]) -> Iterable[tuple[int, Piece]]:
@@ -231,9 +200,11 @@ def with_digits(text: str, cut: Sequence[Piece]) -> Iterator[tuple[int, str]]:
                     yield at + offset, lexeme
 
 
+def _piece_of(text: str) -> Piece:
+    return _kept(text) if len(text) <= LONGEST_KEPT else _piece(text)
+
+
 def _piece(text: str) -> Piece:
-    if text.isascii() and text.isalpha():
-        return _word(text)
     places = [(it.start(), it[0], folded(it[0])) for it in LEXEME.finditer(text)]
     lexemes = tuple([lexeme for _, lexeme, _ in places])
     return Piece(
@@ -248,14 +219,4 @@ def _piece(text: str) -> Piece:
     )
 
 
-def _word(text: str) -> Piece:
-    """Return what :func:`_piece` gives, sooner, for what most pieces are."""
-    lowered = text.lower()
-    may_be_atom = not is_plain_word(text) or text in _ATOM_WORDS
-    place = (0, text, lowered)
-    return Piece(
-        len(text) + 1, (lowered,), (text,), (place,), lowered, (), may_be_atom, digits=False
-    )
-
-
-_known: Final = BoundedCache(_piece, most=MOST_KEPT, longest=LONGEST_KEPT)
+_kept: Final = lru_cache(maxsize=MOST_KEPT)(_piece)

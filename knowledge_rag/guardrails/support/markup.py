@@ -72,8 +72,6 @@ def code_stretches(text: str) -> list[tuple[int, int]]:
     A run of backticks is closed by the next run of the same length (CommonMark 6.1); a run that
     nothing closes is text. The info string of a fence is not code.
     """
-    if "``" not in text:
-        return _between_ticks(text)
     runs = [found.span() for found in _RUN.finditer(text)]
     closing: dict[int, int] = {}
     partner = [0] * len(runs)
@@ -88,16 +86,6 @@ def code_stretches(text: str) -> list[tuple[int, int]]:
             stretches.append((_content(text, runs[i]), runs[partner[i]][0]))
             i = partner[i]
         i += 1
-    return stretches
-
-
-def _between_ticks(text: str) -> list[tuple[int, int]]:
-    """Return the code of a text in which each run is a single backtick: every second part."""
-    stretches = []
-    start = text.find("`") + 1
-    while start and (end := text.find("`", start)) >= 0:
-        stretches.append((start, end))
-        start = text.find("`", end + 1) + 1
     return stretches
 
 

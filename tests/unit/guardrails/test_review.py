@@ -11,9 +11,7 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.positions import Positions
-from knowledge_rag.guardrails.review import review
-from knowledge_rag.guardrails.review_json import TextPositions, review_json
+from knowledge_rag.guardrails.review import Positions, TextPositions, review, review_json
 from knowledge_rag.guardrails.rules import Level, Rule
 from knowledge_rag.guardrails.verify import Settings
 

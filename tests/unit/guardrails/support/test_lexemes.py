@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.support.lexemes import (
     LEXEME,
-    BoundedCache,
     pieces,
     placed,
     with_digits,
@@ -41,16 +40,3 @@ def test_a_placeholder_with_a_space_in_it_is_one_lexeme():
 def test_lexemes_with_digits_are_told_from_others_of_their_piece():
     text = "see web(p95) and `v2`"
     assert [*with_digits(text, pieces(text))] == [(8, "p95"), (18, "v2")]
-
-
-def test_what_is_remembered_is_made_once():
-    made = []
-    lengths = BoundedCache(lambda key: made.append(key) or len(key), most=2, longest=3)
-    assert [lengths["a"], lengths["a"], lengths["bb"]] == [1, 1, 2]
-    assert made == ["a", "bb"]
-
-
-def test_what_is_remembered_is_bounded_in_number_and_size():
-    lengths = BoundedCache(len, most=2, longest=3)
-    assert [lengths["long"], lengths["a"], lengths["bb"], lengths["ccc"]] == [4, 1, 2, 3]
-    assert lengths == {"ccc": 3}
