@@ -58,16 +58,17 @@ class Said(NamedTuple):
     cited: tuple[tuple[int, tuple[Item, ...]], ...] = ()
 
 
-def retrieved(
-    response: object, name: str = "retrievalResults"
-) -> Iterator[Passage | RawPassage | DropReason]:
-    """Return the passages of a ``Retrieve`` response, or of any list of such results."""
-    for one in objects(member(response, name)):
-        yield _stored(one)
+def _retrieved(results: object) -> Iterator[Passage | RawPassage | DropReason]:
+    """Read a list of results as ``Retrieve`` returns them."""
+    for one in objects(results):
+        raw = raw_passage(one)
+        yield raw or read_passage(
+            member(one, "content", "text"), one.get("metadata"), one.get("score")
+        )
 
 
-def generated(response: object) -> Iterator[Item]:
-    """Return passages and answer of a ``RetrieveAndGenerate`` response.
+def _generated(response: object) -> Iterator[Item]:
+    """Read passages and answer of a ``RetrieveAndGenerate`` response.
 
     Behind each part of the answer belong references to what the service says that it is from.
     """
@@ -75,7 +76,7 @@ def generated(response: object) -> Iterator[Item]:
     cited: list[tuple[int, tuple[Item, ...]]] = []
     behind = 0
     for citation in objects(member(response, "citations")):
-        passages = list(retrieved(citation, "retrievedReferences"))
+        passages = list(_retrieved(citation.get("retrievedReferences")))
         yield from passages
         part = text(member(citation, "generatedResponsePart", "textResponsePart", "text")).rstrip()
         found = whole.find(part, behind) if part else -1
@@ -85,12 +86,12 @@ def generated(response: object) -> Iterator[Item]:
     yield Said(whole, tuple(cited))
 
 
-def agentic(event: object) -> Iterator[Item]:
-    """Return passages and answer of the event of ``AgenticRetrieveStream`` that has the result.
+def _agentic(event: object) -> Iterator[Item]:
+    """Read passages and answer of the event of ``AgenticRetrieveStream`` that has the result.
 
     Its citations are offsets in the answer, and which of the results a part of it is from.
     """
-    passages = list(retrieved(member(event, "result"), "results"))
+    passages = list(_retrieved(member(event, "result", "results")))
     yield from passages
     generation = member(event, "result", "generatedResponse")
     answer = text(member(generation, "answer"))
@@ -105,20 +106,21 @@ def agentic(event: object) -> Iterator[Item]:
         yield Said(answer, tuple(sorted(cited, key=lambda mark: mark[0])))
 
 
-def attributed(chunk: object) -> Iterator[Passage | RawPassage | DropReason]:
-    """Return the passages that an agent's answer is attributed to; often there are none."""
-    for citation in objects(member(chunk, "attribution", "citations")):
-        yield from retrieved(citation, "retrievedReferences")
+def _attributed(event: object) -> Iterator[Passage | RawPassage | DropReason]:
+    """Read the passages that an agent's answer is attributed to; often there are none."""
+    for citation in objects(member(event, "chunk", "attribution", "citations")):
+        yield from _retrieved(citation.get("retrievedReferences"))
 
 
-def converse_request(request: object) -> Iterator[Passage | DropReason]:
-    """Return the search results that the user's side of a conversation holds."""
+def _asked(request: object) -> Iterator[Passage | DropReason]:
+    """Read the search results that the user's side of a conversation holds."""
     for block in _search_results(request):
-        yield _given(text_of(block), _citation(block))
+        citation = _citation(block)
+        yield read_passage(text_of(block), citation.to_dict() if citation else None)
 
 
-def converse_response(response: object, request: object) -> Iterator[Passage | DropReason | Said]:
-    """Return the answer of a Converse response; without its request also what it quotes.
+def _conversed(response: object, request: object) -> Iterator[Passage | DropReason | Said]:
+    """Read the answer of a Converse response; without its request also what it quotes.
 
     Args:
         response: of the service.
@@ -133,12 +135,6 @@ def converse_response(response: object, request: object) -> Iterator[Passage | D
             for cited in block_citations(block):
                 yield _quoted(cited, sources)
     yield Said(converse_answer(response, sources))
-
-
-def _stored(one: Mapping[str, Any]) -> Passage | RawPassage | DropReason:
-    if raw := raw_passage(one):
-        return raw
-    return read_passage(member(one, "content", "text"), one.get("metadata"), one.get("score"))
 
 
 def _search_results(request: object) -> Iterator[Mapping[str, Any]]:
@@ -157,10 +153,6 @@ def _citation(block: Mapping[str, Any]) -> Citation | None:
         return citation_of(block.get("source"), block.get("title"))
     except InvalidCitation:
         return None
-
-
-def _given(content: str | None, citation: Citation | None) -> Passage | DropReason:
-    return read_passage(content, citation.to_dict() if citation else None)
 
 
 def _quoted(cited: Mapping[str, Any], sources: dict[int, Citation]) -> Passage | DropReason:
@@ -301,14 +293,6 @@ def _envelope(envelope: object) -> Iterator[Item]:
     return _body(read_json(body) if isinstance(body, str) else body)
 
 
-def _tool_result(result: object) -> Iterator[Item]:
-    return _body(member(result, "structuredContent"))
-
-
-def _rpc(message: object) -> Iterator[Item]:
-    return _tool_result(member(message, "result"))
-
-
 def _events(response: object) -> Iterator[Item]:
     events = member(response, "completion") or member(response, "stream")
     for event in objects(events):
@@ -318,18 +302,14 @@ def _events(response: object) -> Iterator[Item]:
 
 def _trace(event: object) -> Iterator[Item]:
     """Read a trace, as it stands in an event or alone."""
-    inner = member(event, "trace")
-    if isinstance(inner, dict) and "trace" in inner:
-        inner = inner["trace"]
-    return _orchestration(inner)
-
-
-def _orchestration(trace: object) -> Iterator[Item]:
+    trace = event
+    while "trace" in _object(trace):
+        trace = member(trace, "trace")
     observation = member(trace, "orchestrationTrace", "observation")
     output = member(observation, "actionGroupInvocationOutput", "text")
     if isinstance(output, str):
         yield from _observed(output)
-    yield from retrieved(member(observation, "knowledgeBaseLookupOutput"), "retrievedReferences")
+    yield from _retrieved(member(observation, "knowledgeBaseLookupOutput", "retrievedReferences"))
     final = member(observation, "finalResponse", "text")
     if isinstance(final, str):
         yield Said(final)
@@ -350,43 +330,39 @@ def _observed(output: str) -> Iterator[Item]:
 
 
 def _alone(result: object) -> Iterator[Item]:
-    return retrieved({"results": [result]}, "results")
-
-
-def _chunk(event: object) -> Iterator[Item]:
-    return attributed(member(event, "chunk"))
+    return _retrieved([result])
 
 
 def _exchange(exchange: object) -> Iterator[Item]:
     request = member(exchange, "request")
-    yield from converse_request(request)
-    yield from converse_response(member(exchange, "response"), request)
+    yield from _asked(request)
+    yield from _conversed(member(exchange, "response"), request)
 
 
 def _output(response: object) -> Iterator[Item]:
     """Read a response of Converse that stands alone, or beside the messages of its request."""
     request = response if member(response, "messages") is not None else None
     if request is not None:
-        yield from converse_request(request)
-    yield from converse_response(response, request)
+        yield from _asked(request)
+    yield from _conversed(response, request)
 
 
 _READERS: Final[dict[str, Callable[[object], Iterator[Item]]]] = {
-    "retrievalResults": retrieved,
+    "retrievalResults": lambda it: _retrieved(member(it, "retrievalResults")),
     "results": _body,
     "messageVersion": _envelope,
-    "structuredContent": _tool_result,
-    "jsonrpc": _rpc,
-    "citations": generated,
+    "structuredContent": lambda it: _body(member(it, "structuredContent")),
+    "jsonrpc": lambda it: _body(member(it, "result", "structuredContent")),
+    "citations": _generated,
     "completion": _events,
     "stream": _events,
-    "result": agentic,
+    "result": _agentic,
     "trace": _trace,
-    "orchestrationTrace": _orchestration,
-    "chunk": _chunk,
+    "orchestrationTrace": _trace,
+    "chunk": _attributed,
     "request": _exchange,
     "output": _output,
-    "messages": converse_request,
+    "messages": _asked,
     "node": _alone,
     "page_content": _alone,
     "location": _alone,

@@ -25,60 +25,72 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.support.alignment import Alignment, Stream, Token
 
 
-_STRICT: Final = frozenset({
-    "not", "never", "cannot", "can't", "don't", "doesn't", "didn't", "isn't", "aren't",
-    "wasn't", "weren't", "won't", "shouldn't", "mustn't", "couldn't", "wouldn't", "hasn't",
-    "haven't", "hadn't", "without",
-})  # fmt: skip
+_STRICT: Final = frozenset(
+    [
+        "not",
+        "never",
+        "cannot",
+        "can't",
+        "don't",
+        "doesn't",
+        "didn't",
+        "isn't",
+        "aren't",
+        "wasn't",
+        "weren't",
+        "won't",
+        "shouldn't",
+        "mustn't",
+        "couldn't",
+        "wouldn't",
+        "hasn't",
+        "haven't",
+        "hadn't",
+        "without",
+    ]
+)
 """Words of which each turns a sentence into its opposite."""
-NEGATORS: Final = _STRICT | {
-    "no", "neither", "nor", "none", "nothing", "nobody", "avoid", "hardly", "unable",
-    "unlikely", "prevent", "prevents", "stop", "instead", "rather", "fail", "fails", "failed",
-    "refrain", "lack", "lacks", "skip",
-}  # fmt: skip
+NEGATORS: Final = _STRICT.union(
+    [
+        "no",
+        "neither",
+        "nor",
+        "none",
+        "nothing",
+        "nobody",
+        "avoid",
+        "hardly",
+        "unable",
+        "unlikely",
+        "prevent",
+        "prevents",
+        "stop",
+        "instead",
+        "rather",
+        "fail",
+        "fails",
+        "failed",
+        "refrain",
+        "lack",
+        "lacks",
+        "skip",
+    ]
+)
 """Words by which a sentence may deny something."""
 _CONDITIONS: Final = {
     "if": "if", "unless": "unless", "only": "only", "until": "until", "when": "if", "whenever": "if",
     "till": "until", "except": "unless", "once": "until",
 }  # fmt: skip
 _SAYS_SO_TOO: Final = {
-    "if": frozenset(
-        [
-            "if",
-            "when",
-            "whenever",
-            "whether",
-            "case",
-            "should",
-            "where",
-            "once",
-            "after",
-            "provided",
-            "assuming",
-            "unless",
-            "until",
-            "upon",
-        ]
-    ),
-    "unless": frozenset(["unless", "except", "if", "without", "but", "when", "only"]),
-    "only": frozenset(
-        [
-            "only",
-            "just",
-            "merely",
-            "solely",
-            "exclusively",
-            "alone",
-            "sole",
-            "single",
-            "unless",
-            "until",
-        ]
-    ),
-    "until": frozenset(
-        ["until", "till", "before", "once", "after", "unless", "when", "while", "as", "if"]
-    ),
+    kind: frozenset(words.split())
+    for kind, words in {
+        "if": "if when whenever whether case should where once after provided assuming unless until upon",
+        "unless": "unless except if without but when only",
+        "only": "only just merely solely exclusively alone sole single unless until",
+        "until": "until till before once after unless when while as if",
+    }.items()
 }
+"""For each kind of condition, the words by which a claim makes one, too."""
 _NEAR: Final = 0.6
 """Share of a sentence's content words in one stretch of the lines from which it counts as repeated."""
 _CLOSE: Final = 0.75
