@@ -17,7 +17,6 @@ from knowledge_rag.guardrails.support.report import DOUBTED, MIN_COVERAGE, AtomK
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.guardrails.claims import Claim
     from knowledge_rag.guardrails.draft import Span
@@ -143,10 +142,10 @@ class _Judge:
             )
         }
         self._places, self._texts = list(places), list(places.values())
-        self._seen: dict[tuple[tuple[int, Citation], ...], tuple[dict[Place, str], list[str]]] = {}
 
     def judge(self, claim: Claim) -> Judged:
-        cited, context = self._cited(claim.citations)
+        cited = dict(line for one in claim.citations for line in _cited_lines(one))
+        context = self._context(claim.citations)
         lines = list(cited.values())
         report = check_support(claim.said, lines, elsewhere=[*context, *self._texts])
         missing = tuple(self._missing(claim, report.missing, len(context)))
@@ -165,14 +164,6 @@ class _Judge:
             for atom in check_support(text[start:end], self._texts).missing:
                 if atom.kind in (AtomKind.COMMAND, AtomKind.FLAG):
                     yield start + atom.start, start + atom.end
-
-    def _cited(self, citations: tuple[Cited, ...]) -> tuple[dict[Place, str], list[str]]:
-        """Return the cited lines, each once, and what is known of their documents."""
-        key = tuple((cited.number, cited.citation) for cited in citations)
-        if key not in self._seen:
-            lines = dict(line for one in citations for line in _cited_lines(one))
-            self._seen[key] = lines, self._context(citations)
-        return self._seen[key]
 
     def _context(self, citations: Iterable[Cited]) -> list[str]:
         numbers = dict.fromkeys(cited.number for cited in citations)

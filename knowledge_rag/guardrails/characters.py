@@ -75,25 +75,21 @@ _SPECIAL: Final = r"<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<![A-Za-z][^>]*>"
 _TAG_WITH_VALUES: Final = r"<[A-Za-z/!?](?:\"[^\"]*+\"|'[^']*+'|[^<>])*+>?"
 _COMMENT: Final = r"<!--(?:-?>|.*?-->|.*)"
 _MARK: Final = r"[*_~`]"
-_MARKUP: Final = re.compile(rf"{_COMMENT}|{_SPECIAL}|{_TAG}|{_MARK}", re.DOTALL)
-_MARKUP_WITH_VALUES: Final = re.compile(
-    rf"{_COMMENT}|{_SPECIAL}|{_TAG_WITH_VALUES}|{_MARK}", re.DOTALL
-)
+_MARKUP: Final = rf"{_COMMENT}|{_SPECIAL}|{_TAG}|{_MARK}"
+_MARKUP_WITH_VALUES: Final = rf"{_COMMENT}|{_SPECIAL}|{_TAG_WITH_VALUES}|{_MARK}"
 """The same for readers to whom a value in quotes may hold what else ends a tag."""
-_MARKUP_AS_TAGS: Final = re.compile(rf"<[!?][^>]*>|{_TAG}|{_MARK}", re.DOTALL)
+_MARKUP_AS_TAGS: Final = rf"<[!?][^>]*>|{_TAG}|{_MARK}"
 """The same for readers who know of no comments."""
-MARKUP_PATTERNS: Final = (_MARKUP, _MARKUP_WITH_VALUES, _MARKUP_AS_TAGS)
+MARKUP_PATTERNS: Final = tuple(
+    re.compile(markup, re.DOTALL) for markup in (_MARKUP, _MARKUP_WITH_VALUES, _MARKUP_AS_TAGS)
+)
 """The ways in which readers see what is markup in a text."""
 _NOT_AS_WRITTEN: Final = re.compile(r"[<&*_~`\\]")
-_PIECE: Final = re.compile(
-    rf"(?P<markup>{_COMMENT}|{_SPECIAL}|{_TAG}|{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL
+_PIECE, _PIECE_WITH_VALUES, _PIECE_WITHOUT_TAGS = (
+    re.compile(rf"(?P<markup>{markup})|&#?\w{{1,31}};?|.", re.DOTALL)
+    for markup in (_MARKUP, _MARKUP_WITH_VALUES, _MARK)
 )
-_PIECE_WITH_VALUES: Final = re.compile(
-    rf"(?P<markup>{_COMMENT}|{_SPECIAL}|{_TAG_WITH_VALUES}|{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL
-)
-
-
-_PIECE_WITHOUT_TAGS: Final = re.compile(rf"(?P<markup>{_MARK})|&#?\w{{1,31}};?|.", re.DOTALL)
+"""Markup, a character reference, or a character."""
 
 
 class Normalised(NamedTuple):
@@ -209,15 +205,11 @@ def without_markup(raw: str) -> Iterator[str]:
     if "](" in raw:
         raw = _LINK.sub(r"\1", raw)
         yield raw
-    if "<" not in raw:
-        plain = _MARKUP.sub("", raw)
-        if plain != raw:
-            yield plain
-        return
-    yield _MARKUP.sub("", raw)
-    yield _MARKUP_WITH_VALUES.sub("", raw)
-    yield _MARKUP.sub(" ", raw)
-    yield _MARKUP_AS_TAGS.sub("", raw)
+    plain, plain_with_values, plain_as_tags = (one.sub("", raw) for one in MARKUP_PATTERNS)
+    if "<" in raw:
+        yield from (plain, plain_with_values, MARKUP_PATTERNS[0].sub(" ", raw), plain_as_tags)
+    elif plain != raw:
+        yield plain
 
 
 def shown(raw: str) -> Iterator[tuple[str, Sequence[int]]]:
