@@ -67,59 +67,41 @@ def units_of(text: str) -> tuple[Unit, ...]:
     It reads Markdown as a person skims it, and is no parser: a unit that is cut otherwise than
     CommonMark would cut it makes a claim longer or shorter, and never a citation.
     """
-    return tuple(_Splitter(text).units())
-
-
-class _Splitter:
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._kind: UnitKind | None = None
-        self._start = self._end = self._indent = 0
-        self._fence = ""
-
-    def units(self) -> Iterator[Unit]:
-        start = 0
-        while start < len(self._text):
-            end = self._text.find("\n", start)
-            end = len(self._text) if end < 0 else end
-            yield from self._line(start, end)
-            start = end + 1
-        yield from self._close()
-
-    def _line(self, start: int, end: int) -> Iterator[Unit]:
-        line = self._text[start:end]
-        if self._fence:
-            self._end = end
-            if line.strip(" \t>\r").startswith(self._fence) and not line.strip(" \t>\r`~"):
-                yield from self._close()
-        elif not line.strip(" \t>\r"):
-            yield from self._close()
-        elif fence := _FENCE.match(line):
-            yield from self._close()
-            self._open(UnitKind.CODE, start, end)
-            self._fence = fence["marks"]
-        elif kind := _kind_of(line):
-            yield from self._close()
-            self._open(kind, start, end)
-        elif self._kind is None or self._kind in (UnitKind.ROW, UnitKind.HEADING):
-            yield from self._close()
-            self._open(UnitKind.PARAGRAPH, start, end)
+    found: list[Unit] = []
+    unit: Unit | None = None  # the one that goes on in the next line
+    fence = ""
+    start = 0
+    for line in text.split("\n"):
+        end, said = start + len(line), line.strip(" \t>\r")
+        if unit and fence:
+            unit = found[-1] = replace(unit, end=end)
+            if said.startswith(fence) and not line.strip(" \t>\r`~"):
+                unit, fence = None, ""
+        elif not said:
+            unit = None
+        elif (kind := _kind_of(line)) or unit is None or unit.kind in _LINES:
+            begun = _FENCE.match(line)
+            fence = begun["marks"] if begun else ""
+            unit = Unit(kind or UnitKind.PARAGRAPH, start, end, _indent(line))
+            found.append(unit)
         else:
-            self._end = end
+            unit = found[-1] = replace(unit, end=end)
+        start = end + 1
+    return tuple(replace(it, end=it.start + len(text[it.start : it.end].rstrip())) for it in found)
 
-    def _open(self, kind: UnitKind, start: int, end: int) -> None:
-        self._kind, self._start, self._end = kind, start, end
-        lead = _INDENT.match(self._text, start, end)
-        self._indent = len(lead[0].replace("\t", " " * _TAB)) if lead else 0
 
-    def _close(self) -> Iterator[Unit]:
-        if self._kind is not None:
-            end = self._start + len(self._text[self._start : self._end].rstrip())
-            yield Unit(self._kind, self._start, end, self._indent)
-        self._kind, self._fence = None, ""
+_LINES: Final = (UnitKind.ROW, UnitKind.HEADING)
+"""Units of one line."""
+
+
+def _indent(line: str) -> int:
+    lead = _INDENT.match(line)
+    return len(lead[0].replace("\t", " " * _TAB)) if lead else 0
 
 
 def _kind_of(line: str) -> UnitKind | None:
+    if _FENCE.match(line):
+        return UnitKind.CODE
     if _ITEM.match(line):
         return UnitKind.ITEM
     if _HEADING.match(line):

@@ -39,7 +39,6 @@ from knowledge_rag.guardrails.support.wording import (
     foreign,
     may_deny,
     occurrences,
-    stances_of,
     words,
 )
 
@@ -288,8 +287,7 @@ def _flipped(text: str, said: Iterable[str], index: EvidenceIndex) -> list[Suppo
         return []
     denied_stems = {found.stem for found in denied}
     asserted = occurrences(text, said, index.denied - denied_stems)
-    wanted = denied_stems | {found.stem for found in asserted}
-    stances = stances_of(wanted, index.stems_by_line, index.denied_by_line) if wanted else {}
+    stances = index.stances
     flipped = [it for it in denied if it.stem in stances and not stances[it.stem].denied]
     flipped += [it for it in asserted if stances[it.stem].always_denied]
     return [

@@ -34,7 +34,14 @@ from knowledge_rag.guardrails.support.quantities import (
     written_dates,
 )
 from knowledge_rag.guardrails.support.score import Bag
-from knowledge_rag.guardrails.support.wording import STOP_WORDS, denials, foreign, may_deny, words
+from knowledge_rag.guardrails.support.wording import (
+    STOP_WORDS,
+    Stance,
+    denials,
+    foreign,
+    may_deny,
+    words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -168,22 +175,22 @@ class EvidenceIndex:
         return set(map(stem, self.words))
 
     @cached_property
-    def stems_by_line(self) -> Sequence[set[str]]:
-        """Stems of the words of each line."""
-        return [set(map(stem, _words_of(cut))) for cut in self._pieces]
-
-    @cached_property
-    def denied_by_line(self) -> Sequence[set[str]]:
-        """Stems of what each line denies."""
-        return [
-            {found.stem for found in denials(line)} if may_deny(_words_of(cut)) else set()
-            for line, cut in zip(self.lines, self._pieces, strict=True)
-        ]
+    def stances(self) -> Mapping[str, Stance]:
+        """For the stem of each word, how the lines use it."""
+        stances: dict[str, Stance] = {}
+        for number, (line, cut) in enumerate(zip(self.lines, self._pieces, strict=True)):
+            said = set(_words_of(cut))
+            denied = {found.stem for found in denials(line)} if may_deny(said) else set()
+            for word in set(map(stem, said)):
+                first, any_denied, all_denied = stances.get(word, (number, False, True))
+                denies = word in denied
+                stances[word] = Stance(first, any_denied or denies, all_denied and denies)
+        return stances
 
     @cached_property
     def denied(self) -> set[str]:
         """Stems of what any line denies."""
-        return set().union(*self.denied_by_line)
+        return {word for word, stance in self.stances.items() if stance.denied}
 
     @cached_property
     def slots(self) -> Mapping[str, tuple[int, str]]:

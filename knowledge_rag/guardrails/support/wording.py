@@ -19,7 +19,7 @@ from knowledge_rag.core.languages import (
 from knowledge_rag.core.stemming import stem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
 _STOP_TEXT: Final = (
     "a about above after again all also although always am an and any are as at be because been"
@@ -120,25 +120,6 @@ class Stance(NamedTuple):
     line: int
     denied: bool
     always_denied: bool
-
-
-def stances_of(
-    wanted: set[str], stems_by_line: Sequence[set[str]], denied_by_line: Sequence[set[str]]
-) -> dict[str, Stance]:
-    """Return how lines use some words.
-
-    Args:
-        wanted: stems of the words.
-        stems_by_line: stems of the words of each line.
-        denied_by_line: stems of what each line denies.
-    """
-    stances: dict[str, Stance] = {}
-    for number, (said, denied) in enumerate(zip(stems_by_line, denied_by_line, strict=True)):
-        for word in wanted & said:
-            first, any_denied, all_denied = stances.get(word, (number, False, True))
-            denies = word in denied
-            stances[word] = Stance(first, any_denied or denies, all_denied and denies)
-    return stances
 
 
 def occurrences(text: str, said: Iterable[str], stems: set[str]) -> list[Denied]:
