@@ -157,7 +157,7 @@ class Reading:
         return not self.bad and all(
             self._shows_nothing_else(page, cited, Counter(tolerated))
             for view in self.views
-            for page in _pages(view)
+            for _, page in view.shown
         )
 
     def _shows_nothing_else(self, page: str, cited: set[Evidence], tolerated: Counter[str]) -> bool:
@@ -354,9 +354,9 @@ class Reading:
         if isinstance(evidence, Why) or (again and (start, end, evidence) not in self.good):
             why = evidence if isinstance(evidence, Why) else Why.UNPARSABLE
             begin = max([one.end for one in good], default=start)
-            self._take(
-                begin, _past_destination(self.text, end), why, is_inside=is_inside or bool(good)
-            )
+            if address := _destination(self.text, end):
+                end += address.end()
+            self._take(begin, end, why, is_inside=is_inside or bool(good))
         elif not again:
             self.good.append(Good(start, end, evidence))
 
@@ -432,7 +432,7 @@ class Reading:
         following = text[end : end + _BEHIND]
         numeric = not _LETTER.search(_TAG.sub("", raw))
         bare = isinstance(reference, Unparsable) and reference.bare
-        if (numeric or bare) and is_destination(following):
+        if (numeric or bare) and _destination(text, end):
             return True
         if not numeric:
             return False
@@ -449,15 +449,10 @@ class Reading:
         return raw in self.defined and (begins or before.endswith("]"))
 
 
-def is_destination(following: str) -> bool:
-    """Whether a text begins with the address of a link."""
-    return bool(_ADDRESS.match(following) and _DESTINATION.match(following))
-
-
-def _past_destination(text: str, end: int) -> int:
+def _destination(text: str, end: int) -> re.Match[str] | None:
+    """Return the address of a link that begins at an offset, brackets and all."""
     following = text[end : end + _BEHIND]
-    found = _ADDRESS.match(following) and _DESTINATION.match(following)
-    return end + found.end() if found else end
+    return _DESTINATION.match(following) if _ADDRESS.match(following) else None
 
 
 def _code_brackets(view: View, brackets: Sequence[tuple[int, int, bool, Span | None]]) -> set[int]:
@@ -475,12 +470,6 @@ def _code_brackets(view: View, brackets: Sequence[tuple[int, int, bool, Span | N
         elif opened and opened[-1][1] == span:
             found |= {opened.pop()[0], at}
     return found
-
-
-def _pages(view: View) -> Iterator[str]:
-    for _, page in view.shown:
-        if _A_SHOWN_BRACKET.search(page):
-            yield page
 
 
 def _bare(bracket: str) -> str:

@@ -43,19 +43,13 @@ def resolve(reference: Reference | Unparsable, ledger: Ledger) -> tuple[Evidence
     """
     if isinstance(reference, Unparsable):
         return Why.UNPARSABLE
-    if len(reference) == 1:
-        return _part(reference[0], ledger)
     found: dict[Evidence, None] = {}
     for part in reference:
-        evidence = _part(part, ledger)
+        evidence = _lines(part, ledger) if isinstance(part, Lines) else _numbers(part, ledger)
         if isinstance(evidence, Why):
             return evidence
         found.update(dict.fromkeys(evidence))
     return tuple(found)
-
-
-def _part(part: Numbers | Lines, ledger: Ledger) -> tuple[Evidence, ...] | Why:
-    return _lines(part, ledger) if isinstance(part, Lines) else _numbers(part, ledger)
 
 
 def _numbers(part: Numbers, ledger: Ledger) -> tuple[Evidence, ...] | Why:
