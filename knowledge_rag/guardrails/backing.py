@@ -59,7 +59,7 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A claim, and what came of holding it against the lines that it cites.
+    """A claim, and what comparing it with the lines that it cites gave.
 
     Args:
         claim: as it stands in the answer.

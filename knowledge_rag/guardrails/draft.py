@@ -62,7 +62,7 @@ class Draft:
         text: the answer.
         references: spans of the references in it, all of them resolved, in order.
         contents: of each reference the texts of its lines; may be left out.
-        removed: where references were taken out, and what they were, in order.
+        removed: where references were removed, and what they were, in order.
         unchecked: spans of brackets that read like references where none can be.
         code: spans of code, in order, none overlapping another.
         sources: how many sources retrieval returned.

@@ -76,7 +76,7 @@ class AnswerScanner:
 
     Args:
         ledger: the evidence of the request.
-        mark: whether a mark replaces everything that is taken out.
+        mark: whether a mark replaces everything that is removed.
     """
 
     def __init__(self, ledger: Ledger, *, mark: bool = False) -> None:
@@ -100,7 +100,7 @@ class AnswerScanner:
         self._written = 0  # what leads from the scanner's offsets to those of the answer as written
         # at the scanner's offsets: first, behind, and the mark's length
         self._cuts: list[tuple[int, int, int]] = []
-        self._shift = 0  # what they took out, in characters
+        self._shift = 0  # what they removed, in characters
 
     def feed(self, piece: str) -> str:
         """Read more of the answer; return what can go out now."""
@@ -320,7 +320,7 @@ class AnswerScanner:
         self._sent = end
 
     def _unmark(self, start: int) -> int:
-        """Remove the mark of what the scanner took out at an offset; return the one behind, 0 if it has none."""
+        """Remove the mark of what the scanner removed at an offset; return the one behind, 0 if it has none."""
         one = self._scanner.found.taken[self._taken]
         if not one.mark:
             return 0
@@ -357,7 +357,7 @@ class AnswerScanner:
         return self._written
 
     def _next_taken(self) -> int:
-        """Return the scanner's offset of what it took out next; a large number if that is nothing."""
+        """Return the scanner's offset of what it removed next; a large number if that is nothing."""
         taken = self._scanner.found.taken
         return taken[self._taken].start - self._written if self._taken < len(taken) else sys.maxsize
 

@@ -141,7 +141,7 @@ def resembling(content: str, lines: Sequence[str], start_line: int) -> Resemblin
 
 
 def _borders(items: Sequence[Hashable]) -> list[int]:
-    """Give, for each beginning of a sequence, the length of its longest proper end that begins it."""
+    """Return, for each beginning of a sequence, the length of its longest proper end that begins it."""
     borders, length = [0], 0
     for item in items[1:]:
         while length and item != items[length]:

@@ -217,10 +217,10 @@ def review(
 
 
 class Positions:
-    """Leads back past what was taken out.
+    """Leads back past what was removed.
 
     Args:
-        removed: what was taken out of the answer, in the order of its text.
+        removed: what was removed of the answer, in the order of its text.
     """
 
     def __init__(self, removed: Iterable[Taken]) -> None:
@@ -235,7 +235,7 @@ class Positions:
     def written(self, span: Span) -> Span:
         """Return the span of the written answer that a span of the shown one stems from.
 
-        What was taken out at its edges is left out; a span without length stays one.
+        What was removed at its edges is left out; a span without length stays one.
         """
         start, end = span
         first = start + self._shifts[bisect_right(self._ends, start)]

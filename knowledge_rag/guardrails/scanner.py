@@ -1,4 +1,4 @@
-r"""Keeps the references of an answer that resolve and takes out the others, whole or as a stream.
+r"""Keeps the references of an answer that resolve and removes the others, whole or as a stream.
 
 Most text is passed as it comes: words, simple code, references that resolve, and in ordinary sentences
 also those that don't. Anything else makes the text from the first bracket on wait until its top-level
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.references import Reference
 
 MARK: Final = "[unverified]"
-"""Stands for what was taken out, where something has to."""
+"""Stands for what was removed, where something has to."""
 MAX_BLOCK: Final = 32_768
 """Characters of a top-level block that is read as a whole."""
 
@@ -74,7 +74,7 @@ _POSSIBLE: Final = re.compile(
 _JOINS: Final = re.compile(
     r"(?:<\0[A-Za-z/!?]|(?:&#?|0{9})[0-9A-Za-z]{0,18}\0[#0-9A-Za-z;]|`\0`|~\0~|[\]\uff3d]\0[(:])\Z|\]:[ \t]*\0"
 )
-"""What must not come to stand side by side; the NUL is where something is taken out."""
+"""What must not come to stand side by side; the NUL is where something is removed."""
 _NOT_BEHIND: Final = frozenset(["", "(", "[", ":", "{", "`"])
 _LONE_RETURN: Final = re.compile(r"\r(?!\n)")
 _PARTIAL: Final = re.compile(
@@ -98,7 +98,7 @@ class Scanner:
 
     Args:
         ledger: the evidence of the request.
-        mark: whether a mark replaces everything that is taken out.
+        mark: whether a mark replaces everything that is removed.
     """
 
     def __init__(self, ledger: Ledger, *, mark: bool = False) -> None:
@@ -191,7 +191,7 @@ class Scanner:
                 self._pass_words(text)
             else:
                 self._begin_line(text)
-            if len(text) - len(self._text) != final:  # something was taken out
+            if len(text) - len(self._text) != final:  # something was removed
                 text = f"{self._text}\n" if final else self._text
             elif self._at == at:
                 break
@@ -300,7 +300,7 @@ class Scanner:
         return text[max(text.rfind("\n", 0, self._at) + 1, self._at - _LONG) : self._at]
 
     def _pass_bracket(self, text: str) -> bool:
-        """Keep or take out what stands between two brackets if it can be told at once."""
+        """Keep or remove what stands between two brackets if it can be told at once."""
         at = self._at
         if (common := common_reference(text, at)) and common[1] < at + _FAR:
             reference, end = common

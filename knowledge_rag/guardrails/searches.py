@@ -61,7 +61,7 @@ def find_phrases(
     Args:
         wordings: phrases, whatever their case, white space and apostrophes; blank ones are none.
         text: to search.
-        folded: what :func:`fold` gives for it.
+        folded: what :func:`fold` returns for it.
     """
     possible = tuple(one for one in wordings if one.strip() and _may_hold(folded, one))
     return _phrases(possible).finditer(text) if possible else iter(())

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 class VerifiedStream:
-    """Takes the fragments of an answer and gives what may be shown of it.
+    """Takes the fragments of an answer and returns what may be shown of it.
 
-    What it gives, put together, is what :func:`~knowledge_rag.guardrails.verify.verify` gives for
+    What it returns, put together, is what :func:`~knowledge_rag.guardrails.verify.verify` returns for
     the whole. Text comes out word by word; an opening bracket is held back until it is closed, its
     paragraph ends, or MAX_REFERENCE characters have come, and a document's name until AHEAD more have.
 
@@ -41,7 +41,7 @@ class VerifiedStream:
         self._sent: list[str] = []
 
     def feed(self, fragment: str) -> str:
-        """Take the next fragment, of any length; give what may be shown now."""
+        """Take the next fragment, of any length; return what may be shown now."""
         return self._show(self._scanner.feed(fragment))
 
     @property
@@ -50,7 +50,7 @@ class VerifiedStream:
         return self._scanner.found.kept
 
     def close(self) -> tuple[str, Verified]:
-        """End the answer; give the rest of what may be shown, and the result for the whole."""
+        """End the answer; return the rest of what may be shown, and the result for the whole."""
         rest = self._show(self._scanner.close())
         return rest, conclude(
             "".join(self._sent), self._scanner.found, self._ledger, self._settings
@@ -77,7 +77,7 @@ class Piece:
 class PieceStream:
     """Takes the fragments of an answer and gives the pieces of it that may be shown.
 
-    Put together they are what :func:`pieces_of` gives of the whole, but for what is said between two
+    Put together they are what :func:`pieces_of` returns for the whole, but for what is said between two
     references: that may come in several pieces.
 
     Args:
@@ -90,11 +90,11 @@ class PieceStream:
         self._references = 0
 
     def feed(self, fragment: str) -> tuple[Piece, ...]:
-        """Take the next fragment, of any length; give what may be shown now."""
+        """Take the next fragment, of any length; return what may be shown now."""
         return tuple(self._cut(self._stream.feed(fragment)))
 
     def close(self) -> tuple[tuple[Piece, ...], Verified]:
-        """End the answer; give the rest of what may be shown, and the result for the whole."""
+        """End the answer; return the rest of what may be shown, and the result for the whole."""
         rest, verified = self._stream.close()
         return tuple(self._cut(rest)), verified
 

@@ -374,8 +374,8 @@ def _destructions(claim: str, stream: Stream) -> Iterator[Contradiction]:
     for danger in dangers_in(claim):
         said = claim[danger.start : danger.end]
         keys = _content(said)
-        told = said.lower() in lines.lower() or any(keys <= it for it in stream.sets)
-        if told or _is_forbidden(claim, danger.start):
+        is_said = said.lower() in lines.lower() or any(keys <= it for it in stream.sets)
+        if is_said or _is_forbidden(claim, danger.start):
             continue
         if not any(keys & other for other in _destroyed(lines)):
             yield Contradiction(Change.DANGER, danger.start, danger.end, 0, "")

@@ -181,7 +181,7 @@ class Date(NamedTuple):
 
 
 def iso_date_at(text: str, start: int) -> tuple[int, Date] | None:
-    """Read what begins at an offset as an ISO date; give the offset behind it and the date."""
+    """Read what begins at an offset as an ISO date; return the offset behind it and the date."""
     if found := _ISO.match(text, start):
         return found.end(), Date(int(found["year"]), int(found["month"]), int(found["day"]))
     return None
