@@ -120,16 +120,6 @@ class Findings:
     too_long: list[tuple[int, int]] = field(default_factory=list)
     pages: list[tuple[int, int, Sequence[str]]] = field(default_factory=list)
 
-    def add_code(self, start: int, end: int, moved: int) -> None:
-        """Note code; what begins where the last code ends goes on with it.
-
-        Args:
-            start: index of its first character.
-            end: index behind it.
-            moved: what leads from indexes to offsets as the answer goes out.
-        """
-        add_span(self.code, start + moved, end + moved)
-
 
 def add_span(spans: list[tuple[int, int]], start: int, end: int) -> None:
     """Add a span; what begins where the last one ends goes on with it."""

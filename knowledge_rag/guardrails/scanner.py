@@ -211,7 +211,7 @@ class Scanner:
             self._at = blank.end()
         elif fence := _FENCE.match(text, at):
             self._fence = _end_of_fence(len(fence[1]), fence[2])
-            self.found.add_code(at, fence.end(), self._out)
+            self._add_code(at, fence.end())
             self._at = fence.end()
         elif (indented := _INDENTED.match(text, at)) and self._is_below_text(text, at):
             self._at = indented.end()
@@ -239,8 +239,17 @@ class Scanner:
         if (lone := _LONE_RETURN.search(text, self._at, end)) and lone.end() < len(text):
             end, self._fence = lone.start(), None  # not a line's end to all readers
             self._waits = self._is_endless = True
-        self.found.add_code(self._at, min(end, len(self._text)), self._out)
+        self._add_code(self._at, min(end, len(self._text)))
         self._at = max(self._at, end)
+
+    def _add_code(self, start: int, end: int) -> None:
+        add_span(self.found.code, start + self._out, end + self._out)
+
+    def _note_cuts(self, text: str, cuts: Sequence[Cut]) -> None:
+        self.found.taken += [
+            Taken(start + self._written, end + self._written, text[start:end], why, mark)
+            for start, end, why, mark in cuts
+        ]
 
     def _pass_words(self, text: str) -> None:
         at = self._at
@@ -253,7 +262,7 @@ class Scanner:
         self._at = end = words.end()
         if text.find("`", at, end) >= 0:
             for span in _PLAIN_SPAN.finditer(text, at, end):
-                self.found.add_code(*span.span(), self._out)
+                self._add_code(*span.span())
         for block in _NEXT_BLOCK.finditer(text, max(0, at - 2), end):
             self._block = block.end()
 
@@ -269,7 +278,7 @@ class Scanner:
             and (span := _CODE_SPAN.match(text, at, at + _FAR))
             and self._is_outside_table(text)
         ):
-            self.found.add_code(at, span.end(), self._out)
+            self._add_code(at, span.end())
             self._at = span.end()
         elif character in "`[":
             self._waits = self._sees_enough(text)
@@ -338,10 +347,7 @@ class Scanner:
 
     def _take_out(self, start: int, end: int, why: Why) -> None:
         mark = MARK if self._mark else ""
-        written = self._text[start:end]
-        self.found.taken.append(
-            Taken(start + self._written, end + self._written, written, why, mark)
-        )
+        self._note_cuts(self._text, [(start, end, why, mark)])
         self._text = self._text[:start] + mark + self._text[end:]
         self._at = start + len(mark)
         self._written += end - start - len(mark)
@@ -386,10 +392,7 @@ class Scanner:
         text = _without(region, cuts)
         if reading:
             self._note(reading)
-        for first_, last, why, mark in cuts:
-            self.found.taken.append(
-                Taken(first_ + self._written, last + self._written, region[first_:last], why, mark)
-            )
+        self._note_cuts(region, cuts)
         if self._sent < end:
             self._parts.append(text[self._sent :])
         self._text = text + self._text[end:]
@@ -445,7 +448,7 @@ class Scanner:
         ]
         for start, end in reading.code:
             if end > self._at:
-                self.found.add_code(max(start, self._at), end, self._out)
+                self._add_code(max(start, self._at), end)
         self._defined |= reading.defined
         if "](" in reading.text or "]:" in reading.text:
             pages = [page for view in reading.views for _, page in view.shown]
@@ -468,10 +471,7 @@ class Scanner:
             end = partial.start()
         start = max(self._at, self._sent)
         cuts = _curled(text[:end], start)
-        for first, last, why, mark in cuts:
-            self.found.taken.append(
-                Taken(first + self._written, last + self._written, text[first:last], why, mark)
-            )
+        self._note_cuts(text, cuts)
         left = _without(text[:end], cuts)
         self._parts.append(left[self._sent :])
         self._written += end - len(left)

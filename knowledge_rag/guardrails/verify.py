@@ -142,9 +142,16 @@ def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> 
         sources=len(ledger),
     )
     warnings = check(draft, settings.checks)
-    return Verified(
-        text, citations, removed, warnings, _measure(draft, warnings, {c.number for c in citations})
+    kinds = Counter(warned.kind for warned in warnings)
+    metrics = Metrics(
+        words=draft.words,
+        references=len(draft.references),
+        removed=len(draft.removed),
+        sources=draft.sources,
+        sources_cited=len({cited.number for cited in citations}),
+        warnings=dict(sorted(kinds.items())),
     )
+    return Verified(text, citations, removed, warnings, metrics)
 
 
 def cited_by(kept: Kept) -> tuple[Cited, ...]:
@@ -160,22 +167,3 @@ def _where_removed(removed: Iterable[Taken]) -> Iterator[tuple[int, str]]:
     for taken in removed:
         yield taken.start - shift, taken.text
         shift += taken.end - taken.start - len(taken.mark)
-
-
-def _measure(draft: Draft, warnings: Iterable[Warned], cited: set[int]) -> Metrics:
-    """Return the figures of one answer.
-
-    Args:
-        draft: the answer.
-        warnings: of all checks.
-        cited: the numbers of the ledger's entries that it cites.
-    """
-    kinds = Counter(warned.kind for warned in warnings)
-    return Metrics(
-        words=draft.words,
-        references=len(draft.references),
-        removed=len(draft.removed),
-        sources=draft.sources,
-        sources_cited=len(cited),
-        warnings=dict(sorted(kinds.items())),
-    )

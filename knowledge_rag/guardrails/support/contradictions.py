@@ -216,34 +216,24 @@ class _Sentence:
             if mine and (theirs or inner):
                 yield from self._exchanged(mine, theirs, inner=inner)
             if theirs and inner:
-                yield from self._left_out(mine, theirs, said[max(before_i, 0) : i + 1], inner=inner)
+                yield from self._left_out(mine, theirs, said[max(before_i, 0) : i + 1])
             before_i, before_p = i, p
 
     def _left_out(
-        self,
-        mine: Sequence[Token],
-        theirs: Sequence[Token],
-        around: Sequence[Token],
-        *,
-        inner: bool,
+        self, mine: Sequence[Token], theirs: Sequence[Token], around: Sequence[Token]
     ) -> Iterator[Found]:
         """Find words that turn a sentence round, or make it depend on something, and are missing."""
-        own = {token.word for token in mine}
         for k, token in enumerate(theirs):
             # the word alone is gone: the next one is there
             alone = k == len(theirs) - 1
             if alone and token.word == "only" and theirs[k - 1].word == "not":
                 continue
-            only = not alone and theirs[k + 1].word == "only"
-            if (
-                inner
-                and token.word in _STRICT
-                and not only
-                and not NEGATORS & (own if alone else self._words)
-            ):
+            own = {it.word for it in mine} if alone else self._words
+            not_only = not alone and theirs[k + 1].word == "only"
+            if token.word in _STRICT and not not_only and not NEGATORS & own:
                 yield self._found(Change.NEGATION, around, theirs[k : k + 4])
             kind = _CONDITIONS.get(token.word)
-            if kind and inner and not _SAYS_SO_TOO[kind] & (own if alone else self._words):
+            if kind and not _SAYS_SO_TOO[kind] & own:
                 yield self._found(Change.CONDITION, around, theirs[k : k + 8])
 
     def _exchanged(
