@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.lint.patterns import Hit, matches, rules, wording
+from knowledge_rag.extract.lint.patterns import Hit, matches, rule, wording
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,82 +45,71 @@ _HOSTILE: Final = (
 )
 
 EXFILTRATION: Final[tuple[Rule, ...]] = (
-    *rules(
+    rule(
         _ADDRESS,
-        {"![": ""},
+        "",
         rf"!\[[^\]\n]{{0,120}}\](?:\([ <]{{0,2}}|[:=]?[ ]{{0,2}}){_TARGET}{_IMAGE_HOLE}",
     ),
-    *rules(_ADDRESS, {"<img ": "img"}, rf"<img [^>\n]{{0,120}}?src=[\"']?{_TARGET}{_IMAGE_HOLE}"),
-    *rules(
+    rule(_ADDRESS, "img", rf"<img [^>\n]{{0,120}}?src=[\"']?{_TARGET}{_IMAGE_HOLE}"),
+    rule(
         _ADDRESS,
-        {"](http": "conversation chat history prompt answer response summary credentials secrets"},
+        "conversation chat history prompt answer response summary credentials secrets",
         rf"\]\(https?://[^\s()\[\]{{}}<>]{{1,200}}{_LINK_HOLE}",
     ),
-    *rules(
+    rule(
         "is a link whose address is put together from pieces",
-        {"](ht": "ht htt"},
+        "ht htt",
         r"\]\(ht{1,2}p?s?[\"'] {0,2}[,+&;] {0,2}[\"']",
     ),
-    *wording(
+    wording(
         "asks to send data away",
-        {
-            "send": "send", "append": "append", "encod": "encode encoding", "post": "post",
-            "upload": "upload", "forward": "forward", "query param": "query", "embed": "embed",
-            "exfiltrat": "exfiltrate", "transmit": "transmit", "leak": "leak", "email": "email",
-        },
+        "send append encode encoding post upload forward query embed exfiltrate transmit leak email",
         r"(?:send|append|encod(?:e|ing)|post|upload|forward|query param\w*|embed|exfiltrate|transmit|leak|email)\b"
         rf"[^.\n]{{0,60}}?{_PRIVATE}(?:[^.\n]|\.(?=\S)){{0,80}}?{_DESTINATION}",
     ),
-    *rules(
+    rule(
         "sends a file of secrets to a host",
-        {"curl": "curl", "wget": "wget", "nc ": "nc"},
+        "curl wget nc",
         rf"(?:curl|wget|nc) [^\n]{{0,120}}?(?:@|\$\(cat |< ?|`cat ){_PRIVATE_FILE}[^\n]{{0,120}}",
     ),
-    *rules(
+    rule(
         "passes on code that sends data away or destroys it",
-        {
-            "code snippet": "snippet", "code block": "block", "code fragment": "fragment",
-            "following code": "code", "code below": "code",
-        },
+        "snippet block fragment code",
         r"\b(?:add|append|attach|blend|embed|featur|fus|implement|includ|incorporat|inject|insert|integrat|introduc"
         r"|merg|mix|put|supplement|weav)\w{0,5}\b"
         rf"[^.\n`]{{0,60}}?\b(?:code|snippet)\b[^`]{{0,120}}?```[^`]{{0,600}}?{_HOSTILE}",
-        before=70,
     ),
 )  # fmt: skip
 
 
 _EVENTS: Final = (
-    "onerror", "onload", "onclick", "ondblclick", "onmouseover", "onmouseenter", "onmouseleave",
-    "onmouseout", "onmousedown", "onmouseup", "onmousemove", "onmousewheel", "onwheel", "onfocus",
-    "onfocusin", "onblur", "onchange", "oninput", "onsubmit", "onkeydown", "onkeyup",
-    "onkeypress", "onpageshow", "onpagehide", "onhashchange", "onmessage", "onscroll", "onresize",
-    "ontoggle", "onbegin", "onend", "onstart", "onfinish", "onanimationstart", "onanimationend",
-    "ontransitionend", "onpointerover", "onpointerenter", "onpointerdown", "onreadystatechange",
-    "onpropertychange", "oncopy", "onpaste", "oncut", "ondrag", "ondrop", "onplay", "oncanplay",
-    "onbeforeunload", "onunload",
-)  # fmt: skip
+    "onerror onload onclick ondblclick onmouseover onmouseenter onmouseleave onmouseout onmousedown "
+    "onmouseup onmousemove onmousewheel onwheel onfocus onfocusin onblur onchange oninput onsubmit "
+    "onkeydown onkeyup onkeypress onpageshow onpagehide onhashchange onmessage onscroll onresize "
+    "ontoggle onbegin onend onstart onfinish onanimationstart onanimationend ontransitionend "
+    "onpointerover onpointerenter onpointerdown onreadystatechange onpropertychange oncopy onpaste "
+    "oncut ondrag ondrop onplay oncanplay onbeforeunload onunload"
+)
 
 ACTIVE_CONTENT: Final[tuple[Rule, ...]] = (
-    *rules("a script for the reader's browser", {"<script": "script"}, r"<script\b(?=[^<>]{0,300}=|[^<>]{0,300}>[^\x00]{0,2000}?</script)"),
-    *rules(
+    rule("a script for the reader's browser", "script", r"<script\b(?=[^<>]{0,300}=|[^<>]{0,300}>[^\x00]{0,2000}?</script)"),
+    rule(
         "an address that runs a script",
-        {"javascript:": "javascript", "vbscript:": "vbscript"},
+        "javascript vbscript",
         r"(?<![\w-])(?:javascript|vbscript):(?!void\(0\)|;|//)[\w/(%$\[\"']",
     ),
-    *rules("an address that runs a script", {"data:text/html": "html"}, r"data:text/html[;,]"),
-    *rules(
+    rule("an address that runs a script", "html", r"data:text/html[;,]"),
+    rule(
         "an element that runs a script",
-        {event: event for event in _EVENTS},
-        rf"<[a-z][\w:-]{{0,20}}(?:/|\b[^<>]{{0,300}}?[\s\"'])(?:{'|'.join(_EVENTS)})\s{{0,4}}=",
-        before=340,
+        _EVENTS,
+        rf"<[a-z][\w:-]{{0,20}}(?:/|\b[^<>]{{0,300}}?[\s\"'])(?:{_EVENTS.replace(' ', '|')})\s{{0,4}}=",
     ),
-    *rules("an element that runs a script", {"srcdoc": "srcdoc"}, r"<iframe\b[^<>]{0,300}?\ssrcdoc\s{0,4}=", before=320),
+    rule("an element that runs a script", "srcdoc", r"<iframe\b[^<>]{0,300}?\ssrcdoc\s{0,4}="),
 )  # fmt: skip
 
 
 def find_active_content(_text: str, folded: Folded) -> Iterator[Hit]:
     """Find scripts, and addresses and elements that run one, outside of code."""
-    for rule, found in matches(folded.text, ACTIVE_CONTENT, folded.words):
+    for message, found in matches(folded.text, ACTIVE_CONTENT, folded.words):
         if not folded.in_code(found.start()):
-            yield Hit(*found.span(), rule.message)
+            yield Hit(*found.span(), message)

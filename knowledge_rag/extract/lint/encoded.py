@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import base64
 import re
-from itertools import chain, product
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.extract.lint.active_content import ACTIVE_CONTENT, EXFILTRATION
 from knowledge_rag.extract.lint.instructions import INSTRUCTIONS, MARKERS, ROLE_PLAY, TOOL_CALLS
-from knowledge_rag.extract.lint.patterns import Folded, Hit, matches, rules, wording
+from knowledge_rag.extract.lint.patterns import Folded, Hit, matches, rule, wording
 from knowledge_rag.extract.lint.signs import find_orders
 
 if TYPE_CHECKING:
@@ -22,19 +22,9 @@ _LEAST: Final = 24
 _MOST: Final = 4000
 """Characters of one encoded text that are decoded."""
 # of plain English, base64 has ``/`` and ``+`` only where every third letter is ? or >; paths have them
-_ALPHABET: Final = bytes(byte < 0x80 and chr(byte).isalnum() for byte in range(256))
-_RUN: Final = b"\1" * _LEAST
+_BLOB: Final = re.compile(rf"(?<![A-Za-z0-9])[A-Za-z0-9]{{{_LEAST},{_MOST}}}")
 _HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})+")
-_SIGNS: Final = rules(
-    "an escape",
-    {
-        "\\u00": "u",
-        "\\x": " ".join("x" + "".join(pair) for pair in product(("", *"abcdef"), repeat=2)),
-        "&#": "",
-        "%2": "",
-    },
-    r"\\u00|\\x|&#|%2",
-)
+_SIGN: Final = re.compile(r"\\u00|\\x|&#|%2")
 _BETWEEN: Final = " \n\t\"'`(<"
 _STRETCH: Final = re.compile(rf"\S{{1,{_MOST}}}")
 _ESCAPE: Final = re.compile(
@@ -46,12 +36,12 @@ _ESCAPE: Final = re.compile(
 _FEWEST: Final = 3
 """Escapes that hide a text; fewer stand in any address."""
 _SHELL: Final = (
-    *rules(
+    rule(
         "a shell script from the network",
-        {"curl": "curl", "wget": "wget", "/dev/tcp/": "tcp", "bash -i": "bash"},
+        "curl wget tcp bash",
         r"(?:curl|wget)\b[^\n]{1,300}?\|\s{0,4}(?:sudo )?(?:ba|z|da)?sh\b|/dev/tcp/|bash -i",
     ),
-    *rules("a script", {"rm -rf": "rf"}, r"rm -rf [/~]"),
+    rule("a script", "rf", r"rm -rf [/~]"),
 )
 _TABLES: Final = (
     INSTRUCTIONS,
@@ -63,15 +53,15 @@ _TABLES: Final = (
     _SHELL,
 )
 _ORDERS: Final[tuple[Rule, ...]] = (
-    *wording(
+    wording(
         "tells the reader to decode a text and do what it says",
-        {"decod": "decode decoded decrypt", "decrypt": "decrypt", "unscramble": "unscramble"},
+        "decode decoded decrypt unscramble",
         r"(?:decode|decrypt|unscramble)(?: (?:it|this|that|the \w{1,12}))? and (?:then )?"
         r"(?:follow\b|obey\b|(?:do|execute|run|act on) (?:what )?(?:it|this|that))",
     ),
-    *rules(
+    rule(
         "is code in pieces that are put together when it runs",
-        {"exec": "exec execute", "eval": "eval"},
+        "exec execute eval",
         r"(?:exec|execute|eval)\s{0,2}\(\s{0,2}['\"][^'\"\n]{1,20}['\"]\s{0,2}(?:\+|\|\||\.)\s{0,2}['\"]",
     ),
 )
@@ -79,36 +69,25 @@ _ORDERS: Final[tuple[Rule, ...]] = (
 
 def find_encoded(text: str, folded: Folded) -> Iterator[Hit]:
     """Find base64, hex, escapes of URLs, of programs and of HTML that decode to what lint finds."""
-    for rule, found in matches(folded.text, _ORDERS, folded.words):
-        yield Hit(*found.span(), rule.message)
-    for start, end in chain(_blobs(folded.data), _escaped(text, folded)):
+    for message, found in matches(folded.text, _ORDERS, folded.words):
+        yield Hit(*found.span(), message)
+    blobs = (found.span() for found in _BLOB.finditer(text))
+    for start, end in chain(blobs, _escaped(text)):
         if says := _finding_in(_decoded(text[start:end])):
             yield Hit(start, end, says)
 
 
-def _blobs(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield runs of letters and digits, which base64 and hex of plain English are."""
-    runs = data.translate(_ALPHABET)
-    at = runs.find(_RUN)
-    while at >= 0:
-        end = runs.find(b"\0", at)
-        end = len(data) if end < 0 else end
-        yield at, min(end, at + _MOST)
-        at = runs.find(_RUN, end)
-
-
-def _escaped(text: str, folded: Folded) -> Iterator[tuple[int, int]]:
+def _escaped(text: str) -> Iterator[tuple[int, int]]:
     """Yield stretches between blanks, quotes or brackets that hold an escape."""
-    for escape in _SIGNS:
-        free = 0
-        for _, sign in matches(text, (escape,), folded.words):
-            if sign.start() < free:
-                continue
-            before = text[max(free, sign.start() - _MOST // 4) : sign.start()]
-            start = sign.start() - len(before) + max(map(before.rfind, _BETWEEN)) + 1
-            stretch = _STRETCH.match(text, start)
-            free = stretch.end() if stretch else sign.end()
-            yield start, free
+    free = 0
+    for sign in _SIGN.finditer(text):
+        if sign.start() < free:
+            continue
+        before = text[max(free, sign.start() - _MOST // 4) : sign.start()]
+        start = sign.start() - len(before) + max(map(before.rfind, _BETWEEN)) + 1
+        stretch = _STRETCH.match(text, start)
+        free = stretch.end() if stretch else sign.end()
+        yield start, free
 
 
 def _decoded(encoded: str) -> str:
@@ -135,7 +114,7 @@ def _finding_in(plain: str) -> str:
         return ""
     folded = Folded(plain)
     for table in _TABLES:
-        for rule, _ in matches(folded.text, table, folded.words):
-            return f"decodes to a text of which lint says: {rule.message}"
+        for message, _ in matches(folded.text, table, folded.words):
+            return f"decodes to a text of which lint says: {message}"
     order = next(find_orders(plain, folded), None)
     return f"decodes to a text of which lint says: {order.message}" if order else ""

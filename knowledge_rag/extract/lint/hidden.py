@@ -13,7 +13,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.extract.html_hidden import declarations, is_hidden
-from knowledge_rag.extract.lint.patterns import Hit, matches, rules
+from knowledge_rag.extract.lint.patterns import Hit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
 
 
 _CONTROLS: Final = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f\x80-\x84\x86-\x9f]+|\r(?!\n|\Z)")
-_CONTROL_BYTES: Final = bytes(
-    [*range(9), 11, *range(14, 32), 127, *range(0x80, 0x85), *range(0x86, 0xA0)]
-)
 
 _BIDI: Final = "\u202a-\u202e\u2066-\u2069"
 _MARKS: Final = "\u061c\u200e\u200f"
@@ -37,9 +34,6 @@ _SELECTORS: Final = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _TAGS: Final = "\U000e0000-\U000e007f"
 _PRIVATE: Final = "\ue000-\uf8ff\U000f0000-\U0010ffff"
 
-_SUSPECT: Final = re.compile(
-    f"[{_BIDI}{_MARKS}{_ZERO_WIDTH}{_FILLERS}{_SELECTORS}{_TAGS}{_PRIVATE}]"
-)
 _CLASSES: Final = re.compile(
     f"(?P<bidi>[{_BIDI}])|(?P<mark>[{_MARKS}]+)|(?P<width>[{_ZERO_WIDTH}]+)"
     f"|(?P<filler>[{_FILLERS}]+)|(?P<selector>[{_SELECTORS}]+)|(?P<tag>[{_TAGS}]+)"
@@ -57,29 +51,15 @@ _LINE_REACH: Final = 400
 """How far a right-to-left letter of the same line may be from a mark that belongs to it."""
 
 
-def find_hidden(text: str, data: bytes, foreign: str) -> Iterator[Hit]:
+def find_hidden(text: str, foreign: str) -> Iterator[Hit]:
     """Find controls, direction overrides, zero-width characters, fillers, tags and the like."""
-    yield from _controls(text, data)
-    if not _SUSPECT.search(foreign):
-        return
-    suspect = _SUSPECT.search(text)
-    while suspect:
-        found = _CLASSES.match(text, suspect.start())
-        if not found:  # every suspect character has a class
-            return
-        message = _CHECKS[found.lastgroup or ""](text, found)
-        if message:
-            yield Hit(*found.span(), message)
-        suspect = _SUSPECT.search(text, found.end())
-
-
-def _controls(text: str, data: bytes) -> Iterator[Hit]:
-    # a look at the bytes costs a fraction of a regular expression's
-    clean = len(data.translate(None, _CONTROL_BYTES)) == len(data)
-    if clean and data.count(b"\r") == data.count(b"\r\n"):
-        return
     for found in _CONTROLS.finditer(text):
         yield Hit(*found.span(), f"control character {_name(found[0][0])}")
+    if not _CLASSES.search(foreign):
+        return
+    for found in _CLASSES.finditer(text):
+        if message := _CHECKS[found.lastgroup or ""](text, found):
+            yield Hit(*found.span(), message)
 
 
 def _bidi(_text: str, found: re.Match[str]) -> str:
@@ -198,9 +178,7 @@ def _is_inflected(text: str, found: re.Match[str]) -> bool:
     )
 
 
-_MARKDOWN_COMMENT: Final = rules(
-    "a comment", {"]: # ": ""}, r"(?<![^\n])\[[^\]\n]{1,30}\]: # [(\"'][^\n]{1,4000}", before=32
-)
+_MARKDOWN_COMMENT: Final = re.compile(r"^\[[^\]\n]{1,30}\]: # [(\"'][^\n]{1,4000}", re.MULTILINE)
 """A link definition that nothing refers to: shown nowhere."""
 _MODEL: Final = re.compile(
     r"\b(?:ai|llms?|language models?|(?:ai )?assistants?|chat ?bots?|chatgpt|gpt-?\d\w*|claude|gemini"
@@ -230,18 +208,14 @@ _SHOWN_WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _SENTENCE_END: Final = re.compile(r"[.!?:](?:\s|$)")
 _FEWEST_WORDS: Final = 4
 """With a full stop, of a sentence; captions for screen readers are hidden and have none."""
-_SIGNS: Final = rules(
-    "an element hides a sentence from the reader",
-    {"style": "style", " hidden": "hidden"},
-    r"style\s{0,4}=| hidden\b",
-)
+_STYLED: Final = re.compile(r"style\s{0,4}=| hidden\b")
 _LONGEST_TAG: Final = 1500
 _WHITE: Final = frozenset(("white", "#fff", "#ffffff", "rgb(255,255,255)", "rgb(255, 255, 255)"))
 
 
 def find_hidden_text(text: str, folded: Folded) -> Iterator[Hit]:
     """Find comments that name a model and tell it something, and HTML elements that hide a sentence."""
-    comments = (found.span() for _, found in matches(folded.text, _MARKDOWN_COMMENT, folded.words))
+    comments = (found.span() for found in _MARKDOWN_COMMENT.finditer(folded.text))
     for start, end in chain(_html_comments(folded.text), comments):
         comment = folded.text[start : min(end, start + _LONGEST)]
         told = _MODEL.search(comment) and _TOLD.search(comment) and not _MADE_BY.search(comment)
@@ -260,7 +234,7 @@ def _html_comments(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _elements(text: str, folded: Folded) -> Iterator[Hit]:
-    for _, sign in matches(folded.text, _SIGNS, folded.words):
+    for sign in _STYLED.finditer(folded.text):
         opening = folded.text.rfind("<", max(0, sign.start() - _LONGEST_TAG), sign.start())
         tag = _TAG.match(folded.text, opening) if opening >= 0 else None
         if (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.lint.patterns import rules, wording
+from knowledge_rag.extract.lint.patterns import rule, wording
 
 if TYPE_CHECKING:
     from knowledge_rag.extract.lint.patterns import Rule
@@ -23,13 +23,9 @@ _EARLIER: Final = (
 )
 _ORDERS: Final = r"instructions?|directions|directives?|guidelines|orders|programming|safeguards"
 _OVERRIDE: Final = (
-    *wording(
+    wording(
         "tells a model to set its instructions aside",
-        {
-            "ignor": "ignore ignoring", "disregard": "disregard disregarding",
-            "discard": "discard", "forget": "forget", "override": "override", "bypass": "bypass",
-            "disable": "disable",
-        },
+        "ignore ignoring disregard disregarding discard forget override bypass disable",
         rf"\b(?:override|bypass){_EARLIER}(?:{_ORDERS})"
         rf"|\b(?:ignor(?:e|ing)|disregard(?:ing)?|discard|forget){_EARLIER}(?:{_ORDERS}|prompts?"
         r"|(?:info(?:rmation)?|text|content|context|conversation) (?:above|before|and|except|other)\b"
@@ -42,81 +38,60 @@ _OVERRIDE: Final = (
         r"|(?:(?:all|any|the|your|previous) ){0,2}(?:safety|ethical|content|moderation) (?:protocols?|guidelines|rules"
         r"|filters|policies|policy|measures|restrictions|constraints)\b)",
     ),
-    *wording(
+    wording(
         "tells a model to set its instructions aside",
-        {
-            "stop follow": "stop", "stop obey": "stop", "not follow": "follow", "not obey": "obey",
-            "n't follow": "follow", "longer follow": "longer",
-        },
+        "stop follow obey longer",
         r"\b(?:stop|(?:do|must|should) not|don't|no longer) (?:follow|obey)(?:ing)?"
         r" (?:your|(?:the )?(?:system|developer|user|operator|human)(?:'s)?)"
         r" (?:\w{1,12} ){0,2}?(?:instructions?|guidelines|rules|prompts?|orders|question|policies)\b",
-        before=10,
     ),
-    *wording(
+    wording(
         "gives a model new instructions",
-        {"task is": "task", "objective is": "objective", "instruction is": "instruction"},
+        "task objective instruction",
         r"\b(?:new|real|actual) (?:task|objective|instruction) is\b",
-        before=12,
     ),
-    *wording(
+    wording(
         "gives a model new instructions",
-        {
-            "new instruction": "instruction instructions",
-            "new system": "instruction instructions", "new task": "task",
-            "new objective": "objective", "new orders": "orders", "new rules": "rules",
-        },
+        "instruction instructions task objective orders rules",
         r"STARTnew (?:system )?(?:instructions?|task|objective|orders|rules)[:.] "
         r"(?:you|your|from (?:now|this)|ignore|always|never|only|answer|respond|reply|tell|say|print|output)\b",
     ),
 )
 _PROMPT: Final = (
-    *wording(
+    wording(
         "asks for a model's own instructions",
-        {"prompt": "prompt prompts"},
+        "prompt prompts",
         r"\b(?:(?:your|my|hidden|secret|full|entire) ){1,3}(?:system|initial|hidden|original|developer)"
         r" prompts?\b|\b(?:reveal|print|show|repeat|output|leak|display|dump|ignore|share|reproduce)"
         r" (?:(?:me|us|your|the|full|entire|whole|exact|original) ){0,4}system prompts?\b(?! (?:of|on|for) )"
         r"|\bsystem prompt[:=]",
-        before=60,
     ),
-    *wording(
+    wording(
         "asks for a model's own instructions",
-        {
-            "instruction": "instruction instructions", "your prompt": "prompt",
-            "your guidelines": "guidelines", "your rules": "rules", "system message": "message",
-            "rules were you": "rules",
-        },
+        "instruction instructions prompt guidelines rules message",
         r"(?:\b(?:reveal|print|show|repeat|output|leak|display|dump|what (?:are|were|is))"
         r" (?:me )?(?:all )?(?:of )?your (?:(?:system|initial|original|first|programming|training|hidden|exact) )?"
-        r"(?:instructions?|prompt|guidelines|rules|messages?)\b"
+        r"(?:instructions?|prompt|guidelines|rules|(?<=system.)messages?)\b"
         r"|\bwhat (?:instructions|rules) (?:were you given|did you receive|do you (?:have|follow)))",
-        before=40,
     ),
-    *wording(
+    wording(
         "asks for a model's own instructions",
-        {"you received": "received", "were you told": "told", "before the user": "user"},
+        "received told everything",
         r"(?:\bfirst message you received|STARTwhat were you told\b|\beverything before the user messages?\b)",
-        before=25,
     ),
 )
 _SECRECY: Final = wording(
     "keeps something from the reader",
-    {"the user": "user users", "who asked": "asked"},
+    "user users asked",
     r"\b(?:do not|don't|dont|never|must not|without|avoid) (?:ever )?"
     r"(?:tell|inform|alert|mention|reveal|disclos|lett?|warn|show)(?:e|ing)?"
     r" (?:(?:this|that|it|these|any|of|anything|instructions?|about|to|DOCUMENT) ){0,4}"
     r"(?:(?:the|your) (?:human )?users?|(?:the )?(?:person|one|human|anyone) who asked)\b",
-    before=90,
 )
 _ADDRESS: Final = (
-    *wording(
+    wording(
         "is addressed to a model",
-        {
-            "assistant": "assistant assistants", "language model": "model models",
-            "chatbot": "chatbot chatbots", "chatgpt": "chatgpt", "llm": "llm llms", " ai": "ai",
-            "ai:": "ai", "ai,": "ai",
-        },
+        "assistant assistants model models chatbot chatbots chatgpt llm llms ai",
         r"(?:\b(?:if|since|because) you(?: are|'re) (?:an?|the|some) (?:\w{1,12} ){0,2}?MODEL\b"
         r"|\b(?:note|notice|message|instructions?|attention|reminder|hint|warning)"
         r" (?:(?:to|for|any|all|the|every|you) ){1,3}(?:MODEL|assistants?|agents reading)\b"
@@ -131,11 +106,10 @@ _ADDRESS: Final = (
         r"|START(?:MODEL|assistants?)(?: agents?)?[:,] (?:(?:you|please|always|never|must|should|do not"
         r"|now|just) ){0,3}(?:ignore|skip|recommend|tell|say|call|run|execute|delete|reply|respond|answer"
         r"|approve|output|print|cite|include|invoke|treat|present|follow)\b)",
-        before=60,
     ),
-    *wording(
+    wording(
         "is addressed to a model",
-        {"automated ": "automated"},
+        "automated",
         r"\bautomated (?:screening|review\w*|summar\w+|scoring|reading|ranking) systems?:",
     ),
 )
@@ -144,29 +118,19 @@ _NO_ANSWER: Final = (
     r"|body|bodies|objects?|files?|templates?|messages?|payloads?|to)\b)"
 )
 _STEERING: Final = (
-    *wording(
+    wording(
         "says what a model's answer is to be",
-        {
-            "your respon": "response responses", "your answer": "answer answers",
-            "your repl": "reply replies", "your completion": "completion completions",
-            "your next": "response answer reply", "your final": "response answer reply",
-        },
+        "response responses answer answers reply replies completion completions",
         r"\b(?:in|into|to|of|from|with|throughout|within|start|begin|end|encode|encrypt|translate"
         r"|format|reverse|repeat|prefix|limit|restrict|randomi[sz]e|capitali[sz]e|substitute|replace"
         r"|conclude|finish|close|convert|represent) your ANSWER\b"
         + _NO_ANSWER
         + r"|\byour ANSWER (?:must|should|shall|has to|needs to|will) (?:(?:always|only) )?"
         r"(?:begin|start|end|be|contain|include|consist|state|say|use|rhyme|mention)\b",
-        before=15,
     ),
-    *wording(
+    wording(
         "says when a model is to say what",
-        {
-            "answer": "answer answering", "respond": "respond responding",
-            " ask": "ask asks asked asking",
-            "summari": "summarise summarize summarising summarizing", "reply": "reply replying",
-            "questioned": "questioned",
-        },
+        "answer answering respond responding ask asks asked asking summarise summarize summarising summarizing reply replying questioned",
         r"\b(?:when(?:ever)?|if) (?:(?:you(?: are)?|(?:the |a )?user(?: is)?) )?"
         r"(?:answer(?:ing)?|respond(?:ing)?|summari[sz](?:e|ing)|repl(?:y|ying)|ask(?:ed|s|ing)?"
         r"|questioned)\b~\b"
@@ -174,86 +138,60 @@ _STEERING: Final = (
         r" (?:cite|say|run|recommend|answer|reply|respond|tell|claim|include|mention|state|refer|quote)"
         r"|(?:cite|say|recommend|answer|reply|respond|tell|claim|state|report|assert)"
         r" (?:with )?(?:only|that|exactly|nothing))\b",
-        before=30,
     ),
-    *wording(
+    wording(
         "says how a model is to retell a document",
-        {
-            "summari": "summarise summarize summarising summarizing",
-            "paraphras": "paraphrase paraphrasing", "translat": "translate translating",
-            "quot": "quote quoting",
-        },
+        "summarise summarize summarising summarizing paraphrase paraphrasing translate translating quote quoting",
         r"\b(?:when(?:ever)?|if|before|while) (?:you )?(?:summari[sz]|paraphras|translat|quot)(?:e|ing)"
         r" (?:from )?(?:this|the (?:above|following|present))(?: DOCUMENT)?"
         r" (?:please )?(?:leave|omit|skip|drop|always|never|do not|say|tell|claim|add|include|mention|use|only)\b",
-        before=30,
     ),
-    *wording(
+    wording(
         "says what a model's answer is to be",
-        {"nothing ": "nothing"},
+        "nothing",
         r"\b(?:reply|respond|answer|say)"
         r"(?: with)? (?:only|just|exactly|the|this|[\"'“])[^.?!]{1,80}?\band (?:absolutely )?nothing (?:else|more)\b",
-        before=100,
     ),
-    *wording(
+    wording(
         "says what a model's answer is to be",
-        {
-            "respond": "respond", "reply": "reply", "answer": "answer", "say": "say",
-            "print": "print",
-        },
+        "respond reply answer say print",
         r"(?:\b(?:respond|reply|answer) (?:only|solely|exclusively|simply|always|just) with\b"
         r"|(?:respond|reply|answer|print|say) (?:only |just )?(?:with )?the (?:exact )?(?:words?|phrase|sentence) "
         r"|(?:answer|respond to|reply to) (?:every|all|any|each) (?:further |other )?"
         r"(?:question|quer(?:y|ies)|prompt|request)s? (?:with|by)\b)",
     ),
-    *wording(
+    wording(
         "says what a model's answer is to be",
-        {
-            "only ": "say print repeat reply respond answer", "solely ": "solely",
-            "simply ": "simply", "just ": "just",
-            "instead": "say print repeat reply respond answer", "please ": "please",
-        },
+        "say print output repeat reply respond answer",
         r"(?:(?:START|(?<=and\s)|(?<=please\s))(?:only|solely|simply|just) (?:say|respond|answer|reply) (?:that|with)\b"
         r"|(?:only|solely|simply|just|instead|please)(?: (?:just|only|simply|now))?"
         r" (?:print|output|repeat|reply|respond|answer)(?: (?:with|exactly|back|only|the (?:words?|phrase|following)))?"
         r":?\x20?[\"'“])",
     ),
-    *wording(
+    wording(
         "tells a model to leave its task",
-        {
-            "translat": "translate translating",
-            "summari": "summarise summarize summarising summarizing",
-        },
+        "translate translating summarise summarize summarising summarizing",
         r"\b(?:do not|don't|stop|instead of) (?:translat|summari[sz])(?:e|ing) (?:this|the (?:above|following|text|sentence))\b",
-        before=14,
     ),
-    *wording(
+    wording(
         "says what a model's answer is to be",
-        {" sentence": "sentence"},
+        "sentence",
         r"\b(?:repeat|translate|say|print|spell check|rewrite|output) (?:exactly )?(?:the following|this) sentence\b",
-        before=30,
     ),
-    *wording(
+    wording(
         "gives a model code to pass on",
-        {"code snippet": "snippet", "code block": "block", "code fragment": "fragment"},
+        "snippet block fragment",
         r"\b(?:add|adopt|append|apply|attach|blend|embed|employ|featur|fus|implement|includ|incorporat|inject|insert"
         r"|integrat|introduc|leverag|merg|mix|put|supplement|us|utili[sz]|weav)\w{0,5}(?: of)? (?:\w{1,14} ){0,5}?code (?:snippet|block|fragment)s?"
         r" (?:\w{1,14} ){0,2}?(?:in|into|within|to|inside|with|of) (?:your|the) (?:(?:\w{1,14} )?ANSWER"
         r"|(?:existing |current |own |source )?(?:code(?:base)?|implementation|program|project|script|solution)\b)",
-        before=80,
     ),
 )
 
 _TASKS: Final = (
-    *wording(
+    wording(
         "asks for what only a chatbot is asked for",
-        {
-            "poem": "poem poems", "limerick": "limerick limericks", "haiku": "haiku haikus",
-            "sonnet": "sonnet sonnets", "lyrics": "lyrics lyricss", "joke": "joke jokes",
-            "riddle": "riddle riddles", "essay": "essay essays", "novel": "novel novels",
-            "sentence": "sentence", "paragraph": "paragraph", "headline": "headline", "story":
-            "story",
-        },
+        "poem poems limerick limericks haiku haikus sonnet sonnets lyrics lyricss joke jokes riddle riddles essay essays novel novels sentence paragraph headline story",
         r"START(?:(?:please|now|then|also|instead|next|(?:can|could|will|would) you) ){0,3}"
         r"(?:write|compose|draft|create|generate|tell|give|make up|invent)"
         r" (?:(?:me|us|out) )?(?:(?:an?|one|two|three|the|some) )?"
@@ -261,65 +199,51 @@ _TASKS: Final = (
         r"|(?:short|bedtime|horror|funny|love) story)s?\b"
         r"|(?:\w{1,14} ){0,3}(?:introduction|conclusion|outline|thesis|opening|title) (?:for|to|of) an? (?:\w{1,14} )?essay\b"
         r"|(?:\w{1,14} ){0,3}essay\b|(?:\w{1,14} ){0,2}(?:sentence|paragraph|headline|story) about\b)",
-        before=80,
     ),
-    *wording(
+    wording(
         "asks for what only a chatbot is asked for",
-        {"recommend": "recommend", "suggest": "suggest"},
+        "recommend suggest",
         r"START(?:recommend|suggest) (?:(?:me|us) )?(?:an?|some|one|two|three) (?:\w{1,14} ){0,3}"
         r"(?:book|novel|movie|film|song|restaurant|recipe|podcast|tv show|holiday|vacation|gift|dish)s?\b",
     ),
-    *wording(
+    wording(
         "asks for what only a chatbot is asked for",
-        {word: word for word in ("explain", "describe", "discuss", "define")},
+        "explain describe discuss define",
         r"(?:START|(?<=please\s)|(?<=\byou\s))(?:explain|describe|discuss|define) (?:(?:to )?me )?"
         r"the (?:\w{1,14} )?(?:concepts?|differences?|theory|meaning|importance|history|principles?|significance)"
         r" (?:of|between|behind)\b",
     ),
-    *wording(
+    wording(
         "asks for what only a chatbot is asked for",
-        {
-            "studies": "studies", "research": "research", "papers": "papers",
-            "articles": "articles", "literature": "literature", "market": "market marketing",
-            "sales": "sales", "competitor": "competitor competitors",
-        },
+        "studies research papers articles literature market marketing sales competitor competitors",
         r"START(?:please )?(?:(?:find|summari[sz]e|list|provide|search for|compile|suggest|recommend) (?:[^.?!\n]{0,50} )?"
         r"(?:studies|research|papers|articles|literature) (?:on|about|regarding|into)\b"
         r"|(?:analy[sz]e|forecast|predict|evaluate|summari[sz]e|suggest|develop|identify) (?:[^.?!\n]{0,50} )?"
         r"(?:market trends?|marketing (?:strategy|plan|campaign)|sales (?:forecast|figures|trends?|reports?|data|performance)"
         r"|competitors?\b))",
-        before=70,
     ),
-    *wording(
+    wording(
         "asks for what only a chatbot is asked for",
-        {word: word for word in ("python", "javascript", "ruby")}
-        | {" java": "java", " sql": "sql"},
+        "python javascript ruby java sql",
         r"START(?:please )?(?:(?:write|create|implement|develop) (?:me )?an? (?:\w{1,14} )?"
         r"(?:python|javascript|java|ruby|sql) (?:function|program|script|class|query|page) (?:that|to|which|for)\b"
         r"|how (?:do|can|would) (?:i|you)\b[^.?!\n]{0,60} in (?:python|javascript|java|ruby|sql)\b)",
-        before=90,
     ),
-    *wording(
+    wording(
         "asks for an answer in a cipher or a play on words",
-        {
-            "anagram": "anagram anagrams", "pig latin": "pig", "leetspeak": "leetspeak",
-            "cipher": "cipher", "morse code": "morse", "homophone": "homophone homophones",
-            "acrostic": "acrostic", "palindrome": "palindrome palindromes",
-        },
+        "anagram anagrams pig leetspeak cipher morse homophone homophones acrostic palindrome palindromes",
         r"START(?:please )?(?:use|add|insert|write|encode|encrypt|express|replace|respond|answer|reply|create|provide"
         r"|make|convert|translate|turn|include|generate|incorporate|rearrange) (?:[^.?!\n]{0,50} )?"
         r"(?:anagrams?|pig latin|leetspeak|(?:caesar|substitution|vigenere) cipher|morse code|homophones?|acrostic|palindromes?)\b",
-        before=80,
     ),
-    *wording(
+    wording(
         "asks for what only a chatbot is asked for",
-        {"sentiment": "sentiment"},
+        "sentiment",
         r"START(?:determine|analy[sz]e|classify|identify|what is|give|rate|detect) (?:the )?(?:overall )?sentiment\b",
-        before=40,
     ),
-    *wording(
+    wording(
         "asks for what only a chatbot is asked for",
-        {"translat": "translate"},
+        "translate",
         r"START(?:please )?translate (?:(?:the (?:following|above|next)|this|these) (?:\w{1,14} )?"
         r"(?:sentences?|phrases?|texts?|paragraphs?|words?)\b"
         r"|(?:[^.?!\n]{1,60} )?(?:in)?to (?:french|spanish|german|italian|chinese|japanese|korean|russian"
@@ -328,24 +252,15 @@ _TASKS: Final = (
 )
 
 INSTRUCTIONS: Final[tuple[Rule, ...]] = (
-    *_OVERRIDE, *_PROMPT, *_SECRECY, *_ADDRESS, *_STEERING, *_TASKS,
+    *_OVERRIDE, *_PROMPT, _SECRECY, *_ADDRESS, *_STEERING, *_TASKS,
 )
 
 
 _ROLE: Final = "gives a model another role"
-_TRAITS: Final = {
-    "unrestricted": "unrestricted", "unfiltered": "unfiltered", "uncensored": "uncensored",
-    "jailbr": "jailbreak jailbroken", "evil ": "evil", "hacker": "hacker", "attacker": "attacker",
-    "root shell": "root", "persona ": "persona", "no longer bound": "bound", "free of": "free",
-    "free from": "free", "restrictions": "restrictions", "ethic": "ethic ethics ethical",
-    "content policy": "policy", "chatbot": "chatbot", "assistant": "assistant",
-    "language model": "model", " dan": "dan", "rules don": "rules", "no rules": "rules",
-}
-
 ROLE_PLAY: Final[tuple[Rule, ...]] = (
-    *wording(
+    wording(
         _ROLE,
-        _TRAITS,
+        "unrestricted unfiltered uncensored jailbreak jailbroken evil hacker attacker root persona bound free restrictions ethic ethics ethical policy chatbot assistant model dan rules",
         r"\b(?:you(?: are|'re) (?:now )?|act (?:as|like) |acting (?:as|like) |pretend |imagine "
         r"|simulate |role-?play |behave (?:as|like) |speak (?:as|like) |assume |adopt |become "
         r"|(?:play|take on|take) (?:the )?(?:role|part) of |playing |you have |answer as |respond as )"
@@ -358,15 +273,10 @@ ROLE_PLAY: Final[tuple[Rule, ...]] = (
         r"|(?:with no|without(?: any)?|no) (?:\w{1,12} )?(?:restrictions|ethics|ethical (?:limits|rules|guidelines|constraints))"
         r"|(?:have|without) (?:no |any )?(?:content policy|ethics)"
         r"|(?:rules|restrictions|limits) (?:do not|don't|no longer) apply|(?:the )?persona of|dan\b(?! \w+son))",
-        before=90,
     ),
-    *wording(
+    wording(
         _ROLE,
-        {
-            "pretend": "pretend", "from now on": "now", "from this moment": "moment",
-            "you are": "now ai llm model assistant chatbot chatgpt copilot claude gemini gpt",
-            "imagine you": "ai llm model assistant chatbot chatgpt copilot claude gemini gpt",
-        },
+        "pretend now moment ai llm model assistant chatbot chatgpt copilot claude gemini gpt",
         r"\b(?:you are (?:now (?:an? MODEL|dan\b"
         r"|(?:in|entering) (?:dan|developer|debug|admin|god|jailbreak|unrestricted) mode"
         r"|(?:acting|playing|going to (?:act|play|pretend|be)))"
@@ -376,26 +286,22 @@ ROLE_PLAY: Final[tuple[Rule, ...]] = (
         r"|from (?:now on|this (?:moment|point)(?: on)?) (?:you (?:will|must|are|shall|play|act|answer|respond|become)"
         r"|(?:always|only|never) (?:answer|reply|respond|say)))",
     ),
-    *wording(
+    wording(
         _ROLE,
-        {
-            "act as": "act", "pretend": "pretend", "roleplay as": "roleplay", "you are now": "now",
-            "play the role": "role",
-        },
+        "act pretend roleplay now role",
         r"(?:roleplay as\b|\b(?:act as|pretend|you are now|play the role)\b[^?!\n]{1,100}?"
         r"\b(?:show|give|grant|tell|send|reset|hand|list|reveal|share)(?: \w{1,12})? (?:me|my|all)\b)",
     ),
-    *wording(
+    wording(
         _ROLE,
-        {" mode": "developer dan god jailbreak unrestricted"},
+        "developer dan god jailbreak unrestricted",
         r"START(?:enter|activate|enable|switch to|engage|you are in)"
         r" (?:the )?(?:(?:dan|god|jailbreak|unrestricted) mode\b|developer mode[.!] (?:in (?:developer|this) mode|you)\b)",
-        before=45,
     ),
-    *wording(_ROLE, {"do anything now": "anything"}, r"do anything now\b"),
-    *wording(
+    wording(_ROLE, "anything", r"do anything now\b"),
+    wording(
         "speaks as a model",
-        {"as an ai": "ai"},
+        "ai",
         r"\bas an ai (?:(?:language )?(?:model|assistant|agent)|i|you)\b",
     ),
 )
@@ -405,36 +311,32 @@ _SHAPE: Final = "has the shape of a model's call of a tool"
 _ASKED: Final = "asks a model to call a tool"
 
 TOOL_CALLS: Final[tuple[Rule, ...]] = (
-    *rules(
+    rule(
         _SHAPE,
-        {"tool_": "tool", "function_call": "function", "<invoke": "invoke", ":invoke": "invoke"},
+        "tool function invoke",
         r"</?(?:antml:)?(?:tool_(?:call|use|code)s?|function_calls?|invoke name=[\"'])",
-        before=8,
     ),
-    *rules(_SHAPE, {"[tool_call": "tool"}, r"\[tool_calls?\]"),
-    *rules(_SHAPE, {"<|": "tool python"}, r"<\|(?:tool_calls?(?:_begin|_start)?|python_tag)\|>"),
-    *rules(
+    rule(_SHAPE, "tool", r"\[tool_calls?\]"),
+    rule(_SHAPE, "tool python", r"<\|(?:tool_calls?(?:_begin|_start)?|python_tag)\|>"),
+    rule(
         _SHAPE,
-        {'"arguments': "arguments", '\\"arguments': "arguments"},
+        "arguments",
         r"\\?[\"']name\\?[\"']\s{0,4}:\s{0,4}\\?[\"'][\w.-]{1,64}\\?[\"']\s{0,4},\s{0,8}"
         r"\\?[\"']arguments\\?[\"']\s{0,4}:\s{0,4}(?:\\?[\"'])?\{",
-        before=110,
     ),
-    *rules(
+    rule(
         _SHAPE,
-        {"action input:": "input"},
+        "input",
         r"action:[ \t]{0,4}\w{1,64}[ \t]{0,4}\n{1,2}action input:",
-        before=85,
     ),
-    *wording(
+    wording(
         _ASKED,
-        {" tool": "tool"},
+        "tool",
         r"(?:START(?:(?:please|now|then|next|first|(?:dear )?assistant|you must) ){0,3}"
         r"(?:use|call|invoke|run|execute) (?:"
         r"the `?[a-z0-9]{1,20}(?:_[a-z0-9]{1,20}){1,4}`? tool\b(?! (?:in|from|of|on) ))"
         r"|\b(?:use|using|call|invoke|run) your (?:shell|bash|terminal|browser|web|search|python|code"
         r"|file|email|http|function|database|sql|mcp) (?:\w{1,14} )?tools?\b)",
-        before=70,
     ),
 )
 
@@ -443,35 +345,33 @@ _FORM: Final = "has the form of this product's own references"
 _ORDER: Final = "tells a model what to cite"
 
 FAKE_CITATIONS: Final[tuple[Rule, ...]] = (
-    *rules(
+    rule(
         _FORM,
-        {"source": "source sources"},
+        "source sources",
         r"(?<=[\[(])sources?(?:[ \t]{1,2}|[ \t]{0,2}[:=][ \t]{0,2})(?:[^\s,\]():]{1,200}(?:,[ \t]{0,2}lines?[ \t]{1,2}\d{1,7}|:\d{1,7}-\d{1,7})"
         r"|\d{1,4}[\])])",
     ),
-    *rules(_FORM, {"][": ""}, r"\](?:(?:\[\d{1,3}\]){5}|\[(\d{1,3})\]\[\1\])"),
-    *wording(
+    rule(_FORM, "", r"\](?:(?:\[\d{1,3}\]){5}|\[(\d{1,3})\]\[\1\])"),
+    wording(
         _ORDER,
-        {"cite ": "cite", "quote ": "quote"},
+        "cite quote",
         r"\b(?:always |only |please |must |should )?(?:cite|quote) (?:(?:only|always) )?(?:this|the following|the above)"
         r" DOCUMENT (?:first|only|as|for|when|whenever|in (?:your|every|each|all)|in any)\b"
         r"|START(?:always |only |please )?cite [\w./-]{1,80}\.(?:md|txt|html?|pdf)\b",
     ),
-    *wording(
+    wording(
         _ORDER,
-        {" cite": "cite"},
+        "cite",
         r"\b(?:whatever|whichever|for (?:any|every)|in (?:any|every|your) (?:answer|response|reply)|regardless)\b[^.?!\n]{1,60}?\bcite\b",
-        before=90,
     ),
-    *wording(
+    wording(
         _ORDER,
-        {"its source": "source", "as the source": "source"},
+        "source",
         r"\b(?:give|name|present|state|use|claim) (?:\w{1,12} ){0,3}?(?:its source as|as the source of (?:every|each|all|your))\b",
-        before=50,
     ),
-    *wording(
+    wording(
         _ORDER,
-        {"attribut": "attribute"},
+        "attribute",
         r"START(?:please |always )?attribute\x20(?:this|these|the (?:following|above)|all|every|your)\b[^.?!\n]{0,60}? to\b",
     ),
 )
@@ -480,74 +380,44 @@ FAKE_CITATIONS: Final[tuple[Rule, ...]] = (
 _MARK: Final = "has the form of a mark between a model's turns"
 
 
-def _marker(words: str, anchor: str, pattern: str, *, before: int = 0) -> tuple[Rule, ...]:
-    return rules(_MARK, {anchor: words}, pattern, before=before)
-
-
 MARKERS: Final = (
-    *_marker(
-        "im header endoftext endofturn eot begin system user assistant end",
-        "|>",
-        r"<\|(?:im_(?:start|end)|(?:start|end)_header_id|endof(?:text|turn)|eot_id|begin_of_text"
+    rule(_MARK, "im header endoftext endofturn eot begin system user assistant end", r"<\|(?:im_(?:start|end)|(?:start|end)_header_id|endof(?:text|turn)|eot_id|begin_of_text"
         r"|system|user|assistant|end)\|>",
-        before=20,
     ),
-    *_marker("inst", "inst]", r"(?<![\w$}])\[/?inst\](?!\()", before=6),
-    *_marker("sys", "sys>>", r"<</?sys>>", before=4),
-    *_marker("turn", "_of_turn>", r"<(?:start|end)_of_turn>", before=6),
-    *rules(
+    rule(_MARK, "inst", r"(?<![\w$}])\[/?inst\](?!\()"),
+    rule(_MARK, "sys", r"<</?sys>>"),
+    rule(_MARK, "turn", r"<(?:start|end)_of_turn>"),
+    rule(
         _MARK,
-        {
-            "### instruction": "instruction instructions", "### system": "system",
-            "### assistant": "assistant", "### human": "human",
-        },
+        "instruction instructions system assistant human",
         r"### (?:system|instructions?|assistant|human)(?: (?:prompt|message|override))?:(?!\w)",
     ),
     # a lone [system] opens a section of an INI file
-    *_marker(
-        "system",
-        "[system]",
-        r"(?<!\] )(?<![\w.$`\[\]])\[system\][ \t]{0,4}(?:\[system\]|\(#|[a-z])",
+    rule(_MARK, "system", r"(?<!\] )(?<![\w.$`\[\]])\[system\][ \t]{0,4}(?:\[system\]|\(#|[a-z])",
     ),
-    *_marker(
-        "system",
-        "[system ",
-        r"(?<![\w$`\]])\[system (?:override|prompt|message|instructions?|notice|note|update|admin)\b[^\]\n]{0,40}\]",
+    rule(_MARK, "system", r"(?<![\w$`\]])\[system (?:override|prompt|message|instructions?|notice|note|update|admin)\b[^\]\n]{0,40}\]",
     ),
-    *rules(
+    rule(
         _MARK,
-        {
-            "system message": "message", "system prompt": "prompt",
-            "system instruction": "instruction instructions", "user input": "input",
-            "of prompt": "prompt", "of context": "context", "of conversation": "conversation",
-            "of input": "input", "stop input": "input",
-        },
+        "message prompt instruction instructions input context conversation",
         r"(?<![\w&;])(?:[-=#*\[<]{1,10}[ \t]?(?:begin|start|end|stop|new)(?: of)?(?: the)?"
         r" (?:system (?:message|prompt|instructions?)|(?:user )?(?:input|prompt|context|conversation))\b(?! ?\w)"
         r"|stop input\b)",
-        before=24,
     ),
-    *_marker(
-        "override", " override:", r"(?<![^\n>\"'.] )(?<![\w-])(?:system|admin) override:", before=8
+    rule(_MARK, "override", r"(?<![^\n>\"'.] )(?<![\w-])(?:system|admin) override:"
     ),
-    *_marker("instruction instructions", "<instruction", r"<instructions?>"),
-    *_marker("system", "system>", r"</?system>", before=2),
-    *_marker(
-        "system",
-        "system:",
-        r"(?<![^\n\"'>(])system:[ \t]{1,4}(?:(?:this|the) (?:user|assistant|model|operator|domain|document"
+    rule(_MARK, "instruction instructions", r"<instructions?>"),
+    rule(_MARK, "system", r"</?system>"),
+    rule(_MARK, "system", r"(?<![^\n\"'>(])system:[ \t]{1,4}(?:(?:this|the) (?:user|assistant|model|operator|domain|document"
         r"|above|following|previous|conversation)\b|(?:you|ignore|all previous|override|disregard|new instructions?"
         r"|from now)\b)",
     ),
-    *rules(
+    rule(
         _MARK,
-        {'"role"': "role", "'role'": "role"},
+        "role",
         r"[\"']role[\"']\s{0,4}:\s{0,4}[\"'](?:system|assistant|developer)[\"']\s{0,4},\s{0,8}[\"']content[\"']",
     ),
-    *_marker(
-        "user",
-        "\nuser:",
-        r"\nuser:[ \t][^\n]{1,400}(?:\n{1,2}assistant:|(?<=!)|please|repeat|ignore|next)",
+    rule(_MARK, "user", r"\nuser:[ \t][^\n]{1,400}(?:\n{1,2}assistant:|(?<=!)|please|repeat|ignore|next)",
     ),
-    *_marker("human", "human:", r"(?<![^\n])human:[ \t][^\n]{1,400}\n{1,3}(?:assistant|ai):"),
+    rule(_MARK, "human", r"(?<![^\n])human:[ \t][^\n]{1,400}\n{1,3}(?:assistant|ai):"),
 )

@@ -1,9 +1,7 @@
-"""Fast search for many patterns: each is tried only where a literal that it needs occurs.
+"""Search for many patterns: each is tried only in a text that has one of the words that it needs.
 
-``str.find`` passes over text some fifty times as fast as a regular expression; most documents hold
-none of the literals, and most of those for wording are ruled out by the set of a document's words
-already. Patterns have bounded repetitions alone, so a document costs time in proportion to its
-length, whatever it holds.
+Most documents have none of them. Patterns have bounded repetitions alone, so a document costs time in
+proportion to its length, whatever it holds.
 """
 
 from __future__ import annotations
@@ -17,53 +15,29 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.core.caution import Kind
 
 
-Words = frozenset[bytes]
-"""Words of ASCII letters in lower case."""
-
-_LETTERS: Final = bytes(
-    byte | 0x20 if chr(byte).isalpha() and byte < 0x80 else 0x20 for byte in range(256)
-)
-_ASCII: Final = bytes(range(128))
-_ASKED: Final[set[bytes]] = set()
-"""Words that any rule asks for: of a document, only these are looked up."""
+WORD: Final = re.compile(r"[a-z]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """A pattern and what a text must have for it to match.
+class Rule(NamedTuple):
+    """A pattern for text in lower case.
 
     Args:
-        anchor: a literal.
-        pattern: matches from the anchor on, or from up to ``before`` characters ahead of it.
         message: the meaning of a match.
-        before: how far ahead of the anchor a match may start.
-        words: one of these must be in the text; any text will do if there are none.
+        words: of ASCII letters, in lower case. A text without any of them has no match; none if any text may have one.
+        pattern: of which matches of one text never overlap.
     """
 
-    anchor: str
-    pattern: re.Pattern[str]
     message: str
-    before: int = 0
-    words: Words = frozenset()
-
-    def __post_init__(self) -> None:
-        if not self.anchor:
-            raise ValueError(f"a rule needs an anchor: {self.message}")
-        _ASKED.update(self.words)
+    words: frozenset[str]
+    pattern: re.Pattern[str]
 
 
-def asked(words: Iterable[str]) -> Words:
-    """Return words as bytes, and have every text looked through for them."""
-    found = frozenset(word.encode() for word in words)
-    _ASKED.update(found)
-    return found
-
-
+_ASCII: Final = bytes(range(128))
 _LINE_REACH: Final = 1000
 """Characters of a line either side of a position that are searched for backticks."""
 _FENCE: Final = re.compile(
@@ -72,13 +46,12 @@ _FENCE: Final = re.compile(
 
 
 class Folded:
-    """A text made ready for search: in lower case, and in Latin-1 with "?" for other alphabets."""
+    """A text made ready for search: in lower case, its words, and its characters beyond ASCII."""
 
     def __init__(self, text: str) -> None:
         # the one letter whose lower case is two characters would shift all that follows
         self.text = text.replace("\u0130", "i").lower()
-        self.data = text.encode("latin-1", "replace")
-        self.words = frozenset(_ASKED.intersection(self.data.translate(_LETTERS).split()))
+        self.words = frozenset(WORD.findall(self.text))
         self.foreign = "" if text.isascii() else _foreign(text)
 
     def in_code(self, at: int) -> bool:
@@ -111,49 +84,19 @@ def _foreign(text: str) -> str:
     return data.decode("utf-8", "surrogatepass")
 
 
-def rules(
-    message: str, anchors: Mapping[str, str], pattern: str, *, before: int = 0
-) -> tuple[Rule, ...]:
-    """Make a rule for each of several anchors that share a pattern; see :class:`Rule`.
-
-    ``anchors`` come with the words of which a text needs one, parted by blanks; ``""`` for none.
-    """
-    compiled = re.compile(pattern)
-    return tuple(
-        Rule(anchor, compiled, message, before, frozenset(words.encode().split()))
-        for anchor, words in anchors.items()
-    )
+def rule(message: str, words: str, pattern: str) -> Rule:
+    """Make a rule; its words are parted by blanks."""
+    return Rule(message, frozenset(words.split()), re.compile(pattern))
 
 
 def matches(
-    text: str, table: Iterable[Rule], words: Words = frozenset()
-) -> Iterator[tuple[Rule, re.Match[str]]]:
-    """Yield every match of every rule; matches of one rule never overlap.
-
-    Rules that need a word are skipped if the text has none of theirs.
-    """
-    for rule in table:
-        if rule.words and rule.words.isdisjoint(words):
-            continue
-        at = text.find(rule.anchor)
-        if at >= 0:
-            for found in _of_rule(text, rule, at):
-                yield rule, found
-
-
-def _of_rule(text: str, rule: Rule, at: int) -> Iterator[re.Match[str]]:
-    free = 0
-    while at >= 0:
-        reach = at + len(rule.anchor)
-        found = (
-            rule.pattern.search(text, max(free, at - rule.before), reach + 2 * rule.before)
-            if rule.before
-            else rule.pattern.match(text, at)
-        )
-        if found and found.end() > at:
-            yield found
-            free = reach = max(reach, found.end())
-        at = text.find(rule.anchor, reach)
+    text: str, table: Iterable[Rule], words: frozenset[str]
+) -> Iterator[tuple[str, re.Match[str]]]:
+    """Yield every match in a text with these words, and its meaning."""
+    for message, needed, pattern in table:
+        if not needed or not needed.isdisjoint(words):
+            for found in pattern.finditer(text):
+                yield message, found
 
 
 _WORDS: Final = {
@@ -170,18 +113,16 @@ _START: Final = r"(?<![\w,;)\]] )(?<![\w-])"
 _WITHIN_A_SENTENCE: Final = r"(?:[^.?!]|[.?!](?=\S)){1,160}?"
 
 
-def wording(
-    message: str, anchors: Mapping[str, str], pattern: str, *, before: int = 0
-) -> tuple[Rule, ...]:
-    """Make the rules of a wording; see :func:`rules`.
+def wording(message: str, words: str, pattern: str) -> Rule:
+    """Make the rule of a wording; see :func:`rule`.
 
-    In the pattern, in lower case, a blank is a gap, ``~`` a part of a sentence, START the start of a
-    line, of a sentence or of what is quoted; MODEL, ANSWER and DOCUMENT are words for these.
+    In the pattern, a blank is a gap, ``~`` a part of a sentence, START the start of a line, of a sentence or of what
+    is quoted; MODEL, ANSWER and DOCUMENT are words for these.
     """
-    for name, words in _WORDS.items():
-        pattern = pattern.replace(name, words)
+    for name, alternatives in _WORDS.items():
+        pattern = pattern.replace(name, alternatives)
     pattern = pattern.replace(" ", _GAP).replace("START", _START).replace("~", _WITHIN_A_SENTENCE)
-    return rules(message, anchors, pattern, before=before)
+    return rule(message, words, pattern)
 
 
 MAX_EXCERPT: Final = 80

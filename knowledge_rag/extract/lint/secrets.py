@@ -11,12 +11,12 @@ import binascii
 import re
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.lint.patterns import Hit, Rule, matches, rules
+from knowledge_rag.extract.lint.patterns import Hit, matches, rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from knowledge_rag.extract.lint.patterns import Folded, Words
+    from knowledge_rag.extract.lint.patterns import Folded, Rule
 
 
 _ANYWHERE: Final = re.compile(
@@ -70,75 +70,66 @@ def decoded(value: str) -> str:
     return plain if plain and plain.isprintable() else value
 
 
-def _token(message: str, anchors: str, words: str, rest: str) -> tuple[Rule, ...]:
-    """Make the rules of a token: one of its beginnings, then ``rest``, as a word of its own."""
-    beginnings = anchors.split()
-    heads = "|".join(map(re.escape, beginnings))
-    pattern = f"(?<![A-Za-z0-9_])(?:{heads}){rest}(?![A-Za-z0-9])"
-    return rules(message, dict.fromkeys(beginnings, words), pattern)
+def _token(message: str, beginnings: str, rest: str) -> Rule:
+    """Make the rule of a token: one of its beginnings, then ``rest``, as a word of its own."""
+    heads = beginnings.split()
+    words = " ".join(re.split("[^a-z]", head.lower())[0] for head in heads if not head.isalpha())
+    pattern = f"(?:{'|'.join(map(re.escape, heads))}){rest}"
+    return rule(message, words, f"(?<![A-Za-z0-9_]){pattern}(?![A-Za-z0-9])")
 
 
-_AWS_KEY_ID: Final = _token("AWS access key id", "AKIA ASIA", "", r"[A-Z2-7]{16}")
+_AWS_KEY_ID: Final = _token("AWS access key id", "AKIA ASIA", r"[A-Z2-7]{16}").pattern
 _TOKENS: Final = (
-    *_token(
-        "GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", "ghp gho ghu ghs ghr", r"[A-Za-z0-9]{36,255}"
-    ),
-    *_token("GitHub token", "github_pat_", "github", r"[A-Za-z0-9_]{36,255}"),
-    *_token("GitLab token", "glpat- glrt- glptt- gldt-", "glpat glrt glptt gldt", r"[\w-]{20,255}"),
-    *_token(
-        "Slack token",
-        "xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp-",
-        "xoxa xoxb xoxe xoxp xoxr xoxs xapp",
-        r"[A-Za-z0-9.-]{20,255}",
-    ),
-    *_token("Stripe key", "sk_live_ rk_live_ sk_test_ rk_test_", "sk rk", r"[A-Za-z0-9]{16,255}"),
-    *_token("Google API key", "AIza", "", r"[\w-]{35}"),
-    *_token("Google OAuth secret", "GOCSPX-", "gocspx", r"[\w-]{28}"),
-    *_token("npm token", "npm_", "npm", r"[A-Za-z0-9]{36}"),
-    *_token("PyPI token", "pypi-AgEI", "pypi", r"[\w-]{50,1000}"),
-    *_token("OpenAI or Anthropic key", "sk-proj- sk-ant-", "sk", r"[\w-]{32,255}"),
-    *_token("Vault token", "hvs.", "hvs", r"[\w-]{24,255}"),
+    _token("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,255}"),
+    _token("GitHub token", "github_pat_", r"[A-Za-z0-9_]{36,255}"),
+    _token("GitLab token", "glpat- glrt- glptt- gldt-", r"[\w-]{20,255}"),
+    _token("Slack token", "xoxa- xoxb- xoxe- xoxp- xoxr- xoxs- xapp-", r"[A-Za-z0-9.-]{20,255}"),
+    _token("Stripe key", "sk_live_ rk_live_ sk_test_ rk_test_", r"[A-Za-z0-9]{16,255}"),
+    _token("Google API key", "AIza", r"[\w-]{35}"),
+    _token("Google OAuth secret", "GOCSPX-", r"[\w-]{28}"),
+    _token("npm token", "npm_", r"[A-Za-z0-9]{36}"),
+    _token("PyPI token", "pypi-AgEI", r"[\w-]{50,1000}"),
+    _token("OpenAI or Anthropic key", "sk-proj- sk-ant-", r"[\w-]{32,255}"),
+    _token("Vault token", "hvs.", r"[\w-]{24,255}"),
     # the first line of a private key whose body follows: headers, then base64
-    *rules(
+    rule(
         "private key",
-        {"-----BEGIN ": "private"},
+        "private",
         r"(?P<shown>-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
         r"(?:[^\n\\-]{0,80}(?:\n|\\n|\\r\\n)){0,5}?[\s>\"'|+]{0,40}[A-Za-z0-9+/]{40}",
     ),
-    *rules(  # as Kubernetes has them: the base64 of the same, its beginning is enough
+    rule(  # as Kubernetes has them: the base64 of the same, its beginning is enough
         "private key in base64",
-        {"LS0tLS1CRUdJTiB": ""},
+        "",
         r"LS0tLS1CRUdJTiB(?:QUklWQVRF|SU0EgUFJJVkFUR|FQyBQUklWQVRF|PUEVOU1NIIFBS)[A-Za-z0-9+/]{40}",
     ),
-    *rules(
+    rule(
         "Slack webhook",
-        {"hooks.slack.com/services/": "slack"},
+        "slack",
         r"hooks\.slack\.com/services/T\w{6,15}/B\w{6,15}/\w{20,40}",
     ),
 )
 _AWS_SECRET: Final = re.compile(r"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
 _NEAR: Final = 400
 """Characters either side of a key id in which its secret key is looked for."""
-_JWT: Final = Rule(
-    "eyJ",
-    re.compile(r"(?<![\w.-])(eyJ[\w-]{8,4096})\.eyJ[\w-]{8,8192}\.[\w-]{16,4096}", re.ASCII),
-    "JSON web token",
+_WEB_TOKEN: Final = re.compile(
+    r"(?<![\w.-])(eyJ[\w-]{8,4096})\.eyJ[\w-]{8,8192}\.[\w-]{16,4096}", re.ASCII
 )
 
 
-def known_secrets(text: str, words: Words) -> Iterator[Hit]:
+def known_secrets(text: str, words: frozenset[str]) -> Iterator[Hit]:
     """Find secrets by their form."""
-    for rule, found in matches(text, _AWS_KEY_ID):
+    for found in _AWS_KEY_ID.finditer(text):
         if not stands_for_a_secret(found[0][4:]):
-            yield Hit(*found.span(), rule.message)
+            yield Hit(*found.span(), "AWS access key id")
             yield from _secret_keys_near(text, *found.span())
-    for rule, found in matches(text, _TOKENS, words):
+    for message, found in matches(text, _TOKENS, words):
         shown = found.span("shown") if found.lastgroup else found.span()
         if _is_random(found[0]) and not stands_for_a_secret(found[0]):
-            yield Hit(*shown, rule.message)
-    for rule, found in matches(text, (_JWT,)):
+            yield Hit(*shown, message)
+    for found in _WEB_TOKEN.finditer(text):
         if _is_header(found[1]):
-            yield Hit(*found.span(), rule.message)
+            yield Hit(*found.span(), "JSON web token")
 
 
 def _secret_keys_near(text: str, start: int, end: int) -> Iterator[Hit]:
@@ -173,38 +164,34 @@ _IS: Final = r"[\"'`*_\]]{0,4}[ \t]{0,4}(?:=>|:=|==?|:)[*_]{0,2}[ \t]{0,4}"
 _FLAG: Final = r"(?:[ \t]{1,4}|=)"
 
 _ASSIGNMENTS: Final = (
-    *rules(_PASSWORD, {"passw": ""}, rf"passw(?:or)?d(?:{_IS}|(?<=--password){_FLAG}){_VALUE}"),
-    *rules(_PASSWORD, {"passphrase": "passphrase"}, rf"passphrase{_IS}{_VALUE}"),
-    *rules(_PASSWORD, {"pwd": "pwd"}, rf"pwd{_IS}{_VALUE}"),
-    *rules(
+    rule(_PASSWORD, "", rf"passw(?:or)?d(?:{_IS}|(?<=--password){_FLAG}){_VALUE}"),
+    rule(_PASSWORD, "passphrase", rf"passphrase{_IS}{_VALUE}"),
+    rule(_PASSWORD, "pwd", rf"pwd{_IS}{_VALUE}"),
+    rule(
         _KEY,
-        {"secret": ""},
-        r"(?<!:)secret(?:[_-]?(?:access[_-]?)?key|[_-]?value)?"
+        "",
+        r"secret(?<!:secret)(?:[_-]?(?:access[_-]?)?key|[_-]?value)?"
         rf"(?:{_IS}|(?<=--secret){_FLAG}){_VALUE}",
     ),
-    *rules(
+    rule(
         _KEY,
-        {"token": ""},
-        r"(?<!next)(?<!next[_-])(?<!page)(?<!page[_-])(?<!continue)(?<!cancel)(?<!sync)"
-        rf"token(?:{_IS}|(?<=--token){_FLAG}){_VALUE}",
+        "",
+        r"token(?<!nexttoken)(?<!next[_-]token)(?<!pagetoken)(?<!page[_-]token)(?<!continuetoken)"
+        rf"(?<!canceltoken)(?<!synctoken)(?:{_IS}|(?<=--token){_FLAG}){_VALUE}",
     ),
-    *rules(
+    rule(
         _KEY,
-        {"apikey": "apikey", "api_key": "api", "api-key": "api"},
+        "apikey api",
         rf"api[_-]?key(?:{_IS}|(?<=--api-key){_FLAG}){_VALUE}",
     ),
-    *rules(
+    rule(
         _KEY,
-        {"access_key": "access", "accountkey": "accountkey"},
+        "access accountkey",
         rf"(?:access_|account)key{_IS}{_VALUE}",
     ),
-    *rules(_KEY, {"bearer ": "bearer"}, rf"bearer {_VALUE}"),
+    rule(_KEY, "bearer", rf"bearer {_VALUE}"),
 )
-_BASIC: Final = rules(
-    "password in an Authorization header",
-    {"basic ": "basic"},
-    r"(?<=: )basic (?P<bare>[a-z0-9+/]{8,512}={0,2})",
-)
+_BASIC: Final = re.compile(r"(?<=: )basic (?P<bare>[a-z0-9+/]{8,512}={0,2})")
 _CONNECTION: Final = re.compile(
     r"://(?P<user>[^\s:/@\"'`<>?#|()]{0,128}):(?P<password>[^\s/@\"'`<>|()]{3,256})@(?=[\w.\[{$<%-])"
 )
@@ -226,27 +213,21 @@ _LEAST_OF_A_PASSWORD: Final = 6
 
 def given_away(text: str, folded: Folded) -> Iterator[Hit]:
     """Find secrets by their place."""
-    for rule, found in matches(folded.text, _ASSIGNMENTS, folded.words):
+    for message, found in matches(folded.text, _ASSIGNMENTS, folded.words):
         start, end = found.span(found.lastgroup or 0)
         value = text[start:end]
         if found.lastgroup == "bare":
             value = value.rstrip(_TRAILING)
-        if _looks_real(value, rule.message):
-            yield Hit(start, start + len(value), rule.message)
-    for rule, found in matches(folded.text, _BASIC, folded.words):
+        if _looks_real(value, message):
+            yield Hit(start, start + len(value), message)
+    for found in _BASIC.finditer(folded.text):
         value = text[slice(*found.span("bare"))]
         if len(value) % 4 == 0 and _is_mixed(value) and not stands_for_a_secret(value):
-            yield Hit(*found.span("bare"), rule.message)
-    if "@" in text:
-        yield from _connection_strings(text)
-
-
-def _connection_strings(text: str) -> Iterator[Hit]:
-    rule = Rule("://", _CONNECTION, "connection string with a password")
-    for _, found in matches(text, (rule,)):
+            yield Hit(*found.span("bare"), "password in an Authorization header")
+    for found in _CONNECTION.finditer(text):
         password = found["password"]
         if password != found["user"] and not stands_for_a_secret(password):
-            yield Hit(*found.span("password"), rule.message)
+            yield Hit(*found.span("password"), "connection string with a password")
 
 
 def _looks_real(value: str, message: str) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.extract.lint.patterns import Hit, asked
+from knowledge_rag.extract.lint.patterns import WORD, Hit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -175,7 +175,7 @@ _DO: Final = re.compile(
 )
 # fmt: on
 
-_WORDS: Final = """
+_TELLTALE: Final = """
     agent agents ai already answer answering answers anybody anyone approval approved asked asking
     asks assistant assistants authorisation authorization believe bot bots chat chatbot chatbots
     chats citation citations cite cited citing claim claims comment commenting confirmation
@@ -190,8 +190,8 @@ _WORDS: Final = """
     statement statements subagent suggested suggestion summaries summarise summarize summary tell
     telling training trick trusted unnoticed used user users verified whatever wording you
 """
+_WORDS: Final = frozenset(_TELLTALE.split())
 """A finding's sentence has one of these, at least."""
-_ASKED: Final = asked(_WORDS.split())
 _END: Final = re.compile(
     r"(?<=[.!?])[\"'”)]?\s+|\n[ \t]{0,20}\n|\n[ \t]{0,20}(?:[-*+#|>]|\d{1,3}[.)])\s{0,20}|\||`{3,9}"
 )
@@ -203,21 +203,14 @@ _GAP: Final = re.compile(r"[\s>*_`]+")
 
 
 def find_orders(_text: str, folded: Folded) -> Iterator[Hit]:
-    """Yield the sentences that give an order which only a model can follow, in any order."""
+    """Yield the sentences that give an order which only a model can follow, in their order."""
     text, behind = folded.text, 0
-    for at in sorted(at for word in _ASKED & folded.words for at in _places(text, word.decode())):
-        if at < behind:
+    for word in WORD.finditer(text):
+        if word[0] not in _WORDS or word.start() < behind:
             continue
-        start, behind = _sentence(text, at, behind)
+        start, behind = _sentence(text, word.start(), behind)
         if _is_order(_plain(text[start:behind])):
             yield Hit(start, behind, MESSAGE)
-
-
-def _places(text: str, literal: str) -> Iterator[int]:
-    at = text.find(literal)
-    while at >= 0:
-        yield at
-        at = text.find(literal, at + len(literal))
 
 
 def _sentence(text: str, at: int, free: int) -> tuple[int, int]:
