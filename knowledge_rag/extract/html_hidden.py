@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _NUMBER: Final = re.compile(r"([+-]?(?:\d++(?:\.\d++)?|\.\d++)(?:e[+-]?\d++)?)([a-z]++|%)?")
+_CALC: Final = re.compile(r"(?<![a-z0-9-])calc\(((?:[^()]++|\((?:[^()]++|\([^()]*+\))*+\))*+)\)")
 _ARITHMETIC: Final = re.compile(r"(?!.*(?:\*\*|//))[-+*/()\s0-9.e]*")
 _PIXELS: Final = {
     "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "pt": 4 / 3, "pc": 16.0, "in": 96.0, "cm": 37.8,
@@ -25,54 +26,20 @@ _PIXELS: Final = {
 """Of one of each unit, on a screen a thousand pixels wide; of all others 1."""
 _MAX_FORMULA: Final = 300
 """Characters of a computation that is looked at."""
-_COMPUTED: Final = re.compile(r"\b(?:calc|min|max|clamp)\(")
 
 
-def in_pixels(value: str) -> float | None:
-    """Return a lower-case value that is one number, computed or not; ``None`` for anything else."""
-    given = value.strip()
-    found = _NUMBER.fullmatch(given)
-    if found is not None:
-        return _pixels(found[1], found[2])
-    if not given.startswith("calc(") or not given.endswith(")"):
-        return None
-    return _computed(given.removeprefix("calc"))
+def _computed(value: str) -> str:
+    """Return a lower-case value with the result of each ``calc``, in pixels, in its place."""
+    return _CALC.sub(_result, value)
 
 
-def numbers(value: str) -> list[float]:
-    """Return all numbers in a value, that of ``calc(...)`` where it is computed as a whole."""
-    whole = in_pixels(value)
-    if whole is not None:
-        return [whole]
-    if not _COMPUTED.search(value):
-        return [_pixels(number, unit) for number, unit in _NUMBER.findall(value)]
-    parts = re.split(r",|\s+(?=calc\()", value)
-    computed = (in_pixels(_balanced(part)) for part in parts)
-    literal = [_pixels(number, unit) for number, unit in _NUMBER.findall(value)]
-    return literal + [number for number in computed if number is not None]
-
-
-def _balanced(text: str) -> str:
-    inner = text[text.find("calc(") :].strip() if "calc(" in text else text.strip()
-    ends = len(inner) - len(inner.rstrip(")"))
-    excess = min(ends, max(0, inner.count(")") - inner.count("(")))
-    return inner[: len(inner) - excess]
-
-
-def _pixels(number: str, unit: str | None) -> float:
-    return float(number) * _PIXELS.get(unit or "", 1.0)
-
-
-def _computed(formula: str) -> float | None:
-    """Return what ``calc`` makes of a formula: numbers, the four operations and brackets."""
-    if len(formula) > _MAX_FORMULA:
-        return None
-    plain = _NUMBER.sub(lambda it: f" {_pixels(it[1], it[2])!r} ", formula)
-    if not _ARITHMETIC.fullmatch(plain):
-        return None
-    with suppress(SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
-        return _value(ast.parse(" ".join(plain.split()), mode="eval").body)
-    return None
+def _result(calc: re.Match[str]) -> str:
+    """Return what ``calc`` makes of numbers, the four operations and brackets; anything else as it is."""
+    formula = _NUMBER.sub(lambda it: f" {_pixels(it[1], it[2])!r} ", calc[1].replace("calc(", "("))
+    if len(calc[1]) <= _MAX_FORMULA and _ARITHMETIC.fullmatch(formula):
+        with suppress(SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
+            return f"{_value(ast.parse(' '.join(formula.split()), mode='eval').body):f}px"
+    return calc[0]
 
 
 def _value(node: ast.expr) -> float:
@@ -91,6 +58,20 @@ _OPERATIONS: Final[Mapping[type[ast.operator], Callable[[float, float], float]]]
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+
+
+def _in_pixels(value: str) -> float | None:
+    """Return a value that is one number; ``None`` for anything else."""
+    found = _NUMBER.fullmatch(value.strip())
+    return _pixels(found[1], found[2]) if found else None
+
+
+def _numbers(value: str) -> list[float]:
+    return [_pixels(number, unit) for number, unit in _NUMBER.findall(value)]
+
+
+def _pixels(number: str, unit: str) -> float:
+    return float(number) * _PIXELS.get(unit or "", 1.0)
 
 
 _TOKEN: Final = re.compile(
@@ -117,7 +98,7 @@ def is_hidden(attributes: Mapping[str, str | None]) -> bool:
     style = attributes.get("style") or ""
     if len(style) > _MAX_STYLE:
         return True
-    said = list(declarations(style))
+    said = [(name, _computed(value)) for name, value in declarations(style)]
     if any(name in _HIDES and _HIDES[name](value) for name, value in said):
         return True
     is_cut = any(name.startswith("overflow") and value != "visible" for name, value in said)
@@ -153,11 +134,11 @@ def _character(found: re.Match[str]) -> str:
 def _calls(value: str) -> Iterator[tuple[str, list[float]]]:
     """Yield functions with the numbers that they are given, in pixels."""
     for name, inside in _CALL.findall(value):
-        yield name, numbers(inside)
+        yield name, _numbers(inside)
 
 
 def _is_below(value: str, bound: float, *, least: bool = False) -> bool:
-    number = in_pixels(value)
+    number = _in_pixels(value)
     return number is not None and (number < bound or (least and number == bound))
 
 
@@ -169,7 +150,7 @@ def _is_faint(value: str) -> bool:
 def _is_tiny_font(value: str) -> bool:
     sizes = (word.partition("/")[0] for word in value.split())
     return any(
-        (number := in_pixels(size)) is not None
+        (number := _in_pixels(size)) is not None
         and number < _TINY
         and not size.endswith(("deg", "rad", "turn"))
         for size in sizes
@@ -177,15 +158,15 @@ def _is_tiny_font(value: str) -> bool:
 
 
 def _is_far(value: str) -> bool:
-    return any(not _OUTSIDE < number < _FAR for number in numbers(value))
+    return any(not _OUTSIDE < number < _FAR for number in _numbers(value))
 
 
 def _is_far_up(value: str) -> bool:
-    return any(not _OUTSIDE < number < _FAR_DOWN for number in numbers(value))
+    return any(not _OUTSIDE < number < _FAR_DOWN for number in _numbers(value))
 
 
 def _moves_away(value: str) -> bool:
-    if any(abs(number) >= _FAR for number in numbers(value)):
+    if any(abs(number) >= _FAR for number in _numbers(value)):
         return True
     return any(
         (name.startswith("scale") and 0.0 in given) or (name == "matrix" and not any(given[:4]))
@@ -249,7 +230,7 @@ _HIDES: Final[Mapping[str, Callable[[str], bool]]] = {
     "margin-top": _is_far_up,
     "transform": _moves_away,
     "translate": _moves_away,
-    "scale": lambda value: 0.0 in numbers(value),
+    "scale": lambda value: 0.0 in _numbers(value),
     "clip": _is_clipped,
     "clip-path": _is_clipped_away,
     "color": _has_no_colour,
