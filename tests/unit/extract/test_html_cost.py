@@ -3,7 +3,6 @@
 import pytest
 
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.extract import html_cost
 from knowledge_rag.extract.confined import read_confined
 from knowledge_rag.extract.html import read_html
 from knowledge_rag.extract.html_cost import check_cost
@@ -41,41 +40,13 @@ def test_what_is_nested_without_end_is_refused(page):
         "<li><dt>" * 50_000,
         "<rt>" * 50_000,
         "<optgroup>" * 50_000,
-        "<select>" + "<option>x" * 50_000,
+        "<p " + " ".join(f"a{n}" for n in range(100_000)) + ">x",
     ],
 )
 def test_what_gets_around_the_count_ends_with_the_process_that_reads_it(page):
     check_cost("page.html", page)
     with pytest.raises(UnreadableDocument, match="reading it takes over 1 s"):
         read_confined("html", "page.html", page.encode(), 1)
-
-
-@pytest.mark.parametrize(
-    "page",
-    [
-        "<p " + " ".join(f"a{n}" for n in range(5_000)) + ">x",
-        "<p " + "/".join(f"a{n}" for n in range(5_000)) + ">x",
-        "<p " + "".join(f"a{n}='>'" for n in range(5_000)) + ">x",
-        "</p " + " ".join(f"a{n}" for n in range(5_000)) + ">x",
-    ],
-)
-def test_a_tag_with_thousands_of_attributes_is_refused(page):
-    with pytest.raises(UnreadableDocument, match="a tag with more than 4000 attributes"):
-        check_cost("page.html", page)
-
-
-def test_a_page_of_more_tags_than_fit_in_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(html_cost, "MAX_TAGS", 1_000)
-    check_cost("page.html", "<p>" * 1_000)
-    with pytest.raises(UnreadableDocument, match="a page of more than 1000 tags"):
-        check_cost("page.html", "<p>" * 1_001)
-
-
-def test_tags_within_tags_are_not_read_again_and_again():
-    with pytest.raises(UnreadableDocument):
-        check_cost("page.html", "<a x='" * 20_000)
-    with pytest.raises(UnreadableDocument, match="tags within tags"):
-        check_cost("page.html", ("<a b='" + "<a " * 300 + "'>") * 200)
 
 
 @pytest.mark.parametrize(
