@@ -2,8 +2,8 @@
 
 A megabyte of PDF can unpack to gigabytes, and pdfium, a C++ library, ends its process where memory does. So these
 documents are read in a process of its own: if it ends, or takes too long, one file is unreadable and everything
-else goes on. The process is started for the first document and serves all that follow. A request is a header of
-nine bytes (the kind, the data's length), then the data; an answer is a header of eight bytes, then JSON.
+else goes on. The process is started for the first document and serves all that follow. A request is two messages
+(the kind, the data); an answer is one, of JSON.
 """
 
 from __future__ import annotations
@@ -11,19 +11,18 @@ from __future__ import annotations
 import atexit
 import json
 import os
-import struct
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from dataclasses import asdict
-from selectors import EVENT_READ, DefaultSelector
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from _typeshed import DataclassInstance
 
 MAX_MEMORY_BYTES: Final = 768 * 2**20
@@ -36,11 +35,8 @@ HTML_SECONDS: Final = 20.0
 KINDS: Final = ("pdf", "html", "docx", "ipynb")
 """What is read here, by the endings of the files' names."""
 
-_REQUEST: Final = struct.Struct(">BQ")
-_HEADER: Final = struct.Struct(">Q")
 _MAX_ANSWER_BYTES: Final = 160_000_000
 """Twice four bytes for each of the 20 million characters that a PDF may have."""
-_PIECE_BYTES: Final = 1 << 16
 
 
 def read_confined(
@@ -68,83 +64,61 @@ class _Reader:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
         self._owner = 0
 
     def ask(self, kind: str, data: bytes, seconds: float) -> dict[str, Any] | str:
         """Return the answer; if there is none, why."""
         with self._lock:
-            process = self._started()
-            deadline = time.monotonic() + seconds
+            connection = self._connected()
             try:
-                return _exchange(process, kind, data, deadline)
-            except TimeoutError:
-                self.stop()
-                return f"reading it takes over {seconds:g} s"
+                # all of a request is taken in before anything is read, so this can't wait for the answer
+                connection.send_bytes(kind.encode())
+                connection.send_bytes(data)
+                if connection.poll(seconds):
+                    answer: dict[str, Any] = json.loads(connection.recv_bytes(_MAX_ANSWER_BYTES))
+                    return answer
+                reason = f"reading it takes over {seconds:g} s"
             except (OSError, EOFError):
-                self.stop()
-                return (
-                    f"reading it takes over {_memory() // 2**20} MB of memory, or breaks the reader"
-                )
+                megabytes = _memory() // 2**20
+                reason = f"reading it takes over {megabytes} MB of memory, or breaks the reader"
+            self.stop()
+            return reason
 
     def stop(self) -> None:
-        process, self._process = self._process, None
-        if process and self._owner == os.getpid():
-            process.kill()
-            for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):
-                    pipe.close()  # type: ignore[union-attr] # both are pipes
-            process.wait()
+        """End the process, unless it is that of a process which this one was forked from."""
+        if self._connection:
+            self._connection.close()
+        if self._process and self._owner == os.getpid():
+            self._process.kill()
+            self._process.wait()
+        self._process = self._connection = None
 
-    def _started(self) -> subprocess.Popen[bytes]:
-        # a forked process must not read from its parent's pipes
-        if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
-            self.stop()
-            paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109 - as sys.path means it
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "knowledge_rag.extract.confined"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": paths},
-            )
-            self._owner = os.getpid()
-        return self._process
+    def _connected(self) -> Connection:
+        # a forked process must not read what its parent asked for
+        is_running = self._process and self._owner == os.getpid() and self._process.poll() is None
+        if self._connection and is_running:
+            return self._connection
+        self.stop()
+        from multiprocessing.connection import Pipe  # noqa: PLC0415 - most starts read no such document
+
+        self._connection, theirs = Pipe()
+        paths = os.pathsep.join(path or os.getcwd() for path in sys.path)  # noqa: PTH109 - as sys.path means it
+        self._process = subprocess.Popen(  # noqa: S603 - this module
+            [sys.executable, "-m", "knowledge_rag.extract.confined", str(theirs.fileno())],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            env={**os.environ, "PYTHONPATH": paths},
+        )
+        theirs.close()
+        self._owner = os.getpid()
+        return self._connection
 
 
 _reader: Final = _Reader()
 atexit.register(_reader.stop)
-
-
-def _exchange(
-    process: subprocess.Popen[bytes], kind: str, data: bytes, deadline: float
-) -> dict[str, Any]:
-    assert process.stdin is not None  # noqa: S101 - it was started with pipes
-    assert process.stdout is not None  # noqa: S101
-    # all of a request is taken in before anything is read, so this can't wait for the answer
-    process.stdin.write(_REQUEST.pack(KINDS.index(kind), len(data)))
-    process.stdin.write(data)
-    process.stdin.flush()
-    (length,) = _HEADER.unpack(_received(process.stdout, _HEADER.size, deadline))
-    if length > _MAX_ANSWER_BYTES:
-        raise EOFError
-    answer: dict[str, Any] = json.loads(_received(process.stdout, length, deadline))
-    return answer
-
-
-def _received(pipe: IO[bytes], size: int, deadline: float) -> bytes:
-    """Read bytes before a deadline; raise TimeoutError if they are late, EOFError if they end."""
-    parts: list[bytes] = []
-    with DefaultSelector() as selector:
-        selector.register(pipe, EVENT_READ)
-        while size:
-            if not selector.select(max(deadline - time.monotonic(), 0)):
-                raise TimeoutError
-            part = os.read(pipe.fileno(), min(size, _PIECE_BYTES))
-            if not part:
-                raise EOFError
-            parts.append(part)
-            size -= len(part)
-    return b"".join(parts)
 
 
 def _memory() -> int:
@@ -152,18 +126,16 @@ def _memory() -> int:
     return min(MAX_MEMORY_BYTES, int(function) * 2**19) if function.isdigit() else MAX_MEMORY_BYTES
 
 
-def serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+def serve(connection: Connection) -> None:
     """Read documents until the other side is gone."""
-    while header := requests.read(_REQUEST.size):
-        kind, length = _REQUEST.unpack(header)
-        data = requests.read(length)
-        try:
-            answer = asdict(_read(KINDS[kind], data))
-        except UnreadableDocument as error:
-            answer = {"unreadable": error.reason}
-        body = json.dumps(answer).encode()
-        answers.write(_HEADER.pack(len(body)) + body)
-        answers.flush()
+    with suppress(EOFError):
+        while True:
+            kind, data = connection.recv_bytes().decode(), connection.recv_bytes()
+            try:
+                answer = asdict(_read(kind, data))
+            except UnreadableDocument as error:
+                answer = {"unreadable": error.reason}
+            connection.send_bytes(json.dumps(answer).encode())
 
 
 def _read(kind: str, data: bytes) -> DataclassInstance:
@@ -194,5 +166,7 @@ def _confine() -> None:
 
 
 if __name__ == "__main__":
+    from multiprocessing.connection import Connection
+
     _confine()
-    serve(sys.stdin.buffer, sys.stdout.buffer)
+    serve(Connection(int(sys.argv[1])))
