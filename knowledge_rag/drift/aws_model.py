@@ -33,15 +33,14 @@ _OF_OPERATIONS: Final = {
     "cli-input-json": True, "cli-input-yaml": True, "generate-cli-skeleton": True,
     "starting-token": True, "page-size": True, "max-items": True,
 }  # fmt: skip
-_VERSION_2: Final[Mapping[str, Any]] = {
-    "logs tail": {}, "logs start-live-tail": {}, "sso login": {}, "sso logout": {}, "login": {}, "logout": {},
-    "configure sso": {}, "configure sso-session": {}, "configure import": {}, "configure mfa-login": {},
-    "configure list-profiles": {}, "configure export-credentials": {}, "ddb": {}, "ddb select": {}, "ddb put": {},
-    "dynamodb wizard": {}, "iam wizard": {}, "lambda wizard": {}, "events wizard": {}, "ecr get-login-password": {},
-    "lightsail push-container-image": {}, "ec2-instance-connect ssh": {}, "ec2-instance-connect open-tunnel": {},
-    "ecs monitor-express-gateway-service": {}, "opsworks register": {}, "history list": {}, "history show": {},
-    "cli-dev": {}, "s3 presign": {}, "help": {},
-}  # fmt: skip
+_VERSION_2: Final = (
+    "logs tail", "logs start-live-tail", "sso login", "sso logout", "login", "logout", "configure sso",
+    "configure sso-session", "configure import", "configure mfa-login", "configure list-profiles",
+    "configure export-credentials", "ddb", "ddb select", "ddb put", "dynamodb wizard", "iam wizard",
+    "lambda wizard", "events wizard", "ecr get-login-password", "lightsail push-container-image",
+    "ec2-instance-connect ssh", "ec2-instance-connect open-tunnel", "ecs monitor-express-gateway-service",
+    "opsworks register", "history list", "history show", "cli-dev", "s3 presign", "help",
+)  # fmt: skip
 """Commands that only version 2 has; their options are not checked."""
 
 

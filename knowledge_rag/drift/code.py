@@ -160,22 +160,13 @@ def _removals(root: Path, wanted: frozenset[str]) -> dict[str, Removal]:
             elif line.startswith("@@"):
                 removed = []
             elif line.startswith("-"):
-                removed = _gone(line, wanted - found.keys())
+                removed = sorted(_standing(line.encode(), wanted - found.keys()))
                 found |= {name: Removal(commit.sha, commit.day, file) for name in removed}
             elif line.startswith("+") and removed:
                 for name in removed:
                     if not found[name].instead:
                         found[name] = replace(found[name], instead=_instead(name, line))
     return found
-
-
-def _gone(line: str, wanted: AbstractSet[str]) -> list[str]:
-    words = {
-        tail
-        for word in _WORD.findall(line.encode())
-        for tail in tails(word.decode(errors="replace"))
-    }
-    return sorted(words & wanted)
 
 
 def _instead(name: str, line: str) -> str:
@@ -200,14 +191,10 @@ def _files(root: Path, docs: Path) -> Iterator[Path]:
                 yield root / (here / name).relative_to(root.resolve())
 
 
-def _standing(data: bytes, wanted: Iterable[str]) -> set[str]:
+def _standing(data: bytes, wanted: AbstractSet[str]) -> set[str]:
     """Return the wanted words that stand in a file, alone or at the end of a longer name."""
-    left = set(wanted)
-    found: set[str] = set()
-    for word in set(_WORD.findall(data)) if left else ():
-        text = word.decode(errors="replace")
-        found.update(left.intersection(tails(text)))
-    return found
+    words = (word.decode(errors="replace") for word in set(_WORD.findall(data))) if wanted else ()
+    return {tail for word in words for tail in tails(word) if tail in wanted}
 
 
 def tails(name: str) -> Iterator[str]:
@@ -250,10 +237,7 @@ def _of_document(document: Node) -> Iterator[tuple[str, str]]:
         yield from _kubernetes(document)
     if document.get("panels") is not None:
         yield "dashboard", _plain(document.text_at("uid"))
-    for group in getattr(document.get("groups"), "items", ()):
-        for rule in getattr(group.get("rules"), "items", ()):
-            yield "alert", _plain(rule.text_at("alert"))
-            yield "metric", _plain(rule.text_at("record"))
+    yield from _of_rules(document.get("groups"))
     services = document.get("services")
     if services is not None and services.kind == "mapping" and resources is None:
         for label, service in services.entries.items():
@@ -271,7 +255,11 @@ def _kubernetes(document: Node) -> Iterator[tuple[str, str]]:
     spec = document.get("spec", "template", "spec")
     for container in getattr(spec.get("containers") if spec else None, "items", ()):
         yield "container", _plain(container.text_at("name"))
-    for group in getattr(document.get("spec", "groups"), "items", ()):
+    yield from _of_rules(document.get("spec", "groups"))
+
+
+def _of_rules(groups: Node | None) -> Iterator[tuple[str, str]]:
+    for group in getattr(groups, "items", ()):
         for rule in getattr(group.get("rules"), "items", ()):
             yield "alert", _plain(rule.text_at("alert"))
             yield "metric", _plain(rule.text_at("record"))

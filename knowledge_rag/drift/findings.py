@@ -56,41 +56,32 @@ class Kind(StrEnum):
     UNREADABLE = "unreadable"
 
     @property
-    def check(self) -> Check | None:
-        """Return the check that finds it; ``None`` for a file that no check could read."""
-        return _OF[self][0]
-
-    @property
     def level(self) -> str:
         """Return its severity: ``error``, ``warning`` or ``note``."""
-        return _OF[self][1]
+        return _OF[self][0]
 
     @property
     def description(self) -> str:
         """Return what it means, in a sentence."""
-        return _OF[self][2]
+        return _OF[self][1]
 
 
-_OF: Final[Mapping[Kind, tuple[Check | None, str, str]]] = {
-    Kind.UNKNOWN_COMMAND: (Check.COMMANDS, "error", "The tool has no such command."),
-    Kind.UNKNOWN_OPTION: (Check.COMMANDS, "error", "The command has no such option."),
-    Kind.MISSING_OPTION: (Check.COMMANDS, "error", "The command needs an option that isn't given."),
-    Kind.WRONG_VALUE: (Check.COMMANDS, "error", "The option doesn't accept the value."),
-    Kind.REMOVED: (Check.COMMANDS, "error", "The command was removed from the tool."),
-    Kind.DEPRECATED: (Check.COMMANDS, "warning", "The command or option is deprecated."),
-    Kind.ABBREVIATED: (
-        Check.COMMANDS,
-        "note",
-        "The option's beginning works until another begins so.",
-    ),
-    Kind.DEAD_LINK: (Check.LINKS, "error", "The link leads to no file."),
-    Kind.DEAD_ANCHOR: (Check.LINKS, "warning", "The link leads to no heading of the file."),
-    Kind.UNKNOWN_NAME: (Check.NAMES, "error", "The code defines no such name, and a similar one."),
-    Kind.OVERDUE: (Check.AGE, "warning", "The review is overdue."),
-    Kind.CODE_CHANGED: (Check.AGE, "note", "The code that the line names changed since."),
-    Kind.UNGUARDED: (Check.DANGER, "note", "Nothing near the destructive command warns."),
-    Kind.UNKNOWN_OWNER: (Check.OWNERS, "warning", "The owner is in no list of owners."),
-    Kind.UNREADABLE: (None, "error", "The file can't be read: nothing of it was checked."),
+_OF: Final[Mapping[Kind, tuple[str, str]]] = {
+    Kind.UNKNOWN_COMMAND: ("error", "The tool has no such command."),
+    Kind.UNKNOWN_OPTION: ("error", "The command has no such option."),
+    Kind.MISSING_OPTION: ("error", "The command needs an option that isn't given."),
+    Kind.WRONG_VALUE: ("error", "The option doesn't accept the value."),
+    Kind.REMOVED: ("error", "The command was removed from the tool."),
+    Kind.DEPRECATED: ("warning", "The command or option is deprecated."),
+    Kind.ABBREVIATED: ("note", "The option's beginning works until another begins so."),
+    Kind.DEAD_LINK: ("error", "The link leads to no file."),
+    Kind.DEAD_ANCHOR: ("warning", "The link leads to no heading of the file."),
+    Kind.UNKNOWN_NAME: ("error", "The code defines no such name, and a similar one."),
+    Kind.OVERDUE: ("warning", "The review is overdue."),
+    Kind.CODE_CHANGED: ("note", "The code that the line names changed since."),
+    Kind.UNGUARDED: ("note", "Nothing near the destructive command warns."),
+    Kind.UNKNOWN_OWNER: ("warning", "The owner is in no list of owners."),
+    Kind.UNREADABLE: ("error", "The file can't be read: nothing of it was checked."),
 }
 
 

@@ -25,16 +25,7 @@ ABBREVIATED: Final = 12
 _GIT: Final = ("git", "-c", "core.quotePath=off", "-c", "log.showSignature=false", "-c", "core.fsmonitor=false",
                "log", "--no-merges", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames",
                f"--max-count={MAX_COMMITS}", "--format=%x1e%H%x1f%cs%x1f%an")  # fmt: skip
-_BLAME: Final = (
-    "git",
-    "-c",
-    "log.showSignature=false",
-    "blame",
-    "--porcelain",
-    "--no-textconv",
-    "HEAD",
-    "--",
-)
+_BLAME: Final = ("git", "-c", "log.showSignature=false", "blame", "--porcelain", "--no-textconv", "HEAD", "--")  # fmt: skip
 """Of the commit: what lies in the folder would go through filters first."""
 _OF_A_HOOK: Final = frozenset(
     ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_QUARANTINE_PATH",

@@ -35,6 +35,10 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--stream-name": "stream",
 }  # fmt: skip
 """Options of ``aws`` whose value is a name, and the kind that it is of."""
+_PATHS: Final = frozenset(("queue", "topic", "state machine"))
+"""Kinds whose names end an address or an ARN."""
+_OF_SERVICES: Final = frozenset(("restart", "stop", "start", "logs", "kill", "pause", "rm"))
+"""Commands of Docker Compose whose arguments are services."""
 _RESOURCES: Final[Mapping[str, str]] = {
     short: kind
     for kind, names in {
@@ -108,27 +112,16 @@ def _named(command: Command) -> Iterator[tuple[str, Word, str]]:
             option, equals, value = text.partition("=")
             if option in OPTIONS and (equals or at + 1 < len(words)):
                 word = words[at] if equals else words[at + 1]
-                yield (
-                    OPTIONS[option],
-                    word,
-                    re.split(r"[/:](?!.*[/:])", value or word.text)[-1]
-                    if (OPTIONS[option] in ("queue", "topic", "state machine"))
-                    else (value or word.text),
-                )
+                name = value or word.text
+                if OPTIONS[option] in _PATHS:
+                    name = re.split("[/:]", name)[-1]
+                yield OPTIONS[option], word, name
     elif tool.text == "kubectl":
         yield from _of_kubectl(words, texts)
-    elif "compose" in (tool.text + " " + " ".join(texts[:1])):
-        services = texts[1:] if tool.text == "docker" else texts
-        if services[:1] and services[0] in (
-            "restart",
-            "stop",
-            "start",
-            "logs",
-            "kill",
-            "pause",
-            "rm",
-        ):
-            for word in words[1 + (tool.text == "docker") :]:
+    elif tool.text == "docker-compose" or texts[:1] == ["compose"]:
+        services = words if tool.text == "docker-compose" else words[1:]
+        if services and services[0].text in _OF_SERVICES:
+            for word in services[1:]:
                 if not word.text.startswith("-"):
                     yield "compose service", word, word.text
 
@@ -157,47 +150,31 @@ def check_names(mentions: Sequence[Mention], code: Code) -> Iterator[Finding]:
             kind = lists.get((mention.path, mention.level), "")
             if kind and not known[kind].has(mention.name):
                 like = known[kind].like(mention.name, typed=True)
-                yield _finding(mention, kind, like, known[kind])
+                yield _undefined(mention, kind, like, known[kind])
         elif mention.name not in code.words and not everything.has(mention.name):
             of = known.get(mention.kind) if mention.kind else everything
-            like = (
-                of.like(mention.name, typed=bool(mention.kind)) if of and not mention.is_id else ""
-            )
             if mention.name in code.removed:
                 yield _removed(mention, code.removed[mention.name])
-            elif of and like:
-                yield _finding(mention, mention.kind or "name", like, of)
+            elif of and not mention.is_id:
+                like = of.like(mention.name, typed=bool(mention.kind))
+                yield from [_undefined(mention, mention.kind or "name", like, of)] if like else []
 
 
-def _finding(mention: Mention, kind: str, like: str, known: _Known) -> Finding:
-    where = f", but {like} in {known.file(like)}" if like else ""
-    message = f"the code defines no {kind} {mention.name}{where}"
+def _finding(mention: Mention, message: str, fix: str) -> Finding:
     end = mention.column + len(mention.name)
     return Finding(
-        mention.path,
-        mention.line,
-        mention.column,
-        end,
-        Kind.UNKNOWN_NAME,
-        mention.name,
-        message,
-        like,
-    )
+        mention.path, mention.line, mention.column, end, Kind.UNKNOWN_NAME, mention.name, message, fix
+    )  # fmt: skip
+
+
+def _undefined(mention: Mention, kind: str, like: str, known: _Known) -> Finding:
+    where = f", but {like} in {known.files[like]}" if like else ""
+    return _finding(mention, f"the code defines no {kind} {mention.name}{where}", like)
 
 
 def _removed(mention: Mention, removal: Removal) -> Finding:
     message = f"commit {removal.commit} of {removal.day} removed {mention.name} from {removal.file}"
-    end = mention.column + len(mention.name)
-    return Finding(
-        mention.path,
-        mention.line,
-        mention.column,
-        end,
-        Kind.UNKNOWN_NAME,
-        mention.name,
-        message,
-        removal.instead,
-    )
+    return _finding(mention, message, removal.instead)
 
 
 def _lists(mentions: Sequence[Mention], known: Mapping[str, _Known]) -> dict[tuple[str, int], str]:
@@ -219,11 +196,11 @@ class _Known:
     """Names of one kind; each also as what is behind its first parts, which a deployment may fill in."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        self._files: dict[str, str] = {}
+        self.files: dict[str, str] = {}
         for name, file in names.items():
             for tail in tails(name.rpartition(HOLE)[2].strip("-_./:") if HOLE in name else name):
                 if tail:
-                    self._files.setdefault(tail, file)
+                    self.files.setdefault(tail, file)
         self._patterns = [
             re.compile(".*".join(map(re.escape, re.split(f"{HOLE}+", name))))
             for name in names
@@ -232,15 +209,11 @@ class _Known:
 
     def has(self, name: str) -> bool:
         """Whether a name is defined, or the end of one is."""
-        return name in self._files or any(pattern.fullmatch(name) for pattern in self._patterns)
-
-    def file(self, name: str) -> str:
-        """Return the file that defines a name."""
-        return self._files[name]
+        return name in self.files or any(pattern.fullmatch(name) for pattern in self._patterns)
 
     def like(self, name: str, *, typed: bool) -> str:
         """Return the defined name that may be meant."""
-        found = near(name, self._files, 0.8 if typed else 0.87)
+        found = near(name, self.files, 0.8 if typed else 0.87)
         return "" if found and _is_counterpart(name, found) else found
 
 
