@@ -7,11 +7,17 @@ conditions and macros that include something are blank: nothing that a document 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.shaping import MAX_DEPTH, Shape, delimiter, row
+from knowledge_rag.extract.shaping import (
+    MAX_DEPTH,
+    Shape,
+    delimiter,
+    first_behind,
+    outside_code,
+    row,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,14 +63,13 @@ _INLINE: Final = (
 _BOLD: Final = re.compile(r"(?<![\w*\\])\*(?=\S)([^*\n]*?\S)\*(?![\w*])")
 _UNSEEN: Final = re.compile(r"icon:[\w-]{0,40}\[[^\]]{0,80}\] ?| ?\[\[[\w:.-]{1,120}\]\]")
 """Icons, and anchors in running text."""
-_CODE_SPAN: Final = re.compile(r"(`[^`]*`)")
 
 
 def read_asciidoc(lines: Sequence[str]) -> list[str]:
     """Return as many lines of Markdown."""
-    reader = _Reader(lines)
-    reader.body(list(enumerate(lines)), "", top=True)
-    return reader.shape.lines
+    shape = Shape(lines)
+    _Body(shape, list(enumerate(lines)), "").write()
+    return shape.lines
 
 
 @dataclass(slots=True)
@@ -110,33 +115,18 @@ class _Pending:
         return next((name for name in behind if name and _LANGUAGE.match(name)), "")
 
 
-class _Reader:
-    def __init__(self, lines: Sequence[str]) -> None:
-        self.shape = Shape(lines)
-        self._depth = 0
-
-    def body(self, lines: list[Line], indent: str, *, top: bool = False) -> None:
-        """Write the blocks of a document, or of what stands inside of another block."""
-        if self._depth > MAX_DEPTH:
-            for number, text in lines:
-                self.shape.put(number, indent + text)
-            return
-        self._depth += 1
-        _Body(self, lines, indent, top=top).write()
-        self._depth -= 1
-
-
 class _Body:
-    def __init__(self, reader: _Reader, lines: list[Line], indent: str, *, top: bool) -> None:
-        self._reader = reader
-        self._shape = reader.shape
+    """The blocks of a document, or of what stands inside of another block, at a depth above 0."""
+
+    def __init__(self, shape: Shape, lines: list[Line], indent: str, depth: int = 0) -> None:
+        self._shape = shape
         self._lines = lines
         self._closers: dict[str, list[int]] = {}
         for place, (_, text) in enumerate(lines):
             if _DELIMITER.match(text):
                 self._closers.setdefault(text, []).append(place)
         self._indent = indent
-        self._top = top
+        self._depth = depth
         self._levels: list[_Level] = []
         self._pending = _Pending()
         self._apart = True  # a blank line is right above
@@ -148,6 +138,10 @@ class _Body:
         return self._indent + "".join(level.pad for level in self._levels)
 
     def write(self) -> None:
+        if self._depth > MAX_DEPTH:
+            for number, text in self._lines:
+                self._shape.put(number, self._indent + text)
+            return
         place = 0
         while place < len(self._lines):
             text = self._lines[place][1]
@@ -165,7 +159,7 @@ class _Body:
         number, text = self._lines[place]
         if self._is_silent(text):
             return place + 1
-        if self._top and (behind := self._heading(place)):
+        if not self._depth and (behind := self._heading(place)):
             return behind
         if given := _ATTRIBUTES.match(text):
             self._pending.take(number, given["given"])
@@ -234,9 +228,7 @@ class _Body:
     def _end_of(self, place: int) -> int:
         """Return the place of the line that closes a delimited block; 0 if there is none."""
         text = self._lines[place][1]
-        closers = self._closers.get("```" if text.startswith("```") else text, [])
-        behind = bisect_right(closers, place)
-        return closers[behind] if behind < len(closers) else 0
+        return first_behind(self._closers.get("```" if text.startswith("```") else text, []), place)
 
     def _delimited(self, place: int, end: int, pending: _Pending) -> None:
         (number, text), inside = self._lines[place], self._lines[place + 1 : end]
@@ -251,7 +243,7 @@ class _Body:
             code = [(n, _CALLOUTS.sub("", line)) for n, line in inside]
             self._shape.fence(code, number, closer, here, language)
         elif text[:2] not in ("//", "++"):
-            self._reader.body(inside, here)
+            _Body(self._shape, inside, here, self._depth + 1).write()
             if pending.kind:
                 self._shape.container(pending.kind, "", number, inside, here)
             elif text[0] == "_":
@@ -377,7 +369,4 @@ def _inline(text: str) -> str:
     """Return running text with Markdown's links and strong emphasis; code stays."""
     for pattern, written in _INLINE:
         text = pattern.sub(written, text)
-    parts = _CODE_SPAN.split(text)
-    for number in range(0, len(parts), 2):
-        parts[number] = _BOLD.sub(r"**\1**", _UNSEEN.sub("", parts[number]))
-    return "".join(parts)
+    return outside_code(text, lambda words: _BOLD.sub(r"**\1**", _UNSEEN.sub("", words)))

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.extract.html_hidden import is_hidden
+from knowledge_rag.extract.shaping import fence_around
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -334,7 +335,6 @@ MAX_INDENTS: Final = 12
 
 _MARKS: Final = re.compile(r"#{1,6}(?:\s|$)|<|`{3,}[^`]*$|~{3,}|(?:=+|-+)\s*$|(?:[-*_]\s*){3,}$")
 """What would be read as a block of another kind at a line's start."""
-_TICKS: Final = re.compile(r"`+")
 _CLOSING: Final = re.compile(r"(?:^|(?<= ))#+$")
 """What Markdown would take for the end of a heading."""
 _LINE_END: Final = re.compile(r"\r\n?|\n")
@@ -396,8 +396,7 @@ class Lines:
         while lines and not lines[0]:
             lines.pop(0)
         if lines:
-            longest = max((len(run) for run in _TICKS.findall(text)), default=0)
-            fence = "`" * max(3, longest + 1)
+            fence = fence_around(text)
             self.block([fence + language, *lines, fence])
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:

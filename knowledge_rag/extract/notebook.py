@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import decode
 from knowledge_rag.extract.html import WebPage
+from knowledge_rag.extract.shaping import fence_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,7 +21,6 @@ MAX_CHARACTERS: Final = 10_000_000
 """Of all cells together."""
 _MAGIC: Final = re.compile(r"%%(bash|sh|script|sql|html|javascript|js|perl|ruby)\b[^\n]*")
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{1,20}\Z")
-_TICKS: Final = re.compile(r"`{3,}")
 
 
 def read_notebook(name: str, data: bytes) -> WebPage:
@@ -86,5 +86,5 @@ def _block(kind: str, source: str, language: str) -> str:
         name, text = "bash", "\n".join(line[1:] for line in text.split("\n"))
     if not text.strip():
         return ""
-    marks = "`" * max(3, max((len(run) + 1 for run in _TICKS.findall(text)), default=0))
+    marks = fence_around(text)
     return f"{marks}{name}\n{text}\n{marks}"

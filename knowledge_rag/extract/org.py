@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.shaping import MAX_DEPTH, WARNINGS, Shape, delimiter, indent_of, row
+from knowledge_rag.extract.shaping import (
+    MAX_DEPTH,
+    WARNINGS,
+    Shape,
+    delimiter,
+    first_behind,
+    indent_of,
+    outside_code,
+    row,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +50,6 @@ _MARKED: Final = (
     (re.compile(r"(?<![\w*])\*(?=\S)([^*\n]*?\S)\*(?![\w*])"), r"**\1**"),
     (re.compile(r"(?<![\w+])\+(?=\S)([^+\n]*?\S)\+(?![\w+])"), r"~~\1~~"),
 )
-_CODE_SPAN: Final = re.compile(r"(`[^`]*`)")
 
 
 def read_org(lines: Sequence[str]) -> list[str]:
@@ -93,7 +100,7 @@ class _Section:
         if _RESULTS.match(text):
             return self._behind(place + 1, _FIXED)
         if _DRAWER.match(text):
-            end = self._next(self._ends.get("", []), place)
+            end = first_behind(self._ends.get("", []), place)
             return end + 1 if end else place + 1
         if title := _TITLE.match(text):
             self._shape.put(number, f"# {_inline(title['words'])}")
@@ -112,14 +119,9 @@ class _Section:
             place += 1
         return place
 
-    def _next(self, ends: Sequence[int], place: int) -> int:
-        """Return the first of the ends behind a place; 0 if there is none."""
-        behind = bisect_right(ends, place)
-        return ends[behind] if behind < len(ends) else 0
-
     def _delimited(self, place: int, begun: re.Match[str]) -> int:
         kind = begun["kind"].lower()
-        end = self._next(self._ends.get(kind, []), place)
+        end = first_behind(self._ends.get(kind, []), place)
         if not end:
             return place + 1
         number, text = self._lines[place]
@@ -174,8 +176,10 @@ class _Section:
 def _inline(text: str) -> str:
     for pattern, written in _INLINE:
         text = pattern.sub(written, text)
-    parts = _CODE_SPAN.split(text)
-    for number in range(0, len(parts), 2):
-        for pattern, written in _MARKED:
-            parts[number] = pattern.sub(written, parts[number])
-    return "".join(parts)
+    return outside_code(text, _marked)
+
+
+def _marked(text: str) -> str:
+    for pattern, written in _MARKED:
+        text = pattern.sub(written, text)
+    return text

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 Line = tuple[int, str]
 """Place of a line in its document, from 0, and its text without the indent of what is around it."""
@@ -14,6 +15,7 @@ Line = tuple[int, str]
 MAX_DEPTH: Final = 12
 """Blocks in one another, beyond which text stays as it is."""
 _TICKS: Final = re.compile(r"`{3,}")
+_CODE_SPAN: Final = re.compile(r"(`[^`]*`)")
 WARNINGS: Final = frozenset(("attention", "caution", "danger", "error", "important", "warning"))
 
 
@@ -59,8 +61,7 @@ class Shape:
         self, code: Sequence[Line], opener: int, closer: int, indent: str, language: str = ""
     ) -> None:
         """Write code in a fence whose marks have lines of their own."""
-        runs = (len(run) for _, text in code for run in _TICKS.findall(text))
-        marks = "`" * max(3, max(runs, default=0) + 1)
+        marks = fence_around("\n".join(text for _, text in code))
         self.put(opener, f"{indent}{marks}{language}")
         for place, text in dedented(code):
             self.put(place, indent + text)
@@ -96,6 +97,24 @@ class Shape:
         places = [place for place, _ in lines]
         below = places[-1] + 1 if places else len(self.lines)
         return [*places, below] if below < len(self.lines) and self.lines[below] else places
+
+
+def fence_around(code: str) -> str:
+    """Return the marks of a fence that nothing in the code closes."""
+    return "`" * max([3, *(len(run) + 1 for run in _TICKS.findall(code))])
+
+
+def outside_code(text: str, change: Callable[[str], str]) -> str:
+    """Change a running text, but for what stands between backticks."""
+    parts = _CODE_SPAN.split(text)
+    parts[::2] = map(change, parts[::2])
+    return "".join(parts)
+
+
+def first_behind(places: Sequence[int], place: int) -> int:
+    """Return the first of some places, in their order, behind another; 0 if there is none."""
+    behind = bisect_right(places, place)
+    return places[behind] if behind < len(places) else 0
 
 
 def dedented(lines: Sequence[Line]) -> list[Line]:
