@@ -16,10 +16,10 @@ import re
 from bisect import bisect_left, bisect_right
 from datetime import date
 from enum import StrEnum
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core.metadata import MAX_METADATA_BYTES, metadata_bytes, to_metadata
+from knowledge_rag.extract.shaping import fenced, is_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -283,23 +283,18 @@ left out, oldest first, before they take a chunk over MAX_METADATA_BYTES."""
 DATES_VERSION: Final = 1
 """Raised by every change that gives other dates for the same text."""
 
-_FENCE: Final = re.compile(
-    r"^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]+){0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$",
-    re.MULTILINE,
-)
-
 
 class DocumentDates:
     """The dates of one document, by line."""
 
     def __init__(self, text: str, order: DateOrder | None = None) -> None:
-        code = _fenced(text)
+        code = fenced(text)
         ends = [end.start() for end in re.finditer("\n", text)]
         # an expression belongs to the line that it ends on, where its year stands
         found = sorted(
             (bisect_left(ends, one.end) + 1, one.day.isoformat())
             for one in find_dates(text, order)
-            if not _is_inside(one.start, code)
+            if not is_within(one.start, code)
         )
         self._lines = [line for line, _ in found]
         self._days = [day for _, day in found]
@@ -328,25 +323,3 @@ def _with_dates(chunk: Chunk, days: tuple[str, ...]) -> Chunk:
 
 def _bytes(chunk: Chunk) -> int:
     return metadata_bytes(to_metadata(chunk))
-
-
-def _fenced(text: str) -> list[tuple[int, int]]:
-    """Return the offsets of fenced code, in order; a fence that is never closed reaches to the end."""
-    code: list[tuple[int, int]] = []
-    opened: tuple[int, str] | None = None
-    for fence in _FENCE.finditer(text):
-        mark, info = fence["mark"], fence["info"].strip()
-        if opened is None:
-            if mark[0] == "~" or "`" not in info:
-                opened = (fence.start(), mark)
-        elif mark[0] == opened[1][0] and len(mark) >= len(opened[1]) and not info:
-            code.append((opened[0], fence.end()))
-            opened = None
-    if opened is not None:
-        code.append((opened[0], len(text)))
-    return code
-
-
-def _is_inside(offset: int, code: Sequence[tuple[int, int]]) -> bool:
-    index = bisect_right(code, offset, key=itemgetter(0)) - 1
-    return index >= 0 and offset < code[index][1]

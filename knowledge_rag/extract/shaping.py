@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -14,6 +15,10 @@ Line = tuple[int, str]
 
 MAX_DEPTH: Final = 12
 """Blocks in one another, beyond which text stays as it is."""
+_FENCE: Final = re.compile(
+    r"^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]+){0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$",
+    re.MULTILINE,
+)
 _TICKS: Final = re.compile(r"`{3,}")
 _CODE_SPAN: Final = re.compile(r"(`[^`]*`)")
 WARNINGS: Final = frozenset(("attention", "caution", "danger", "error", "important", "warning"))
@@ -142,3 +147,26 @@ def row(cells: Iterable[str]) -> str:
 def delimiter(count: int) -> str:
     """Return the line below a table's heading."""
     return "|" + " --- |" * count
+
+
+def fenced(text: str) -> list[tuple[int, int]]:
+    """Return the offsets of fenced code, in order; a fence that is never closed reaches to the end."""
+    code: list[tuple[int, int]] = []
+    opened: tuple[int, str] | None = None
+    for fence in _FENCE.finditer(text):
+        mark, info = fence["mark"], fence["info"].strip()
+        if opened is None:
+            if mark[0] == "~" or "`" not in info:
+                opened = (fence.start(), mark)
+        elif mark[0] == opened[1][0] and len(mark) >= len(opened[1]) and not info:
+            code.append((opened[0], fence.end()))
+            opened = None
+    if opened is not None:
+        code.append((opened[0], len(text)))
+    return code
+
+
+def is_within(offset: int, stretches: Sequence[tuple[int, int]]) -> bool:
+    """Whether an offset lies in one of some stretches of a text, which are in order."""
+    index = bisect_right(stretches, offset, key=itemgetter(0)) - 1
+    return index >= 0 and offset < stretches[index][1]

@@ -7,12 +7,12 @@ proportion to its length, whatever it holds.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.extract.shaping import fenced, is_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,9 +40,6 @@ class Rule(NamedTuple):
 _ASCII: Final = bytes(range(128))
 _LINE_REACH: Final = 1000
 """Characters of a line either side of a position that are searched for backticks."""
-_FENCE: Final = re.compile(
-    r"(?:\A|(?<=\n))[ \t>*+.\d-]{0,16}(?P<marks>`{3,99}|~{3,99})(?P<rest>[^\n`]*)"
-)
 
 
 class Folded:
@@ -56,27 +53,15 @@ class Folded:
 
     def in_code(self, at: int) -> bool:
         """Whether a reader is shown a position as code: in a fenced block or between backticks."""
-        if bisect_right(self._fences, at) % 2:
+        if is_within(at, self._fenced):
             return True
         before = self.text[max(0, at - _LINE_REACH) : at].rpartition("\n")[2]
         after = self.text[at : at + _LINE_REACH].partition("\n")[0]
         return before.count("`") % 2 == 1 and "`" in after
 
     @cached_property
-    def _fences(self) -> list[int]:
-        """Where code blocks begin and end, in turns."""
-        places: list[int] = []
-        opened = ""
-        for fence in _FENCE.finditer(self.text):
-            marks = fence["marks"]
-            if not opened:
-                opened = marks
-            elif marks.startswith(opened) and not fence["rest"].strip():
-                opened = ""
-            else:
-                continue
-            places.append(fence.start())
-        return places
+    def _fenced(self) -> list[tuple[int, int]]:
+        return fenced(self.text)
 
 
 def _foreign(text: str) -> str:
