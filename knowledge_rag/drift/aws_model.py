@@ -6,7 +6,7 @@ The table is made by ``tools/command_tables.py`` from the ``awscli`` package.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -154,12 +154,12 @@ def operation(path: str) -> Operation:
         options.pop(gone, None)
     for option, new in _listed(changed.get("add", {})).items():
         old = options.get(option)
-        options[option] = new if old is None or new.enum else _with_enum(new, old)
+        options[option] = (
+            new
+            if old is None or new.enum
+            else replace(new, enum=old.enum, deprecated=old.deprecated)
+        )
     return Operation(options, bool(described.get("deprecated")))
-
-
-def _with_enum(new: Option, old: Option) -> Option:
-    return Option(new.required, new.takes_value, old.enum, old.deprecated)
 
 
 def _listed(options: Mapping[str, Any]) -> dict[str, Option]:

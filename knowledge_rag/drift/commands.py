@@ -40,6 +40,10 @@ _LEADING: Final = {"docker": {"run": 1, "exec": 1, "container run": 1, "containe
 """Commands whose options end at an argument, and behind how many."""
 _GETOPT: Final = frozenset(("git", "psql", "systemctl"))
 """Tools that accept the beginning of a long option."""
+_WITHOUT_OPTIONS: Final = frozenset(
+    ("cli-input-json", "cli-input-yaml", "generate-cli-skeleton", "cli-auto-prompt", "help")
+)
+"""Options of ``aws`` with which no other is needed."""
 REMOVED: Final[Mapping[str, str]] = {
     "aws ecr get-login": "aws ecr get-login-password",
     "helm init": "", "helm reset": "", "helm serve": "",
@@ -256,13 +260,7 @@ class _Aws(_Checker):
     def _missing(
         self, given: set[str], options: Mapping[str, Option], name: Word
     ) -> Iterator[Finding]:
-        if given & {
-            "cli-input-json",
-            "cli-input-yaml",
-            "generate-cli-skeleton",
-            "cli-auto-prompt",
-            "help",
-        }:
+        if given & _WITHOUT_OPTIONS:
             return
         for option, about in options.items():
             if about.required and option not in given and f"no-{option}" not in given:

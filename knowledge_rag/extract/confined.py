@@ -32,9 +32,6 @@ MAX_SECONDS: Final = 60.0
 """Wall time that one document may take; the largest PDF that is read takes some three."""
 HTML_SECONDS: Final = 20.0
 """Likewise of one web page; the largest that is read takes some six."""
-KINDS: Final = ("pdf", "html", "docx", "ipynb")
-"""What is read here, by the endings of the files' names."""
-
 _MAX_ANSWER_BYTES: Final = 160_000_000
 """Twice four bytes for each of the 20 million characters that a PDF may have."""
 
@@ -42,7 +39,7 @@ _MAX_ANSWER_BYTES: Final = 160_000_000
 def read_confined(
     kind: str, name: str, data: bytes, seconds: float = MAX_SECONDS
 ) -> dict[str, Any]:
-    """Read a document of one of KINDS, with limits on memory and time.
+    """Read a document of a kind (``pdf``, ``html``, ``docx`` or ``ipynb``), with limits on memory and time.
 
     Returns:
         The fields of what the reader of that kind returns.

@@ -203,20 +203,19 @@ def _fetched_text(document: Document, data: bytes, text: str, sidecar: Sidecar) 
 
 
 def _web_page(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
-    page = read_confined("html", source_file, data, HTML_SECONDS)
-    address = page["address"]
+    read = read_confined("html", source_file, data, HTML_SECONDS)
+    address = read["address"]
     found: FrontMatter = {SOURCE_URL: address} if address and not sidecar.fetched else {}
-    document = describe(source_file, data, found | sidecar.fields, page["title"])
-    return Extracted(document, page["text"], notes=(*sidecar.notes, *page["notes"]))
+    document = describe(source_file, data, found | sidecar.fields, read["title"])
+    return Extracted(document, read["text"], notes=(*sidecar.notes, *read["notes"]))
 
 
 def _office(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
     read = read_confined(_suffix(source_file).removeprefix("."), source_file, data)
-    text = read["text"]
-    heading = first_heading(text)
+    heading = first_heading(read["text"])
     title = read["title"] or (heading[-1] if heading else "")
     document = describe(source_file, data, sidecar.fields, title)
-    return Extracted(document, text, notes=(*sidecar.notes, *read["notes"]))
+    return Extracted(document, read["text"], notes=(*sidecar.notes, *read["notes"]))
 
 
 def _pdf(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:

@@ -237,19 +237,20 @@ class _Writing:
         style = _value(properties, "pStyle")
         level = self._level(properties, style)
         if level:
-            _set_style(paragraph, f"{_HEADINGS}{level}")
+            _set_style(paragraph, "p", f"{_HEADINGS}{level}")
             return
-        number = self._number(properties, style)
+        place = self._place(properties, style)
+        number = self._numbering.next(*place) if place else None
         if number is not None:
             _insert(paragraph, f"{_NUMBER}{number}{_NUMBER}")
         runs = [run for run in paragraph.iter(f"{_W}r") if _text(run).strip()]
         is_code = any(_CODE_STYLE.search(it.name) for it in self._above(style))
         fixed = [run for run in runs if is_code or self._is_fixed(run, style)]
-        if runs and len(fixed) == len(runs) and not self._is_item(properties, style):
-            _set_style(paragraph, _CODE)
+        if runs and len(fixed) == len(runs) and place is None:
+            _set_style(paragraph, "p", _CODE)
         else:
             for run in fixed:
-                _set_run_style(run)
+                _set_style(run, "r", f"{_CODE} run")
 
     def _is_title(self, paragraph: Element) -> bool:
         style = _value(paragraph.find(f"{_W}pPr"), "pStyle")
@@ -267,9 +268,6 @@ class _Writing:
         is_heading = outline.isdigit() and int(outline) < 9
         return min(int(outline) + 1 + self._titled, 6) if is_heading else 0
 
-    def _is_item(self, properties: Element | None, style: str) -> bool:
-        return self._place(properties, style) is not None
-
     def _place(self, properties: Element | None, style: str) -> tuple[str, int] | None:
         """Return the list and level that a paragraph belongs to."""
         for one in (properties, *(it.paragraph for it in self._above(style))):
@@ -278,10 +276,6 @@ class _Writing:
                 level = _value(given, "ilvl") or "0"
                 return (number, int(level)) if number != "0" and level.isdigit() else None
         return None
-
-    def _number(self, properties: Element | None, style: str) -> int | None:
-        place = self._place(properties, style)
-        return self._numbering.next(*place) if place else None
 
     def _is_fixed(self, run: Element, style: str) -> bool:
         said = run.find(f"{_W}rPr")
@@ -356,25 +350,16 @@ class _Numbering:
         return counts[depth]
 
 
-def _set_style(paragraph: Element, style: str) -> None:
-    properties = paragraph.find(f"{_W}pPr")
+def _set_style(element: Element, kind: str, style: str) -> None:
+    """Give a paragraph (``p``), which is no item any more, or a run (``r``) a style."""
+    properties = element.find(f"{_W}{kind}Pr")
     if properties is None:
-        properties = ET.Element(f"{_W}pPr")
-        paragraph.insert(0, properties)
-    for name in ("pStyle", "numPr"):
+        properties = ET.Element(f"{_W}{kind}Pr")
+        element.insert(0, properties)
+    for name in (f"{kind}Style", "numPr"):
         for known in properties.findall(f"{_W}{name}"):
             properties.remove(known)
-    ET.SubElement(properties, f"{_W}pStyle", {f"{_W}val": style})
-
-
-def _set_run_style(run: Element) -> None:
-    properties = run.find(f"{_W}rPr")
-    if properties is None:
-        properties = ET.Element(f"{_W}rPr")
-        run.insert(0, properties)
-    for known in properties.findall(f"{_W}rStyle"):
-        properties.remove(known)
-    ET.SubElement(properties, f"{_W}rStyle", {f"{_W}val": f"{_CODE} run"})
+    ET.SubElement(properties, f"{_W}{kind}Style", {f"{_W}val": style})
 
 
 def _insert(paragraph: Element, text: str) -> None:
