@@ -144,8 +144,6 @@ class Finding:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "end_line", max(self.line, self.end_line))
-        if min(self.line, self.column, self.count) < 1:
-            raise ValueError(f"line, column and count start at 1: {self.line}, {self.column}")
 
     def __str__(self) -> str:
         """Return the form that editors open: ``path:line:column kind: message``."""

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
 from knowledge_rag.core.documents import read_document
-from knowledge_rag.core.metadata import prove, stored_text, to_metadata
-from knowledge_rag.core.outcome import RetrievalResult
+from knowledge_rag.core.metadata import to_metadata
 from knowledge_rag.extract.dates import (
     MAX_DATES,
     MAX_METADATA_BYTES,
@@ -178,14 +177,6 @@ def test_dates_are_those_of_the_chunk_s_lines_sorted_and_each_once():
     assert calendar.dates == ("2026-03-04", "2026-11-12", "2026-12-24")
 
 
-def test_nothing_but_the_dates_of_a_chunk_is_other_than_before():
-    document, text = read_document("events.md", TEXT.encode())
-    chunks = chunk_text(document, text)
-    assert [chunk._replace(dates=()) for chunk in dated(chunks, text)] == chunks
-    plain = chunk_text(document, "# No dates\n\nHere.\n")
-    assert dated(plain, "# No dates\n\nHere.\n") == plain
-
-
 def test_a_fence_that_is_never_closed_is_code_to_the_end():
     assert DocumentDates("a 2026-01-02\n```\n2026-01-03\n").between(1, 9) == ("2026-01-02",)
 
@@ -221,11 +212,3 @@ def test_dates_never_take_metadata_over_what_the_smallest_store_holds():
         kept.add(len(chunk.dates))
     assert sizes == {True, False}
     assert kept >= {0, 1, MAX_DATES}
-
-
-def test_dates_come_back_with_what_is_retrieved():
-    document, text = read_document("runbooks/rds-failover.md", b"# RDS\n\nOn 2026-01-02.\n")
-    (chunk,) = dated(chunk_text(document, text), text)
-    result = prove(stored_text(chunk), to_metadata(chunk))
-    assert isinstance(result, RetrievalResult)
-    assert result.metadata["dates"] == ["2026-01-02"]

@@ -12,19 +12,12 @@ from knowledge_rag.extract.html_cost import check_cost
     "page",
     [
         "<div>" * 100_000 + "x",
-        "<ul><li>x" * 100_000,
         "<form><div></form>" * 100_000,
         "<b><div></b>" * 100_000,
         "".join(f"<p><font size={n}>x" for n in range(20_000)),
         "<svg>" + "<g>" * 100_000,
-        "<table><tr><td>" * 50_000,
-        "<li><h1>" * 50_000,
         "<li><ul></li>" * 50_000,
-        "<i></caption><caption>" * 50_000,
-        "<mi><div></mi>" * 50_000,
         "<svg><i><span a=1><form></svg>" * 50_000,
-        "".join(f"<table><font size={n}></table>x" for n in range(20_000)),
-        "<option><x-y>" * 50_000,
     ],
 )
 def test_what_is_nested_without_end_is_refused(page):
@@ -36,10 +29,7 @@ def test_what_is_nested_without_end_is_refused(page):
     "page",
     [
         "<span><div></span></div>" * 100_000,
-        "<div><object></div></object>" * 100_000,
-        "<li><dt>" * 50_000,
         "<rt>" * 50_000,
-        "<optgroup>" * 50_000,
         "<p " + " ".join(f"a{n}" for n in range(100_000)) + ">x",
     ],
 )

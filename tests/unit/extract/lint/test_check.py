@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.lines import decode
 from knowledge_rag.extract.lint.check import DETECTORS, MAX_CHARACTERS, MAX_FINDINGS, lint_text
-from knowledge_rag.extract.lint.patterns import Finding, Hit, excerpt, mask
+from knowledge_rag.extract.lint.patterns import Hit, excerpt, mask
 
 PASSWORD = "password=k9Vq2mZx"
 
@@ -69,11 +69,6 @@ def test_a_finding_has_a_json_form():
         "count": 1,
         "end_line": 1,
     }
-
-
-def test_lines_and_columns_start_at_one():
-    with pytest.raises(ValueError, match="start at 1"):
-        Finding("a.md", 0, 1, Kind.SECRET, "", "")
 
 
 def test_an_excerpt_is_one_short_line_with_stars_for_secrets():
