@@ -6,14 +6,14 @@ Admonitions and tabs that are components become those of Markdown. Nothing is ru
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.shaping import MAX_DEPTH, WARNINGS, indent_of
+from knowledge_rag.extract.shaping import MAX_DEPTH, WARNINGS, fenced, indent_of, is_within
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_FENCE: Final = re.compile(r" *(`{3,}|~{3,})")
 _MODULE: Final = re.compile(r"(?:import|export)\b[ {*\"']")
 _COMMENT: Final = re.compile(r"\{/\*.*?(?:\*/\}|\Z)", re.DOTALL)
 _TAG: Final = re.compile(
@@ -54,16 +54,9 @@ def _without(pattern: re.Pattern[str], lines: Sequence[str]) -> list[str]:
 
 def _in_code(lines: Sequence[str]) -> list[bool]:
     """Return of each line whether it is code or opens or closes it."""
-    inside: list[bool] = []
-    fence = ""
-    for line in lines:
-        found = _FENCE.match(line)
-        inside.append(bool(fence or found))
-        if found and not fence:
-            fence = found[1]
-        elif found and found[1].startswith(fence) and not line.strip(" `~"):
-            fence = ""
-    return inside
+    code = fenced("\n".join(lines))
+    starts = accumulate((len(line) + 1 for line in lines), initial=0)
+    return [is_within(start, code) for start, _ in zip(starts, lines, strict=False)]
 
 
 class _Components:

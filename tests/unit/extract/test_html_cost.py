@@ -4,8 +4,7 @@ import pytest
 
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.extract.confined import read_confined
-from knowledge_rag.extract.html import read_html
-from knowledge_rag.extract.html_cost import check_cost
+from knowledge_rag.extract.html import check_cost, read_html
 
 
 @pytest.mark.parametrize(
