@@ -207,29 +207,6 @@ _TASKS: Final = (
         r"(?:book|novel|movie|film|song|restaurant|recipe|podcast|tv show|holiday|vacation|gift|dish)s?\b",
     ),
     wording(
-        "asks for what only a chatbot is asked for",
-        "explain describe discuss define",
-        r"(?:START|(?<=please\s)|(?<=\byou\s))(?:explain|describe|discuss|define) (?:(?:to )?me )?"
-        r"the (?:\w{1,14} )?(?:concepts?|differences?|theory|meaning|importance|history|principles?|significance)"
-        r" (?:of|between|behind)\b",
-    ),
-    wording(
-        "asks for what only a chatbot is asked for",
-        "studies research papers articles literature market marketing sales competitor competitors",
-        r"START(?:please )?(?:(?:find|summari[sz]e|list|provide|search for|compile|suggest|recommend) (?:[^.?!\n]{0,50} )?"
-        r"(?:studies|research|papers|articles|literature) (?:on|about|regarding|into)\b"
-        r"|(?:analy[sz]e|forecast|predict|evaluate|summari[sz]e|suggest|develop|identify) (?:[^.?!\n]{0,50} )?"
-        r"(?:market trends?|marketing (?:strategy|plan|campaign)|sales (?:forecast|figures|trends?|reports?|data|performance)"
-        r"|competitors?\b))",
-    ),
-    wording(
-        "asks for what only a chatbot is asked for",
-        "python javascript ruby java sql",
-        r"START(?:please )?(?:(?:write|create|implement|develop) (?:me )?an? (?:\w{1,14} )?"
-        r"(?:python|javascript|java|ruby|sql) (?:function|program|script|class|query|page) (?:that|to|which|for)\b"
-        r"|how (?:do|can|would) (?:i|you)\b[^.?!\n]{0,60} in (?:python|javascript|java|ruby|sql)\b)",
-    ),
-    wording(
         "asks for an answer in a cipher or a play on words",
         "anagram anagrams pig leetspeak cipher morse homophone homophones acrostic palindrome palindromes",
         r"START(?:please )?(?:use|add|insert|write|encode|encrypt|express|replace|respond|answer|reply|create|provide"
