@@ -1,4 +1,4 @@
-"""What the AWS CLI accepts: botocore's models, and a table of where the CLI differs from them.
+"""Commands of the AWS CLI: botocore's models, and a table of where the CLI differs from them.
 
 The table is made by ``tools/command_tables.py`` from the ``awscli`` package.
 """

@@ -1,4 +1,4 @@
-"""What drift finds, and the baseline of findings that are known.
+"""Findings of drift, and the baseline of known ones.
 
 A baseline counts findings by document, kind and subject, so that lines may move.
 """

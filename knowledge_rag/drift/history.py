@@ -1,4 +1,4 @@
-"""What Git knows of the files of a folder: the last commit that changed each.
+"""The Git history of a folder's files: the last commit that changed each.
 
 Git reads its own objects only: no file of the folder, no hook, filter or signature is run or fetched,
 since a folder may be anybody's.
@@ -31,7 +31,7 @@ _OF_A_HOOK: Final = frozenset(
     ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR", "GIT_QUARANTINE_PATH",
      "GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")
 )  # fmt: skip
-"""What a hook's environment says of its repository, which need not be the folder's."""
+"""Variables of a hook that name its repository, which need not be the folder's."""
 _SHA: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _RAW: Final = re.compile(r":\d+ \d+ [0-9a-f]+ ([0-9a-f]+) [A-Z]\d*\t(.+)")
 

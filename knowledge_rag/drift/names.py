@@ -52,7 +52,7 @@ _RESOURCES: Final[Mapping[str, str]] = {
 _IDENTIFIER: Final = re.compile(
     r"(?=.{6,80}$)(?:[A-Za-z][\w]*(?:[-_.][\w]+)+|(?:[A-Z][a-z0-9]+){2,})"
 )
-"""What a code span has to be to be taken for a name: of several parts, or in CamelCase."""
+"""A code span that counts as a name: of several parts, or in CamelCase."""
 _NAME: Final = re.compile(
     r"(?!my|your|some|example|foo|test)/?[A-Za-z0-9][\w.-]{3,}(?:/[\w.-]+)*(?<!ml)(?<!json)"
 )

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DRIFT_VERSION: Final = 1
 """Raised by every change that finds something else in the same text."""
 _DATA_DEPENDENT: Final = (ArithmeticError, LookupError, RuntimeError, ValueError)
-"""What a text can make of a function that is pure and typed, should one here have a fault."""
+"""Errors that a text can raise in a pure, typed function with a fault."""
 
 
 def fingerprint() -> str:

@@ -1,6 +1,6 @@
 """AsciiDoc as Markdown, line for line.
 
-Read are sections, lists with what is attached to them, listings, admonitions and tables. Attributes, comments,
+Reads sections, lists with what is attached to them, listings, admonitions and tables. Attributes, comments,
 conditions and macros that include something are blank: nothing that a document names is opened.
 """
 

@@ -48,7 +48,7 @@ SUFFIXES: Final = TEXT_SUFFIXES.union(EXTRACTED_SUFFIXES)
 """Of the files that are documents, in any case."""
 
 _NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE, *HISTORY_FIELDS)
-"""What a page that was fetched can't say of itself: it would be taken for another's, for a runbook, or for fresh."""
+"""Fields that a fetched page can't set itself: it could pose as another's, as a runbook, or as fresh."""
 
 EXTRACTION: Final = 4
 """Raised by every change that gives other lines for the same page or PDF."""

@@ -29,24 +29,24 @@ _LEFT_OUT: Final = frozenset(
 _UNRENDERED: Final = frozenset(
     ("template", "noframes", "noembed", "annotation", "annotation-xml", "rp")
 )
-"""What browsers show nothing of, though it may hold text: left out like what is hidden."""
+"""Elements that browsers don't show, though they may hold text: left out like hidden ones."""
 _BRACKET: Final = 2
 """Characters of an ``rp`` that are what it is for."""
 _LEFT_OUT_ROLES: Final = frozenset(
     ("navigation", "banner", "contentinfo", "search", "complementary")
 )
 _CONTENT: Final = "main, article, h1, h2"
-"""What makes a form the whole page, as some servers write it, instead of fields to fill in."""
+"""A form with one of these is the whole page, as some servers write it, and no fields to fill in."""
 
 _CONFLUENCE: Final = "#main-content.wiki-content"
-"""What a page that Confluence exported is about; around it are breadcrumbs and attachments."""
+"""The content of a page that Confluence exported; around it are breadcrumbs and attachments."""
 _EXPORTED_FURNITURE: Final = frozenset(("toc-macro", "page-header-icon"))
 """Classes of a table of contents in Confluence's exports, and of a page's picture in Notion's."""
 _ADMONITION: Final = re.compile(r"confluence-information-macro-(warning|note|tip|information)\b")
 _CALLOUT: Final = re.compile(r"(?:^|\s)callout(?:\s|$)")
 
 _ANCHORS: Final = frozenset(("\u00a7", "\u00b6", "#", "\U0001f517"))
-"""What documentation puts beside a heading to link to it: section, pilcrow, hash, chain."""
+"""Signs beside a heading that link to it: section, pilcrow, hash, chain."""
 _LOOKED_AT: Final = 20
 """Elements that are looked at for the page's main part."""
 
@@ -211,7 +211,7 @@ def _wrapped(text: str, start: int, end: int) -> Iterator[str]:
 
 CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
 STRUCK: Final = frozenset(("del", "s", "strike"))
-"""What is struck out: said no more, and so never to be read as if it were."""
+"""Struck-out text no longer holds, so it must never read as if it did."""
 STRIKE: Final = "~~"
 """How Markdown marks it."""
 INLINE: Final = frozenset(
@@ -334,9 +334,9 @@ MAX_INDENTS: Final = 12
 """Levels of lists and quotes that are shown; deeper ones stand at the last."""
 
 _MARKS: Final = re.compile(r"#{1,6}(?:\s|$)|<|`{3,}[^`]*$|~{3,}|(?:=+|-+)\s*$|(?:[-*_]\s*){3,}$")
-"""What would be read as a block of another kind at a line's start."""
+"""The start of a line that Markdown takes for another kind of block."""
 _CLOSING: Final = re.compile(r"(?:^|(?<= ))#+$")
-"""What Markdown would take for the end of a heading."""
+"""Hash signs that Markdown takes for the end of a heading."""
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
@@ -430,7 +430,7 @@ _LAYOUT: Final = frozenset(
     ("table", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "pre", "blockquote", "article",
      "section", "main", "hr")
 )  # fmt: skip
-"""What stands in a cell that is a part of the page, and no value."""
+"""Elements of a cell that holds a part of the page instead of a value."""
 
 
 class _LayoutFound(Exception):  # noqa: N818 - no error: it ends a walk early

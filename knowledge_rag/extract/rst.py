@@ -1,6 +1,6 @@
 """reStructuredText as Markdown, line for line.
 
-Read are sections, lists, literal blocks, tables and the directives of code, admonitions and tabs, those of
+Reads sections, lists, literal blocks, tables and the directives of code, admonitions and tabs, those of
 Sphinx too. Comments, targets and directives that include or generate something are blank: nothing is run, and
 nothing that a document names is opened.
 """

@@ -1,4 +1,4 @@
-"""What the readers of markup formats share: lines with their places, code, quotations, tables."""
+"""Shared by the readers of documents: lines with their places, code, quotations, tables."""
 
 from __future__ import annotations
 

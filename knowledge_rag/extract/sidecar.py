@@ -1,9 +1,9 @@
-"""What is said of a document in a file beside it, ``<file>.metadata.json``.
+"""A document's metadata file, ``<file>.metadata.json`` beside it.
 
 The shape is Bedrock's: ``{"metadataAttributes": {...}}`` with values that are plain or typed
 (``{"value": {"type": "STRING", "stringValue": "..."}}``). Read are the fields that front matter may
 have too; all others are for whoever wrote them. Nothing here costs a document: what can't be read is
-told and left out.
+reported and left out.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SUFFIX: Final = ".metadata.json"
 """Behind a document's whole name: ``handbook.pdf.metadata.json``."""
 
 MAX_BYTES: Final = 10 * 1024
-"""What a knowledge base reads of one at most; a larger one is not read here either."""
+"""The limit of a knowledge base; a larger file is not read."""
 
 FETCHED_AT: Final = "fetched_at"
 """Said beside a page that was fetched, with its address: nobody else writes both."""

@@ -1,4 +1,4 @@
-"""What would run in a browser, and ways in which an answer could carry data away."""
+"""Content that runs in a browser, and ways for an answer to carry data away."""
 
 from __future__ import annotations
 

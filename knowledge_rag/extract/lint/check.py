@@ -36,7 +36,7 @@ MAX_FINDINGS: Final = 1000
 _AROUND: Final = 8
 """Characters shown either side of a hidden one."""
 _DATA_DEPENDENT: Final = (ArithmeticError, LookupError, RuntimeError, ValueError)
-"""What a text can make of a function that is pure and typed, should one here have a fault."""
+"""Errors that a text can raise in a pure, typed function with a fault."""
 
 Detector = Callable[[str, Folded], Iterable[Hit]]
 """Given a text and the same folded, finds hits in any order."""
