@@ -10,7 +10,7 @@ import typer
 from benchmarks.commands.answers import dates, guardrails, train_claims
 from benchmarks.commands.drift import drift
 from benchmarks.commands.everything import everything
-from benchmarks.commands.retrieval import located, peers, retrieval
+from benchmarks.commands.retrieval import clients, located, peers, retrieval
 from benchmarks.commands.speed import (
     chunking,
     coldstart,
@@ -44,6 +44,7 @@ for command in (
     console,
     retrieval,
     peers,
+    clients,
     located,
     guardrails,
     train_claims,

@@ -81,6 +81,19 @@ def peers(
     print_report(report.to_dict() if json else as_table(report))
 
 
+def clients(json: JsonOption = False) -> None:
+    """Let other clients of the service meet the faults of `knowledge-rag gameday`.
+
+    Each is watched for 35 s. Takes some minutes.
+    """
+    from benchmarks.clients import as_table, run_clients_bench
+    from knowledge_rag.cli.terminal import progress_bar
+
+    with progress_bar() as progress:
+        report = run_clients_bench(progress)
+    print_report(report.to_dict() if json else as_table(report))
+
+
 def located(
     docs: Annotated[
         Path | None,

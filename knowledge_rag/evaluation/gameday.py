@@ -1,13 +1,12 @@
 """Game day: every known fault against the real function, in one run.
 
 Real sockets bring each row of the catalogue to the real handler with unmodified botocore, and the emitted
-metrics to the alarms. Other clients can meet the same faults, to compare.
+metrics to the alarms.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +20,6 @@ from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
 from knowledge_rag.evaluation.faults.run import Broken
-from knowledge_rag.evaluation.faults.scenario import Target
 from knowledge_rag.evaluation.faults.worker_pool import run_all
 from knowledge_rag.evaluation.gameday_alarms import QUERIES_A_MINUTE, Fired, fired_by, wanted_for
 from knowledge_rag.orchestrator.wording import counted
@@ -33,9 +31,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.evaluation.faults.model import Fault
     from knowledge_rag.evaluation.faults.run import FaultResult
-
-Progress = Callable[[int, int, str], None]
-"""Called with how many rows are over, of how many, and the target."""
+    from knowledge_rag.local.ingest import Progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +50,7 @@ class Row:
         return ({"name": self.fault.name} if not_run else fields) | {
             "group": self.fault.group.value,
             "what": self.fault.what,
+            "hook": self.fault.hook,
             "not_played": not_run,
             "alarms_at_once": sorted(self.fired.at_once),
             "alarms": sorted(self.fired.lasting),
@@ -66,9 +63,8 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class GameDay:
-    """All faults against one target."""
+    """The rows of a run, and the seconds that it took."""
 
-    target: Target
     rows: tuple[Row, ...]
     seconds: float
 
@@ -85,7 +81,6 @@ class GameDay:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         return {
-            "target": self.target.value,
             "kept": self.kept,
             "budget_seconds": RETRIEVAL_BUDGET_SECONDS,
             "worst_seconds": round(self.worst_seconds, 3),
@@ -95,31 +90,33 @@ class GameDay:
         }
 
 
-def chosen(names: Sequence[str], targets: Sequence[Target]) -> tuple[Fault, ...]:
-    """Return the named faults, or all, that every target can meet: other clients only meet those on the wire.
+def chosen(names: Sequence[str]) -> tuple[Fault, ...]:
+    """Return the named faults, or all, in the catalogue's order.
 
     Raises:
         InvalidRequest: there is no row of a name.
     """
     wanted = {named(name).name for name in names}
-    wire_only = any(target is not Target.FUNCTION for target in targets)
-    return tuple(
-        fault
-        for fault in CATALOGUE
-        if (not wanted or fault.name in wanted) and (fault.group.on_the_wire or not wire_only)
-    )
+    return tuple(fault for fault in CATALOGUE if not wanted or fault.name in wanted)
 
 
-def run_gameday(faults: Sequence[Fault], target: Target, progress: Progress) -> GameDay:
-    """Run faults against one target."""
+def run_gameday(faults: Sequence[Fault], progress: Progress) -> GameDay:
+    """Run faults against the function.
+
+    A fault that is answered late is run again with nothing beside it, and that counts: a machine that
+    stalls is no fault of the function, and what is late twice is.
+    """
     started = time.monotonic()
-    results = run_all(faults, target, lambda done: progress(done, len(faults), target.value))
-    rows = tuple(_row(fault, result, target) for fault, result in zip(faults, results, strict=True))
-    return GameDay(target, rows, time.monotonic() - started)
+    first = run_all(faults, lambda done: progress(done, len(faults), "faults"))
+    rows = tuple(
+        _row(fault, run_all([fault], lambda _: None)[0] if result.late else result)
+        for fault, result in zip(faults, first, strict=True)
+    )
+    return GameDay(rows, time.monotonic() - started)
 
 
-def _row(fault: Fault, result: FaultResult, target: Target) -> Row:
-    if result.not_run or target is not Target.FUNCTION:
+def _row(fault: Fault, result: FaultResult) -> Row:
+    if result.not_run:
         return Row(fault, result)
     fired = fired_by(result)
     return Row(fault, result, fired, (*result.broken, *_wrong_alarms(fault, fired)))
@@ -170,16 +167,6 @@ def as_table(day: GameDay) -> RenderableType:
     return Group(*parts, *map(Text, (*_LEGEND, *problems(day), "", summary(day))))
 
 
-def as_comparison(days: Sequence[GameDay]) -> RenderableType:
-    """Lay out game days of several targets, side by side."""
-    table = _grid("", "fault", *(heading for day in days for heading in ("s", day.target.value)))
-    for rows in zip(*(day.rows for day in days), strict=True):
-        cells = [cell for row in rows for cell in _seconds_and_outcome(row.result)]
-        table.add_row(rows[0].fault.name, *cells)
-    ends = [line for day in days for line in (*problems(day), summary(day))]
-    return Group(table, Text(), *map(Text, ends))
-
-
 def as_list(faults: Sequence[Fault]) -> RenderableType:
     """List faults with their descriptions."""
     table = _grid("", "fault", "what goes wrong")
@@ -200,27 +187,21 @@ def problems(day: GameDay) -> Iterator[str]:
 
 def summary(day: GameDay) -> str:
     """Return the result of a game day in a line."""
-    worst, whole = f"slowest call {day.worst_seconds:.2f} s", f"{day.seconds:.0f} s in all"
-    count = f"{day.target}: {counted(len(day.rows), 'fault')}"
-    if day.target is not Target.FUNCTION:
-        misled = sum(bool(row.result.misled) for row in day.rows)
-        late = sum(row.result.seconds > RETRIEVAL_BUDGET_SECONDS for row in day.rows)
-        budget = f"{RETRIEVAL_BUDGET_SECONDS:g} s"
-        return (
-            f"{count}; {late} answered later than {budget}, {misled} misleading; {worst}; {whole}"
-        )
     broken = sum(bool(row.broken) for row in day.rows)
     not_run = sum(bool(row.result.not_run) for row in day.rows)
     kept = f"{broken} broke a promise" if broken else "every promise kept"
     missing = f", {not_run} not played" if not_run else ""
-    return f"{count}; {kept}{missing}; {worst}; {whole}"
+    return (
+        f"{counted(len(day.rows), 'fault')}; {kept}{missing}; "
+        f"slowest call {day.worst_seconds:.2f} s; {day.seconds:.0f} s in all"
+    )
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     name, result = row.fault.name, row.result
     if result.not_run:
         return name, "", f"not played: {result.not_run}", "", ""
-    answer = neutralise(result.answer) + (f" ({result.hook})" if result.hook else "")
+    answer = neutralise(result.answer) + (f" ({row.fault.hook})" if row.fault.hook else "")
     return name, f"{result.seconds:.2f}", answer, _metrics(result), _alarms(row)
 
 
@@ -234,13 +215,6 @@ def _alarms(row: Row) -> str:
     at_once = row.fired.at_once
     keys = sorted(row.fired.lasting, key=lambda key: (key not in at_once, key))
     return " ".join(f"{key}!" if key in at_once else key for key in keys)
-
-
-def _seconds_and_outcome(result: FaultResult) -> tuple[str, str]:
-    if result.not_run:
-        return "", f"not played: {result.not_run}"
-    misled = f": MISLEADS, {result.misled}" if result.misled else ""
-    return f"{result.seconds:.1f}", neutralise(result.answer) + misled
 
 
 def _grid(title: str, *headings: str) -> Table:

@@ -22,7 +22,7 @@ from knowledge_rag.evaluation.faults.payloads import (
     item,
 )
 from knowledge_rag.evaluation.faults.run import broken_by, run_fault
-from knowledge_rag.evaluation.faults.scenario import HEALTHY_ANSWER, Call, Target
+from knowledge_rag.evaluation.faults.scenario import HEALTHY_ANSWER, Call
 from tests.support.local import PROJECT
 
 EVENTS = PROJECT / "tests" / "events"
@@ -40,7 +40,7 @@ def surroundings(monkeypatch):
 
 def broken(name, surroundings, **change):
     assert surroundings
-    played = run_fault(dataclasses.replace(named(name), **change), Target.FUNCTION)
+    played = run_fault(dataclasses.replace(named(name), **change))
     return {one.promise for one in played.broken}
 
 

@@ -3,24 +3,19 @@
 import io
 import os
 import re
+import time
 
 import pytest
 from rich.console import Console
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason
+from knowledge_rag.evaluation import gameday
 from knowledge_rag.evaluation.faults import worker_pool
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
 from knowledge_rag.evaluation.faults.model import CannotRun
 from knowledge_rag.evaluation.faults.run import Broken, FaultResult
-from knowledge_rag.evaluation.faults.scenario import Target
-from knowledge_rag.evaluation.gameday import (
-    GameDay,
-    Row,
-    as_comparison,
-    as_table,
-    chosen,
-)
+from knowledge_rag.evaluation.gameday import GameDay, Row, as_table
 from knowledge_rag.evaluation.gameday_alarms import Fired, fired_by, wanted_for
 from tests.support.local import PROJECT
 
@@ -87,13 +82,6 @@ def test_every_fault_that_costs_an_answer_has_to_fire_something():
         assert bool(wanted_for(fault).lasting) >= failed, fault.name
 
 
-def test_other_clients_are_met_on_the_wire_only():
-    assert chosen((), [Target.FUNCTION]) == CATALOGUE
-    wire = {fault.name for fault in chosen((), [Target.FUNCTION, Target.PLAIN_BOTO3])}
-    assert {"silent", "html"} <= wire
-    assert not {"event-null", "no-credentials"} & wire
-
-
 @pytest.fixture
 def day():
     failed = record(**{ERRORS: 1.0, telemetry.RETRIEVAL_PERMANENT_ERRORS: 1.0})
@@ -101,7 +89,6 @@ def day():
     not_run = FaultResult("drip-body-tls", 0.0, "", not_run="TLS needs the openssl command")
     late = (Broken("answered in time", "at most 2.0 s", "2.31 s"),)
     return GameDay(
-        Target.FUNCTION,
         (
             Row(named("access-denied"), denied, fired_by(denied)),
             Row(named("silent"), FaultResult("silent", 2.31, "degraded: timeout"), broken=late),
@@ -131,46 +118,42 @@ def test_a_table_fits_and_tells_what_broke(day, width):
 
 def test_a_game_day_with_a_row_that_was_not_played_is_not_kept(day):
     assert not day.kept
-    assert not GameDay(day.target, day.rows[2:], 1.0).kept
-    assert GameDay(day.target, day.rows[:1], 1.0).kept
+    assert not GameDay(day.rows[2:], 1.0).kept
+    assert GameDay(day.rows[:1], 1.0).kept
 
 
-def test_targets_stand_side_by_side_and_misleading_answers_stand_out(day):
-    outage = "an outage reads as nothing documented"
-    other = FaultResult("access-denied", 0.5, "success, nothing found", misled=outage)
-    ours = GameDay(Target.FUNCTION, day.rows[:1], 1.0)
-    theirs = GameDay(Target.PLAIN_BOTO3, (Row(named("access-denied"), other),), 1.0)
-    assert f"MISLEADS, {outage}" in " ".join(shown(as_comparison([ours, theirs]), 200).split())
+def test_a_late_answer_is_tried_again_alone_and_that_counts(monkeypatch):
+    late = Broken("answered in time", "at most 2.0 s", "2.31 s", timing=True)
+    first = FaultResult("silent", 2.31, "degraded: timeout", broken=(late,))
+    alone = FaultResult("silent", 1.81, "degraded: timeout")
+    runs = iter([[first], [alone]])
+    monkeypatch.setattr(gameday, "run_all", lambda *_: next(runs))
+    (row,) = gameday.run_gameday([named("silent")], lambda *_: None).rows
+    assert row.result == alone
 
 
-class TestWorkers:
-    """Real processes, met by a client that waits for a minute."""
-
-    def test_a_client_that_waits_for_ever_is_ended_and_the_next_row_is_played(self, monkeypatch):
-        monkeypatch.setattr(worker_pool, "WATCHED_SECONDS", 1.0)
-        monkeypatch.setitem(worker_pool._WORKERS, Target.PLAIN_BOTO3, 1)
-        rows = [named("silent"), named("refused")]
-        waiting, refused = worker_pool.run_all(rows, Target.PLAIN_BOTO3, lambda _: None)
-        assert waiting.answer == "still waiting after 1 s"
-        assert waiting.late
-        assert refused.answer == "EndpointConnectionError"
-
-    def test_a_late_answer_is_tried_again_alone_and_that_counts(self, monkeypatch):
-        late = Broken("answered in time", "at most 2.0 s", "2.31 s", timing=True)
-        first = FaultResult("silent", 2.31, "degraded: timeout", broken=(late,))
-        alone = FaultResult("silent", 1.81, "degraded: timeout")
-        runs = iter([{"silent": first}, {"silent": alone}])
-        monkeypatch.setattr(worker_pool, "_side_by_side", lambda *_: next(runs))
-        assert worker_pool.run_all([named("silent")], Target.FUNCTION, lambda _: None) == [alone]
-
-    def test_a_process_that_dies_is_told(self, monkeypatch):
-        monkeypatch.setattr(worker_pool, "_prepare", die)
-        with pytest.raises(CannotRun, match="could not start, or died"):
-            worker_pool.run_all([named("refused")], Target.FUNCTION, lambda _: None)
+def waits(fault):
+    """Wait for ever, as another client does for a service that is silent."""
+    time.sleep(60 if fault.name == "silent" else 0)
+    return FaultResult(fault.name, 0.0, "answered")
 
 
-def die(*_):
+def test_a_client_that_waits_for_ever_is_ended_and_the_next_row_is_played(monkeypatch):
+    monkeypatch.setattr(worker_pool, "WATCHED_SECONDS", 1.0)
+    rows = [named("silent"), named("refused")]
+    waiting, refused = worker_pool.run_all(rows, lambda _: None, run=waits, workers=1)
+    assert waiting.answer == "still waiting after 1 s"
+    assert waiting.late
+    assert refused.answer == "answered"
+
+
+def dies(_fault):
     os._exit(1)
+
+
+def test_a_process_that_dies_is_told():
+    with pytest.raises(CannotRun, match="could not start, or died"):
+        worker_pool.run_all([named("refused")], lambda _: None, run=dies)
 
 
 class TestDocumentation:

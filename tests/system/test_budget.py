@@ -7,13 +7,12 @@ Each row of the catalogue is played once, in processes beside this one.
 import pytest
 
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
-from knowledge_rag.evaluation.faults.scenario import Target
 from knowledge_rag.evaluation.gameday import run_gameday
 
 
 @pytest.fixture(scope="module")
 def rows():
-    day = run_gameday(CATALOGUE, Target.FUNCTION, lambda *_: None)
+    day = run_gameday(CATALOGUE, lambda *_: None)
     return {row.fault.name: row for row in day.rows}
 
 

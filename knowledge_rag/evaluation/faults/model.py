@@ -42,11 +42,6 @@ class Group(StrEnum):
     SURROUNDINGS = "Settings, credentials and code"
     REQUESTS = "The request"
 
-    @property
-    def on_the_wire(self) -> bool:
-        """Whether a server causes it, so that any client of the service can be tried."""
-        return self not in (Group.SURROUNDINGS, Group.REQUESTS)
-
 
 @dataclass(frozen=True, slots=True)
 class Expected:

@@ -20,25 +20,22 @@ from knowledge_rag.evaluation.faults.scenario import (
     HEALTHY_ANSWER,
     Scenario,
     call_function,
-    other_client,
 )
 from knowledge_rag.evaluation.faults.server import REQUEST_ID
 from knowledge_rag.orchestrator.wording import counted
 from lambdas.retrieve_knowledge import service
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from knowledge_rag.evaluation.faults.model import Expected, Fault
-    from knowledge_rag.evaluation.faults.scenario import Call, Target
+    from knowledge_rag.evaluation.faults.scenario import Call
 
 AT_ONCE_SECONDS: Final = 1.0
 """A healthy call after a fault takes some milliseconds; on a busy machine, this at most."""
 
 _ENVELOPE: Final = {"messageVersion", "response", "sessionAttributes", "promptSessionAttributes"}
 _SEEN_CHARACTERS: Final = 160
-_NOTHING_TO_SHOW: Final = (Reason.UNVERIFIABLE_RESULTS, Reason.GUARDRAIL)
-"""Reasons for which there were results, none of which may be shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +62,6 @@ class FaultResult:
         metrics: one EMF record a call that met the fault, without its envelope.
         crashed: whether the function died, which Lambda counts.
         broken: promises that were not kept.
-        misled: how a reader would be misled by the answer, ``""`` if not.
-        hook: what stood in for the real thing.
         not_run: why this machine can't run the fault, ``""`` if it did.
     """
 
@@ -79,8 +74,6 @@ class FaultResult:
     metrics: tuple[dict[str, Any], ...] = ()
     crashed: bool = False
     broken: tuple[Broken, ...] = ()
-    misled: str = ""
-    hook: str = ""
     not_run: str = ""
 
     @property
@@ -89,27 +82,23 @@ class FaultResult:
         return any(one.timing for one in self.broken)
 
 
-def run_fault(fault: Fault, target: Target) -> FaultResult:
+def run_fault(fault: Fault) -> FaultResult:
     """Run one fault in this process, whose environment and service it takes over.
 
     Raises:
         CannotRun: this machine lacks what it takes.
     """
     service.reset()
-    lasting = not target.promises  # others may retry as they like: what if the fault doesn't pass?
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        Scenario(Path(folder), lasting=lasting) as scenario,
-    ):
+    with tempfile.TemporaryDirectory() as folder, Scenario(Path(folder)) as scenario:
         fault.set_up(scenario)
         scenario.enter()
         try:
-            return _function(fault, scenario) if target.promises else _other(fault, target)
+            return _met(fault, scenario)
         finally:
             service.reset()
 
 
-def _function(fault: Fault, scenario: Scenario) -> FaultResult:
+def _met(fault: Fault, scenario: Scenario) -> FaultResult:
     if not scenario.command:
         with suppress(InvalidSettings):  # as Lambda's init does it, outside any query's budget
             service.service().client.prepare()
@@ -162,7 +151,6 @@ def _summary(fault: Fault, calls: list[Call], broken: tuple[Broken, ...]) -> Fau
             for record in answer.metrics
         ),
         broken=broken,
-        hook=fault.hook,
     )
 
 
@@ -289,15 +277,12 @@ def _miscounted(record: Mapping[str, Any], expected: Expected) -> Iterator[Broke
         telemetry.RETRIEVAL_GUARDRAIL_INTERVENED: expected.reason is Reason.GUARDRAIL,
     }
     if expected.dropped is not None:
-        wanted[telemetry.RETRIEVAL_DROPPED_RESULTS] = _unproven(expected)
+        unproven = (n for reason, n in expected.dropped.items() if reason in UNPROVEN)
+        wanted[telemetry.RETRIEVAL_DROPPED_RESULTS] = sum(unproven)
     for name, value in wanted.items():
         yield from _differ(name, [float(value)], record.get(name))
     timed = telemetry.RETRIEVAL_LATENCY in record
     yield from _differ("latency of answers only", expected.status is not Status.DEGRADED, timed)
-
-
-def _unproven(expected: Expected) -> int:
-    return sum(n for reason, n in (expected.dropped or {}).items() if reason in UNPROVEN)
 
 
 def _differ(promise: str, expected: object, seen: object) -> Iterator[Broken]:
@@ -307,35 +292,3 @@ def _differ(promise: str, expected: object, seen: object) -> Iterator[Broken]:
 
 def _is_envelope(answer: object) -> bool:
     return isinstance(answer, dict) and answer.keys() == _ENVELOPE
-
-
-def _other(fault: Fault, target: Target) -> FaultResult:
-    client = other_client(target)
-    for _ in range(fault.healthy_before):
-        _ask(client)
-    time.sleep(fault.pause_seconds)
-    calls = [_ask(client) for _ in range(fault.calls)]
-    seconds, texts, raised = max(calls, key=lambda call: call[0])
-    found = counted(len(texts), "passage") if texts else "success, nothing found"
-    misled = "" if raised else _misled(fault.expected, len(texts))  # an exception is honest
-    return FaultResult(fault.name, seconds, raised or found, misled=misled)
-
-
-def _ask(client: Callable[[], tuple[object, ...]]) -> tuple[float, tuple[object, ...], str]:
-    """Ask another client; return its seconds, the texts that it found, the exception's name."""
-    started = time.perf_counter()
-    try:
-        texts, raised = client(), ""
-    except Exception as error:  # noqa: BLE001 - its name is what is shown
-        texts, raised = (), type(error).__name__
-    return time.perf_counter() - started, texts, raised
-
-
-def _misled(expected: Expected, count: int) -> str:
-    """Return how a reader would take another client's answer for something that it is not."""
-    if expected.reason in _NOTHING_TO_SHOW:
-        return f"{count} shown that may not be" if count else ""
-    if expected.status is Status.DEGRADED:
-        return "" if count else "an outage reads as nothing documented"
-    wrong = min(count - len(expected.evidence), _unproven(expected))
-    return f"{wrong} unprovable shown as found" if wrong > 0 else ""

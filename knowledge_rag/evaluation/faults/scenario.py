@@ -1,4 +1,4 @@
-"""Surroundings of a fault: servers on loopback, the environment that leads to them, the clients that ask."""
+"""Surroundings of a fault: servers on loopback, the environment that leads to them, a call of the function."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ import os
 import subprocess
 import time
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.evaluation.faults.model import CannotRun, Expected
-from knowledge_rag.evaluation.faults.payloads import QUERY, evidence, item, retrieved
+from knowledge_rag.evaluation.faults.model import Expected
+from knowledge_rag.evaluation.faults.payloads import evidence, item, retrieved
 from knowledge_rag.evaluation.faults.server import RawServer, answering, http, self_signed
 from lambdas.retrieve_knowledge.handler import lambda_handler
 
@@ -52,7 +51,6 @@ class Scenario:
 
     Args:
         folder: for files that are part of the fault.
-        lasting: whether the service stays as it is, or is healthy after the fault's scripts.
 
     Attributes:
         environment: variables of the process under test; :meth:`enter` puts them in place.
@@ -62,9 +60,8 @@ class Scenario:
         exit: takes down what was set up.
     """
 
-    def __init__(self, folder: Path, *, lasting: bool = False) -> None:
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.lasting = lasting
         self.environment: dict[str, str] = {
             "AWS_ACCESS_KEY_ID": "testing",
             "AWS_SECRET_ACCESS_KEY": "testing",  # nothing checks a signature here
@@ -92,11 +89,10 @@ class Scenario:
         Args:
             scripts: the fault's, one a connection.
             tls: for all connections.
-            then: for all later connections, unless the fault lasts.
+            then: for all later connections.
             port: to listen on, 0 for any free one.
         """
-        queue = scripts if scripts and self.lasting else (*scripts, then)
-        self.server = RawServer(*queue, tls=tls, port=port)
+        self.server = RawServer(*scripts, then, tls=tls, port=port)
         self.exit.callback(self.server.close)
         self.environment[ENDPOINT] = self.server.url
         return self.server
@@ -145,28 +141,6 @@ def over_tls(*scripts: Script) -> SetUp:
     return set_up
 
 
-class Target(StrEnum):
-    """Whom the faults happen to."""
-
-    FUNCTION = "function"
-    """``retrieve_knowledge``: the real handler, unmodified botocore, real sockets."""
-    PLAIN_BOTO3 = "plain-boto3"
-    """A default client, and ``.get("retrievalResults", [])``, as most code has it."""
-    LANGCHAIN_AWS = "langchain-aws"
-    """``AmazonKnowledgeBasesRetriever`` with its defaults."""
-
-    @property
-    def packages(self) -> tuple[str, ...]:
-        """Return the packages that it takes beyond this product."""
-        own = {Target.PLAIN_BOTO3: ("boto3",), Target.LANGCHAIN_AWS: ("langchain_aws.retrievers",)}
-        return own.get(self, ())
-
-    @property
-    def promises(self) -> bool:
-        """Whether it is ours, so that a fault which it does not survive is a finding."""
-        return self is Target.FUNCTION
-
-
 @dataclass(frozen=True, slots=True)
 class Call:
     """One call of the function: its time, its answer or exception, and its standard output."""
@@ -206,43 +180,3 @@ def _start(fault: Fault, scenario: Scenario) -> Call:
     written, _, last = done.stdout.decode().rstrip("\n").rpartition("\n")
     result = json.loads(last)
     return Call(result["seconds"], result["answer"], "", written)
-
-
-def other_client(target: Target) -> Callable[[], tuple[object, ...]]:
-    """Make a client as people do; calling it returns the texts that it found.
-
-    Raises:
-        CannotRun: its package is not installed.
-    """
-    try:
-        return _langchain() if target is Target.LANGCHAIN_AWS else _boto3()
-    except ImportError as error:
-        raise CannotRun(f"{target} is not installed: {error.name}") from error
-
-
-def _boto3() -> Callable[[], tuple[object, ...]]:
-    import boto3  # noqa: PLC0415 - the function is tried without it
-
-    client = boto3.client("bedrock-agent-runtime")
-
-    def ask() -> tuple[object, ...]:
-        response = client.retrieve(
-            knowledgeBaseId=KNOWLEDGE_BASE_ID, retrievalQuery={"text": QUERY}
-        )
-        results = response.get("retrievalResults", [])
-        return tuple(result["content"]["text"] for result in results)
-
-    return ask
-
-
-def _langchain() -> Callable[[], tuple[object, ...]]:
-    from langchain_aws.retrievers import (  # noqa: PLC0415 - need not be installed
-        AmazonKnowledgeBasesRetriever,
-    )
-
-    retriever = AmazonKnowledgeBasesRetriever(
-        knowledge_base_id=KNOWLEDGE_BASE_ID,
-        retrieval_config={"vectorSearchConfiguration": {"numberOfResults": 5}},
-        min_score_confidence=None,
-    )
-    return lambda: tuple(document.page_content for document in retriever.invoke(QUERY))

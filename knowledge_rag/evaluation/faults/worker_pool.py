@@ -6,57 +6,44 @@ import multiprocessing
 import os
 import signal
 import tempfile
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.evaluation.faults.catalogue import named
-from knowledge_rag.evaluation.faults.model import CannotRun
+from knowledge_rag.evaluation.faults.model import CannotRun, Fault
 from knowledge_rag.evaluation.faults.run import Broken, FaultResult, run_fault
-from knowledge_rag.evaluation.faults.scenario import Target
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from knowledge_rag.evaluation.faults.model import Fault
+    from collections.abc import Iterator, Sequence
 
 WATCHED_SECONDS: Final = 35.0
 """Longest time of a fault; a client that still waits then is interrupted, and the row says so."""
 
-_WORKERS: Final = {Target.FUNCTION: 6}
-_WORKERS_OF_OTHERS: Final = 10
-"""Rows mostly wait; those of other clients for as long as they are watched."""
+RunFault = Callable[[Fault], FaultResult]
+"""Lets somebody meet a fault; a function of a module, which a new process can import."""
 
 
 def run_all(
-    faults: Sequence[Fault], target: Target, progress: Callable[[int], None]
+    faults: Sequence[Fault],
+    progress: Callable[[int], None],
+    *,
+    run: RunFault = run_fault,
+    workers: int = 6,
 ) -> list[FaultResult]:
     """Run faults side by side and return the outcome of each, in their order.
 
-    A fault that the function answered late is run again with nothing beside it, and that counts: a
-    machine that stalls is no fault of the function, and what is late twice is.
-
     Args:
         faults: rows of the catalogue.
-        target: whom they happen to.
         progress: called with how many faults are over, first with 0.
+        run: who meets them: by default the function.
+        workers: processes; rows mostly wait.
 
     Raises:
         CannotRun: a process that runs faults could not start, or died.
     """
-    workers = _WORKERS.get(target, _WORKERS_OF_OTHERS)
-    results = _side_by_side(faults, target, workers, progress)
-    for fault in faults:
-        if target.promises and results[fault.name].late:
-            results |= _side_by_side([fault], target, 1, lambda _: None)
-    return [results[fault.name] for fault in faults]
-
-
-def _side_by_side(
-    faults: Sequence[Fault], target: Target, workers: int, progress: Callable[[int], None]
-) -> dict[str, FaultResult]:
     results: dict[str, FaultResult] = {}
     longest_first = sorted(faults, key=lambda it: it.pause_seconds + it.calls, reverse=True)
     with (
@@ -66,12 +53,12 @@ def _side_by_side(
             min(workers, len(faults)),
             multiprocessing.get_context("spawn"),
             _prepare,
-            (target, folder),
+            (folder,),
         ) as pool,
     ):
         try:
             running = [
-                pool.submit(_run, fault.name, target, WATCHED_SECONDS) for fault in longest_first
+                pool.submit(_run, fault.name, run, WATCHED_SECONDS) for fault in longest_first
             ]
             progress(0)
             for future in as_completed(running):
@@ -85,28 +72,24 @@ def _side_by_side(
             for process in multiprocessing.active_children():
                 process.kill()
             raise
-    return results
+    return [results[fault.name] for fault in faults]
 
 
-def _prepare(target: Target, folder: str) -> None:
-    """Load all that the faults need, because loading is no part of any of them."""
+def _prepare(folder: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is the parent's to hear
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    for package in target.packages:
-        with suppress(ImportError):  # each row says so
-            import_module(package)
 
 
 class _StillWaiting(BaseException):
     """The time of a fault is over; no client takes it for a failure of its own."""
 
 
-def _run(name: str, target: Target, watched_seconds: float) -> FaultResult:
+def _run(name: str, run: RunFault, watched_seconds: float) -> FaultResult:
     fault = named(name)
     try:
         with _interrupted_after(watched_seconds + fault.pause_seconds):
-            return run_fault(fault, target)
+            return run(fault)
     except CannotRun as error:
         return FaultResult(name, 0.0, "", not_run=str(error))
     except _StillWaiting:

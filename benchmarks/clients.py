@@ -1,0 +1,181 @@
+"""How other clients of the service meet the faults of the game day that a server causes."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.table import Table
+
+from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
+from knowledge_rag.evaluation.faults.model import UNPROVEN, CannotRun, Group
+from knowledge_rag.evaluation.faults.payloads import QUERY
+from knowledge_rag.evaluation.faults.run import FaultResult
+from knowledge_rag.evaluation.faults.scenario import KNOWLEDGE_BASE_ID, Scenario
+from knowledge_rag.evaluation.faults.worker_pool import run_all
+from knowledge_rag.orchestrator.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from knowledge_rag.evaluation.faults.model import Expected, Fault
+    from knowledge_rag.evaluation.faults.server import RawServer, Script
+    from knowledge_rag.local.ingest import Progress
+
+    Ask = Callable[[], Sequence[object]]
+    """Asks the question of every fault, and returns the texts that were found."""
+
+FAULTS: Final = tuple(
+    fault for fault in CATALOGUE if fault.group not in {Group.SURROUNDINGS, Group.REQUESTS}
+)
+"""Those that a server causes, so that any client can meet them."""
+
+_WITHHELD: Final = {Reason.UNVERIFIABLE_RESULTS, Reason.GUARDRAIL}
+"""Reasons for which there were results, none of which may be shown."""
+_WORKERS: Final = 10
+"""Rows mostly wait, for as long as they are watched."""
+
+
+def boto3_client() -> Ask:
+    """Make a default client, and read its response as most code does."""
+    import boto3  # noqa: PLC0415 - loaded where it is met
+
+    client = boto3.client("bedrock-agent-runtime")
+
+    def ask() -> list[object]:
+        response = client.retrieve(
+            knowledgeBaseId=KNOWLEDGE_BASE_ID, retrievalQuery={"text": QUERY}
+        )
+        return [result["content"]["text"] for result in response.get("retrievalResults", [])]
+
+    return ask
+
+
+def langchain_retriever() -> Ask:
+    """Make langchain-aws's retriever with its defaults."""
+    from langchain_aws.retrievers import AmazonKnowledgeBasesRetriever  # noqa: PLC0415 - likewise
+
+    retriever = AmazonKnowledgeBasesRetriever(
+        knowledge_base_id=KNOWLEDGE_BASE_ID,
+        retrieval_config={"vectorSearchConfiguration": {"numberOfResults": 5}},
+        min_score_confidence=None,
+    )
+    return lambda: [document.page_content for document in retriever.invoke(QUERY)]
+
+
+CLIENTS: Final[Mapping[str, Callable[[], Ask]]] = {
+    "boto3": boto3_client,
+    "langchain-aws": langchain_retriever,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ClientResult(FaultResult):
+    """The outcome of a fault, and how a reader would take it for what it is not, ``""`` if not."""
+
+    misled: str = ""
+
+
+class _Lasting(Scenario):
+    """A service that stays as the fault has it: other clients retry as they like."""
+
+    def serve(self, *scripts: Script, **more: Any) -> RawServer:  # noqa: ANN401 - as there
+        return super().serve(*scripts, **(more | {"then": scripts[-1]} if scripts else more))
+
+
+def run_client(name: str, fault: Fault) -> FaultResult:
+    """Let a client of this name meet a fault in this process, whose environment it takes over."""
+    with tempfile.TemporaryDirectory() as folder, _Lasting(Path(folder)) as scenario:
+        fault.set_up(scenario)
+        scenario.enter()
+        try:
+            ask = CLIENTS[name]()
+        except ImportError as error:
+            raise CannotRun(f"{error.name} is not installed") from error
+        for _ in range(fault.healthy_before):
+            _timed(ask)
+        time.sleep(fault.pause_seconds)
+        seconds, count, raised = max(_timed(ask) for _ in range(fault.calls))
+    found = counted(count, "passage") if count else "success, nothing found"
+    misled = "" if raised else _misled(fault.expected, count)  # an exception is honest
+    return ClientResult(fault.name, seconds, raised or found, misled=misled)
+
+
+def _timed(ask: Ask) -> tuple[float, int, str]:
+    """Return the seconds of a question, how many texts it found, and the name of its exception."""
+    started = time.perf_counter()
+    try:
+        count, raised = len(ask()), ""
+    except Exception as error:  # noqa: BLE001 - its name is what is shown
+        count, raised = 0, type(error).__name__
+    return time.perf_counter() - started, count, raised
+
+
+def _misled(expected: Expected, count: int) -> str:
+    if expected.reason in _WITHHELD:
+        return f"{count} shown that may not be" if count else ""
+    if expected.status is Status.DEGRADED:
+        return "" if count else "an outage reads as nothing documented"
+    unproven = sum(n for reason, n in (expected.dropped or {}).items() if reason in UNPROVEN)
+    wrong = min(count - len(expected.evidence), unproven)
+    return f"{wrong} unprovable shown as found" if wrong > 0 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientsReport:
+    """The results of every client, by its name, in the faults' order."""
+
+    results: Mapping[str, Sequence[FaultResult]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {name: [asdict(each) for each in found] for name, found in self.results.items()}
+
+
+def run_clients_bench(progress: Progress, faults: Sequence[Fault] = FAULTS) -> ClientsReport:
+    """Let every client meet the faults."""
+    return ClientsReport(
+        {
+            name: run_all(
+                faults,
+                lambda done, name=name: progress(done, len(faults), name),  # type: ignore[misc]
+                run=partial(run_client, name),
+                workers=_WORKERS,
+            )
+            for name in CLIENTS
+        }
+    )
+
+
+def as_table(report: ClientsReport) -> Table:
+    """Lay the clients out side by side, and count what was late and what misleads."""
+    table = Table("fault", *(each for name in report.results for each in ("s", name)))
+    for results in zip(*report.results.values(), strict=True):
+        cells = [cell for result in results for cell in _cells(result)]
+        table.add_row(results[0].name, *cells)
+    table.caption = "\n".join(
+        f"{name}: {sum(it.seconds > RETRIEVAL_BUDGET_SECONDS for it in found)} answered later than "
+        f"{RETRIEVAL_BUDGET_SECONDS:g} s, {sum(bool(_misleads(it)) for it in found)} misleading"
+        for name, found in report.results.items()
+    )
+    return table
+
+
+def _misleads(result: FaultResult) -> str:
+    return result.misled if isinstance(result, ClientResult) else ""
+
+
+def _cells(result: FaultResult) -> tuple[str, str]:
+    if result.not_run:
+        return "", f"not run: {result.not_run}"
+    misled = _misleads(result)
+    return f"{result.seconds:.1f}", neutralise(result.answer) + (
+        f": MISLEADS, {misled}" if misled else ""
+    )
