@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from knowledge_rag.cli.options import JsonOption, KbOption
 from knowledge_rag.cli.terminal import print_report
-
-if TYPE_CHECKING:
-    from knowledge_rag.local.embeddings import MiniLm
 
 MarkdownOption = Annotated[
     Path | None,
@@ -21,9 +18,6 @@ SizesOption = Annotated[
     list[int] | None,
     typer.Option("--size", min=100, max=1_000_000, help="Chunks; repeatable.  [default: 1,000; 10,000; 100,000]"),
 ]  # fmt: skip
-PlotOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Draw how it grows, *.svg or *.png.")
-]
 SIZES = (1_000, 10_000, 100_000)
 
 
@@ -47,7 +41,9 @@ def chunking(
 def search(
     sizes: SizesOption = None,
     questions: Annotated[int, typer.Option(min=10, max=10_000, help="Asked at each size.")] = 100,
-    plot: PlotOption = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw how it grows, *.svg or *.png.")
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Time a hybrid search beside others' and its limit.
@@ -56,8 +52,11 @@ def search(
     """
     from benchmarks.speed.search import as_table, run_search_bench
     from benchmarks.speed.search_plot import write_search_plot
+    from knowledge_rag.evaluation.evaluation_plot import check_plot
+    from knowledge_rag.local.settings import LocalSettings
 
-    check_plot(plot)
+    if plot is not None:
+        check_plot(plot, LocalSettings.from_environment().cache_dir)
     report = run_search_bench(sorted(sizes or SIZES), questions)
     if plot is not None:
         write_search_plot(report, plot)
@@ -73,8 +72,10 @@ def embedding(
     That is the products of its matrices alone. Exits 1 if it takes over 1.3 times as long.
     """
     from benchmarks.speed.embedding import as_table, run_embedding_bench
+    from knowledge_rag.local.embeddings import MiniLm
+    from knowledge_rag.local.settings import LocalSettings
 
-    report = run_embedding_bench(model(), turns)
+    report = run_embedding_bench(MiniLm(LocalSettings.from_environment()), turns)
     print_report(report.to_dict() if json else as_table(report), passed=report.reached)
 
 
@@ -134,20 +135,3 @@ def console(
 
     report = run_console_bench(kb, asks)
     print_report(report.to_dict() if json else as_table(report), passed=report.reached)
-
-
-def model() -> MiniLm:
-    """Return the embedding model."""
-    from knowledge_rag.local.embeddings import MiniLm
-    from knowledge_rag.local.settings import LocalSettings
-
-    return MiniLm(LocalSettings.from_environment())
-
-
-def check_plot(plot: Path | None) -> None:
-    """Refuse a picture that can't be written, before anything is measured."""
-    from knowledge_rag.evaluation import evaluation_plot
-    from knowledge_rag.local.settings import LocalSettings
-
-    if plot is not None:
-        evaluation_plot.check_plot(plot, LocalSettings.from_environment().cache_dir)

@@ -141,13 +141,6 @@ def as_table(report: LocatedReport) -> Table:
     return table
 
 
-def figure(report: LocatedReport) -> str:
-    """Return in a few words what it came to."""
-    least = min((row.share for row in report.rows), default=0.0)
-    wrong = sum(row.wrong + row.changed_located for row in report.rows)
-    return f"{least:.2%} exact at least, {wrong} wrong, p95 {report.p95_ms:.2f} ms"
-
-
 def _originals(docs: Path) -> dict[str, tuple[str, Original]]:
     originals = {}
     for file in find_documents(docs):

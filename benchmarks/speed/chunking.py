@@ -145,14 +145,6 @@ def as_table(report: ChunkingReport) -> Table:
     return table
 
 
-def figure(report: ChunkingReport) -> str:
-    """Return in a few words what it came to."""
-    whole = next(row for row in report.rows if row.name == WHOLE)
-    times = [report.times(WHOLE, peer) for peer in REACH]
-    told = ", ".join("-" if each is None else f"{each:.1f}" for each in times)
-    return f"whole sections {whole.megabytes_per_second:.0f} MB/s: {told} times; {whole.verbatim:.0%} verbatim"
-
-
 def _verdict(report: ChunkingReport) -> str:
     if report.missing:
         return f"Not installed: {', '.join(report.missing)} (`make bench` installs them)"

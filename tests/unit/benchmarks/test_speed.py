@@ -7,7 +7,11 @@ import pytest
 from benchmarks.speed import coldstart as coldstart_bench
 from benchmarks.speed import load as load_bench
 from benchmarks.speed.coldstart import run_coldstart_bench
+from benchmarks.speed.embedding import EmbeddingReport, run_embedding_bench
+from benchmarks.speed.embedding import as_table as embedding_table
 from benchmarks.speed.server import FAULTS, response_to, results_for
+from knowledge_rag.evaluation.timing import percentiles
+from tests.support.local import WordHashes
 
 
 def test_a_start_that_fails_is_no_figure(monkeypatch):
@@ -53,3 +57,11 @@ def test_the_server_s_results_have_proofs():
     assert head.startswith(b"HTTP/1.1 200 OK")
     items = json.loads(body)["retrievalResults"]
     assert [type(item["metadata"]["start_line"]) for item in items] == [float] * 3
+
+
+def test_an_embedding_is_measured_beside_its_limit():
+    report = run_embedding_bench(WordHashes(), turns=10)
+    assert report.reached == (report.ratio <= 1.3)
+    assert embedding_table(report).row_count == 2
+    slow = EmbeddingReport(1, percentiles([1.0]), percentiles([0.5]), 2.0)
+    assert not slow.reached
