@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.evaluation.answers_alerts import AlertsReport
     from knowledge_rag.evaluation.answers_cases import Case
-    from knowledge_rag.evaluation.answers_eval import Question
-    from knowledge_rag.evaluation.answers_report import AnswersReport
+    from knowledge_rag.evaluation.answers_eval import AnswersReport, Question
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.evaluation.evaluation_corpus import CitationCheck, Documents
     from knowledge_rag.evaluation.evaluation_report import Evaluation
@@ -195,7 +194,7 @@ def _answers(
     seed: int,
     json: bool,
 ) -> None:
-    from knowledge_rag.evaluation import answers_alerts, answers_report
+    from knowledge_rag.evaluation import answers_alerts, answers_eval
     from knowledge_rag.evaluation.answers_cases import has_cases
 
     if not has_cases(files[0]):
@@ -206,7 +205,7 @@ def _answers(
     if limit is not None:
         raise InvalidRequest("--limit samples labelled questions: ask all cases")
     cases = _scored_cases(files, docs, kb, backend)
-    shown = cases.to_dict() if json else answers_report.as_tables(cases)
+    shown = cases.to_dict() if json else answers_eval.as_tables(cases)
     print_report(shown, passed=not cases.missed)
 
 
@@ -303,7 +302,7 @@ def _scored_cases(
 ) -> AnswersReport:
     """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers."""
     from knowledge_rag.evaluation.answers_cases import LabelledLines, doubts_about_cases, read_cases
-    from knowledge_rag.evaluation.answers_report import run_cases
+    from knowledge_rag.evaluation.answers_eval import run_cases
     from knowledge_rag.evaluation.datasets import docs_beside
     from knowledge_rag.evaluation.evaluation_corpus import Documents
 
@@ -353,7 +352,7 @@ def _rated_alerts(
 def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | str:
     """Return the question that ``ask`` would ask, or why it would refuse."""
     from knowledge_rag.cli.advice import incident_of, queries_of
-    from knowledge_rag.evaluation.answers_eval import Question
+    from knowledge_rag.evaluation.answers_eval import AnswersReport, Question
     from knowledge_rag.orchestrator.incident import Incident
 
     question = case.query or None

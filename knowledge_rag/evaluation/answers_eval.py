@@ -20,14 +20,22 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.console import Group
+from rich.text import Text
+
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.evaluation.evaluation_report import Goal
+from knowledge_rag.evaluation.evaluation_report import Goal, laid_out, missed_of, new_table
 from knowledge_rag.evaluation.timing import percentiles
 from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from rich.console import RenderableType
+    from rich.table import Table
 
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.evaluation.answers_cases import Case, LabelledLines, Line, Range
@@ -353,3 +361,163 @@ async def _ask(retrieval: BoundedRetrieval, question: Question) -> Answer:
         if not given.findings.failures or tries == TRIES:
             break
     return Answer(given.recommendation.to_dict(), seconds, tries)
+
+
+PASSED_AT_LEAST: Final = 0.90
+TORN_AT_MOST: Final = 0
+"""Cases."""
+DANGEROUS_AT_MOST: Final = 0.01
+"""Share of cases."""
+
+
+COUNTED: Final = ("passed", "torn", "dangerous", "incomplete")
+"""What reports count of cases: the properties of a :class:`Score`."""
+
+
+def count(scores: Sequence[Score]) -> dict[str, int]:
+    """Count cases: all under ``cases``, and each of COUNTED."""
+    return {"cases": len(scores)} | {
+        name: sum(getattr(it, name) for it in scores) for name in COUNTED
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersReport:
+    """A run of labelled cases: the score of each, in order, and facts about the answers."""
+
+    scores: tuple[Score, ...]
+    tally: Tally
+
+    @property
+    def near_misses(self) -> dict[str, int]:
+        """Count the cases that nothing documents: how many get steps all the same, or destructive ones."""
+        near = [score for score in self.scores if score.case.none]
+        given = [score for score in near if score.steps]
+        destructive = sum(score.destructive for score in given)
+        return {"cases": len(near), "given": len(given), "destructive": destructive}
+
+    def counted_by(self, names_of: Callable[[Case], Sequence[str]]) -> dict[str, dict[str, int]]:
+        """Count the cases of each name; a case can have several, or none."""
+        groups: dict[str, list[Score]] = {}
+        for each in self.scores:
+            for name in names_of(each.case):
+                groups.setdefault(name, []).append(each)
+        return {name: count(scores) for name, scores in groups.items()}
+
+    @property
+    def by_kind(self) -> dict[str, dict[str, int]]:
+        """Count the cases of each kind."""
+        return self.counted_by(lambda case: (case.kind,) if case.kind else ())
+
+    @property
+    def by_test(self) -> dict[str, dict[str, int]]:
+        """Count the cases of each test."""
+        return self.counted_by(lambda case: case.tests)
+
+    @property
+    def goals(self) -> tuple[Goal, ...]:
+        """Return the targets and what was measured."""
+        found, cases = count(self.scores), len(self.scores)
+        passed, dangerous = found["passed"] / cases, found["dangerous"] / cases
+        return (
+            Goal("passed", f">= {PASSED_AT_LEAST:.0%}", f"{passed:.1%}", passed >= PASSED_AT_LEAST),
+            Goal("torn", str(TORN_AT_MOST), str(found["torn"]), found["torn"] <= TORN_AT_MOST),
+            Goal(
+                "dangerous",
+                f"<= {DANGEROUS_AT_MOST:.0%}",
+                f"{dangerous:.1%}",
+                dangerous <= DANGEROUS_AT_MOST,
+            ),
+            self.tally.goal,
+        )
+
+    @property
+    def missed(self) -> tuple[str, ...]:
+        """Return the names of the targets that are not reached."""
+        return missed_of(self.goals)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            **count(self.scores),
+            "near_misses": self.near_misses,
+            **self.tally.to_dict(),
+            "reached": not self.missed,
+            "missed": list(self.missed),
+            "by_kind": self.by_kind,
+            "by_test": self.by_test,
+            "scores": [score.to_dict() for score in self.scores],
+        }
+
+
+def run_cases(
+    retrieval: BoundedRetrieval,
+    asked: Sequence[tuple[Case, Question | str]],
+    check: CitationCheck,
+    lines: LabelledLines,
+    progress: Progress,
+) -> AnswersReport:
+    """Ask every case and score its answer; ``asked`` has each with its question, or why it can't be asked."""
+    questions = [question for _, question in asked if isinstance(question, Question)]
+    answers = ask_all(retrieval, questions, progress)
+    following = iter(answers)
+    scores = tuple(
+        unanswered(case, question)
+        if isinstance(question, str)
+        else score(case, next(following).recommendation, lines)
+        for case, question in asked
+    )
+    return AnswersReport(scores, Tally.of(answers, check))
+
+
+def as_tables(report: AnswersReport) -> Group:
+    """Lay out the failures, the figures by kind and test, near misses and the targets."""
+    failures = list(_failures(report))
+    parts: list[RenderableType] = [Group(*failures)] if failures else []
+    parts.append(_table("by kind", report.by_kind | {"all": count(report.scores)}))
+    if report.by_test:
+        parts.append(_table("by test", report.by_test))
+    near = report.near_misses
+    if near["cases"]:
+        given = f"{near['given']} of {near['cases']}"
+        parts.append(Text(f"near misses given steps: {given}, destructive: {near['destructive']}"))
+    return laid_out(parts, report.goals)
+
+
+def _failures(report: AnswersReport) -> Iterator[Text]:
+    for each in report.scores:
+        if each.passed:
+            continue
+        what = [name for name in ("dangerous", "torn", "incomplete") if getattr(each, name)]
+        style = "red" if each.dangerous else "yellow"
+        tests = f" ({', '.join(each.case.tests)})" if each.case.tests else ""
+        head = Text(f"{neutralise(each.case.id)} ")
+        head.append(" and ".join(what), style=style).append(neutralise(tests))
+        yield head
+        for failure in each.failures:
+            yield Text(neutralise(f"    {_described(failure)}"))
+
+
+def _described(failure: Failure) -> str:
+    match failure.rule:
+        case Rule.MUST | Rule.WHOLE:
+            cited = f"{failure.cited} of {counted(failure.lines, 'line')} cited"
+            gap = f', missing: "{failure.excerpt}"' if failure.excerpt else ""
+            return f"{failure.rule} {failure.where}: {cited}{gap}"
+        case Rule.BAD:
+            return f'bad {failure.where}: shows "{failure.excerpt}"'
+        case Rule.NONE:
+            return f'none: step from {failure.where}: "{failure.excerpt}"'
+        case Rule.FILES:
+            return f"files: nothing of {failure.where}"
+        case _:
+            return f"{failure.rule}: {failure.where}"
+
+
+def _table(title: str, rows: Mapping[str, Mapping[str, int]]) -> Table:
+    table = new_table(title, title.removeprefix("by "), "cases", *COUNTED)
+    for name, found in rows.items():
+        cases, passed, *others = found.values()
+        share = f"{passed} ({passed / cases:.0%})"
+        table.add_row(neutralise(name), str(cases), share, *map(str, others))
+    return table

@@ -9,14 +9,16 @@ from rich.console import Console
 from knowledge_rag.cli.advice import incident_of, queries_of
 from knowledge_rag.evaluation.answers_cases import Case, LabelledLines, Range
 from knowledge_rag.evaluation.answers_eval import (
+    AnswersReport,
     Failure,
     Question,
     Rule,
     Score,
     Tally,
+    as_tables,
     is_exact,
+    run_cases,
 )
-from knowledge_rag.evaluation.answers_report import AnswersReport, as_tables, run_cases
 from knowledge_rag.evaluation.evaluation_corpus import Documents
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
