@@ -4,23 +4,33 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from rich.text import Text
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
-from knowledge_rag.cli.terminal import print_note, progress_bar
+from knowledge_rag.cli.terminal import out, print_json, print_note, progress_bar
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rich.console import Console
+
+    from knowledge_rag.core.sarif import Region
+    from knowledge_rag.evaluation.coverage_check import Checked
     from knowledge_rag.evaluation.coverage_report import Baseline, Coverage
     from knowledge_rag.evaluation.coverage_rules import RuleFiles
     from knowledge_rag.evaluation.evaluation_corpus import Documents
+    from knowledge_rag.extract.yaml_nodes import Place
+
+UNREADABLE: Final = "rules-unreadable"
+"""The rule of a file of which nothing was checked."""
 
 
 def coverage(
@@ -75,14 +85,13 @@ def coverage(
     the alert's own runbook have to be among the results. Exits 1 if they are not, 2 if a file of
     rules can't be read, 3 if the knowledge base is unavailable.
     """
-    from knowledge_rag.cli import coverage_output
     from knowledge_rag.evaluation import coverage_report
 
     shown = chosen_format(form, json=json)
     wanted = Wanted(top, threshold, steps)
     wanted = replace(wanted, baseline=_known_gaps(baseline, writes=write_baseline))
     done = _checked(_read_rules(rules, writes=write_baseline), docs, mapping, wanted)
-    coverage_output.write(shown, done, explain=explain)
+    write(shown, done, explain=explain)
     if done.broken:
         raise typer.Exit(ExitCode.BAD_INPUT)
     if done.unknown:
@@ -167,3 +176,116 @@ def _report_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, 
 def _some(names: list[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(names[:3]) + more
+
+
+def write(form: Format, done: Coverage, *, explain: bool = False) -> None:
+    """Print the outcome."""
+    if form == Format.JSON:
+        print_json(done.to_dict())
+    elif form == Format.SARIF:
+        print_json(as_sarif(done))
+    else:
+        if explain:
+            show_evidence(out(), done)
+        show(out(), done)
+    for alert, file in done.mended:
+        print_note("mended", f"{alert} in {file}: take it out of the baseline")
+
+
+def as_sarif(done: Coverage) -> dict[str, Any]:
+    """Return the new findings as SARIF, at the names of their alerts, and the files not checked."""
+    from knowledge_rag.core.sarif import SarifResult, SarifRule, sarif_log
+    from knowledge_rag.core.version import VERSION
+    from knowledge_rag.evaluation.coverage_runbooks import Gap
+    from knowledge_rag.extract.yaml_nodes import Place
+
+    optional = Gap.NO_STEPS if done.wanted.steps is not StepsCheck.REQUIRE else None
+    rules = [
+        SarifRule(gap.value, gap.description, "warning" if gap is optional else "error")
+        for gap in Gap
+    ]
+    rules.append(
+        SarifRule(UNREADABLE, "A file of rules can't be read: nothing of it was checked.", "error")
+    )
+    results = [
+        SarifResult(
+            each.finding.value, neutralise(each.message), _region(each.alert.file, each.alert.place)
+        )
+        for each in done.new
+        if each.finding is not None
+    ]
+    for file in done.broken:
+        place = _region(file.file, Place(file.line or 1, 1, file.line or 1, 1))
+        results.append(SarifResult(UNREADABLE, neutralise(file.message), place))
+    return sarif_log(VERSION, rules, results)
+
+
+def show(console: Console, done: Coverage) -> None:
+    """Show the gaps, each in a line that editors open, then one line that sums them up."""
+    for level, style, found in (
+        ("error", "red", done.gaps),
+        ("warning", "yellow", done.warnings),
+        ("known", "dim", done.known),
+    ):
+        for each in found:
+            _line(console, each, level, style, each.message, str(each.finding))
+    for each in done.unknown:
+        message = f"alert {each.alert.name} could not be checked: {each.reason}"
+        _line(console, each, "degraded", "yellow", message, "degraded")
+    for each in done.steps_unknown:
+        message = f"alert {each.alert.name} is covered, but its steps could not be looked for: {each.steps_unknown}"
+        _line(console, each, "degraded", "yellow", message, "degraded")
+    console.print(Text(_summary(done), style="green" if done.passed else "red"))
+
+
+def show_evidence(console: Console, done: Coverage) -> None:
+    """Show each alert's queries and results."""
+    for each in done.checked:
+        console.print(Text(_on_one_line(f"{each.alert.where}: {each.alert.name}"), style="bold"))
+        for query in each.queries:
+            console.print(Text(f"  asked: {_on_one_line(query)}"))
+        for citation in (*each.instead, *([each.hit.citation] if each.hit else [])):
+            lines = f"lines {citation.start_line}-{citation.end_line}"
+            console.print(Text(f"  found: {_on_one_line(citation.source_file)}, {lines}"))
+        if each.hit is not None and each.runbook is not None:
+            rank, by = each.hit.rank, each.runbook.by.value
+            console.print(f"  its runbook by {by}: result {rank} of the last query")
+        if each.steps is not None:
+            console.print(f"  its runbook gives {counted(each.steps.own, 'step')}")
+    console.print()
+
+
+def _line(console: Console, each: Checked, level: str, style: str, message: str, rule: str) -> None:
+    place = each.alert.place
+    console.print(
+        Text.assemble(
+            (f"{_on_one_line(each.alert.file)}:{place.line}:{place.column}: ", "bold"),
+            (level, style),
+            f": {_on_one_line(message)} ",
+            (f"[{rule}]", "dim"),
+        )
+    )
+
+
+def _on_one_line(text: str) -> str:
+    """Return a stranger's text so that it can't look like a line of ours."""
+    return neutralise(" ".join(text.split()))
+
+
+def _summary(done: Coverage) -> str:
+    parts = [f"{done.covered} of {counted(len(done.checked), 'alert')} covered"]
+    parts += [f"{done.without_steps} of them without steps"] if done.without_steps else []
+    parts += [f"{len(done.gaps)} new"] if done.wanted.baseline is not None else []
+    parts += [f"{len(done.known)} known"] if done.known else []
+    parts += [f"{len(done.unknown)} could not be checked"] if done.unknown else []
+    parts += [f"{counted(len(done.broken), 'file')} not checked"] if done.broken else []
+    if done.share < done.wanted.share:
+        parts.append(f"wanted: {done.wanted.share * 100:g}%")
+    return ("Covered: " if done.passed else "Not covered: ") + ", ".join(parts) + "."
+
+
+def _region(file: str, place: Place) -> Region:
+    from knowledge_rag.core.sarif import Region
+
+    path = file.encode(errors="replace").decode()  # bytes of a name that are no text
+    return Region(path, place.line, place.end_line, place.column, place.end_column)

@@ -7,7 +7,7 @@ import re
 import pytest
 from rich.console import Console
 
-from knowledge_rag.cli.coverage_output import show
+from knowledge_rag.cli.coverage import show
 from knowledge_rag.evaluation.coverage_check import check_all
 from knowledge_rag.evaluation.coverage_report import summarise
 from knowledge_rag.evaluation.coverage_rules import read_rules

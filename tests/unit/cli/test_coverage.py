@@ -7,7 +7,7 @@ import json
 import pytest
 from jsonschema import Draft202012Validator
 
-from knowledge_rag.cli import coverage_output
+from knowledge_rag.cli import coverage
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.evaluation.coverage_check import Checked, Hit, Steps
@@ -102,7 +102,7 @@ def done():
 
 
 def test_text_has_a_line_for_each_gap_that_editors_open(done, capsys):
-    coverage_output.write("text", done)
+    coverage.write("text", done)
     printed = capsys.readouterr()
     assert printed.out == (
         "rules/a b.yaml:9:14: error: alert Bad\\x07\\u202e has no runbook [alert-without-runbook]\n"
@@ -115,7 +115,7 @@ def test_text_has_a_line_for_each_gap_that_editors_open(done, capsys):
 def test_explained_each_alert_says_what_was_asked_and_found(capsys):
     elsewhere = Citation("b.md", 4, 5)
     late = checked("Late", 4, runbook=FOUND, hit=FINE.hit, queries=("p", "q"), instead=(elsewhere,))
-    coverage_output.write("text", summarise([late], FILES, Wanted(5)), explain=True)
+    coverage.write("text", summarise([late], FILES, Wanted(5)), explain=True)
     assert capsys.readouterr().out == (
         "rules/a b.yaml:4: Late\n"
         "  asked: p\n"
@@ -131,7 +131,7 @@ def test_explained_each_alert_says_what_was_asked_and_found(capsys):
 def test_explained_an_alert_can_not_look_like_a_line_of_ours(capsys):
     name = "Bad\nCovered: 9 of 9 alerts covered.\x1b[2J\r\u2028x"
     odd = checked(name, 4, runbook=FOUND, hit=FINE.hit, queries=("p\nq\x1b[31m [red]r[/red]",))
-    coverage_output.write("text", summarise([odd], FILES, Wanted(5)), explain=True)
+    coverage.write("text", summarise([odd], FILES, Wanted(5)), explain=True)
     printed = capsys.readouterr().out
     assert printed.split("\n")[:3] == [
         "rules/a b.yaml:4: Bad Covered: 9 of 9 alerts covered.\\x1b[2J x",
@@ -141,7 +141,7 @@ def test_explained_an_alert_can_not_look_like_a_line_of_ours(capsys):
 
 
 def test_what_could_not_be_found_out_is_said_and_is_no_error(capsys):
-    coverage_output.write("text", summarise([FINE, SLOW], FILES, Wanted(5)))
+    coverage.write("text", summarise([FINE, SLOW], FILES, Wanted(5)))
     assert capsys.readouterr().out == (
         "b.yaml:15:14: degraded: alert Slow could not be checked: timeout [degraded]\n"
         "Not covered: 1 of 2 alerts covered, 1 could not be checked, wanted: 100%.\n"
@@ -149,7 +149,7 @@ def test_what_could_not_be_found_out_is_said_and_is_no_error(capsys):
 
 
 def test_json_has_the_figures_the_gaps_and_how_each_runbook_was_found(done, capsys):
-    coverage_output.write("json", done)
+    coverage.write("json", done)
     told = json.loads(capsys.readouterr().out)
     assert (told["alerts"], told["covered"], told["passed"]) == (3, 1, False)
     assert (told["share"], told["threshold"]) == (0.333333, 0.0)
@@ -171,7 +171,7 @@ def test_json_has_the_figures_the_gaps_and_how_each_runbook_was_found(done, caps
 
 
 def test_sarif_is_what_the_standard_wants_and_has_new_gaps_alone(done):
-    log = coverage_output.as_sarif(done)
+    log = coverage.as_sarif(done)
     Draft202012Validator(SARIF).validate(log)
     (run,) = log["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
@@ -199,17 +199,17 @@ def levels(log):
 
 def test_a_covered_alert_without_steps_is_told_and_fails_nothing(capsys):
     done = summarise(STEPS, FILES, Wanted(5))
-    coverage_output.write("text", done)
+    coverage.write("text", done)
     assert capsys.readouterr().out == (
         "rules/a b.yaml:20:14: warning: alert Vague finds a.md, and no step [runbook-without-steps]\n"
         "rules/a b.yaml:24:14: degraded: alert Unsure is covered, but its steps could not be looked "
         "for: timeout [degraded]\n"
         "Covered: 3 of 3 alerts covered, 1 of them without steps.\n"
     )
-    log = coverage_output.as_sarif(done)
+    log = coverage.as_sarif(done)
     Draft202012Validator(SARIF).validate(log)
     assert levels(log) == [("runbook-without-steps", "warning")]
-    coverage_output.write("json", done)
+    coverage.write("json", done)
     told = json.loads(capsys.readouterr().out)
     assert (told["passed"], told["covered"], told["without_steps"], told["findings"]) == (
         True,
@@ -229,12 +229,12 @@ def test_a_covered_alert_without_steps_is_told_and_fails_nothing(capsys):
 
 def test_where_steps_are_required_their_lack_is_a_gap_and_not_knowing_is_no_pass(capsys):
     done = summarise(STEPS, FILES, Wanted(5, steps=StepsCheck.REQUIRE))
-    coverage_output.write("text", done)
+    coverage.write("text", done)
     assert capsys.readouterr().out.endswith(
         "rules/a b.yaml:24:14: degraded: alert Unsure could not be checked: timeout [degraded]\n"
         "Not covered: 1 of 3 alerts covered, 1 could not be checked, wanted: 100%.\n"
     )
-    assert levels(coverage_output.as_sarif(done)) == [("runbook-without-steps", "error")]
+    assert levels(coverage.as_sarif(done)) == [("runbook-without-steps", "error")]
     assert [each["state"] for each in done.to_dict()["details"]] == [
         "covered",
         "missing",
@@ -245,12 +245,12 @@ def test_where_steps_are_required_their_lack_is_a_gap_and_not_knowing_is_no_pass
 def test_a_known_lack_of_steps_is_no_finding():
     known = Baseline({("Vague", "rules/a b.yaml"): 1})
     done = summarise(STEPS, FILES, Wanted(5, baseline=known))
-    assert (levels(coverage_output.as_sarif(done)), len(done.known)) == ([], 1)
+    assert (levels(coverage.as_sarif(done)), len(done.known)) == ([], 1)
 
 
 def test_explained_an_alert_says_how_many_steps_there_are(capsys):
     enough = checked("Enough", 4, runbook=FOUND, hit=FINE.hit, queries=("q",), steps=Steps(3))
-    coverage_output.write("text", summarise([enough], FILES, Wanted(5)), explain=True)
+    coverage.write("text", summarise([enough], FILES, Wanted(5)), explain=True)
     assert "  its runbook gives 3 steps\n" in capsys.readouterr().out
 
 
@@ -260,9 +260,9 @@ def test_files_that_were_not_checked_are_in_every_report(capsys):
         BrokenFile("*.rules", "no rules in *.rules: it fits no file"),
     )
     done = summarise([FINE], RuleFiles((), FILES.files, broken=broken), Wanted(5))
-    coverage_output.write("text", done)
+    coverage.write("text", done)
     assert capsys.readouterr().out == "Not covered: 1 of 1 alert covered, 2 files not checked.\n"
-    log = coverage_output.as_sarif(done)
+    log = coverage.as_sarif(done)
     Draft202012Validator(SARIF).validate(log)
     assert levels(log) == [("rules-unreadable", "error")] * 2
     places = [result["locations"][0]["physicalLocation"] for result in log["runs"][0]["results"]]
