@@ -16,7 +16,7 @@ from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
 from knowledge_rag.evaluation.faults.model import CannotRun
 from knowledge_rag.evaluation.faults.run import Broken, FaultResult
 from knowledge_rag.evaluation.gameday import GameDay, Row, as_table
-from knowledge_rag.evaluation.gameday_alarms import Fired, fired_by, wanted_for
+from knowledge_rag.evaluation.gameday_alarms import fired_by, wanted_for
 from tests.support.local import PROJECT
 
 COUNT, ERRORS = telemetry.RETRIEVAL_COUNT, telemetry.RETRIEVAL_ERRORS
@@ -34,25 +34,6 @@ def lasting(*records, **change):
     return fired_by(result(*records, **change)).lasting
 
 
-FAILED = {"outage", "outage-slow", "error-rate", "error-rate-day"}
-"""What every call's failing sets off, at much traffic and at one call an hour."""
-
-
-def test_a_failure_is_an_outage_only_if_it_lasts():
-    fired = fired_by(result(record(**{ERRORS: 1.0})))
-    assert (fired.at_once, fired.lasting) == (frozenset(), FAILED)
-
-
-def test_a_permanent_failure_fires_at_once():
-    failed = record(**{ERRORS: 1.0, telemetry.RETRIEVAL_PERMANENT_ERRORS: 1.0})
-    assert fired_by(result(failed)).at_once == {"permanent-errors"}
-
-
-def test_timeouts_fire_although_no_call_was_over_the_latency_bound():
-    failed = record(**{ERRORS: 1.0, telemetry.RETRIEVAL_TIMEOUTS: 1.0})
-    assert lasting(failed, seconds=1.81) == {"timeouts", *FAILED}
-
-
 def test_calls_over_the_bound_fire_by_the_function_s_own_duration():
     assert lasting(record(), seconds=2.4) == {"latency-p95", "latency-p95-day"}
 
@@ -65,15 +46,6 @@ def test_one_call_in_six_that_fails_is_a_rate_and_no_outage():
 def test_nothing_found_is_no_error():
     empty = record(**{telemetry.RETRIEVAL_ZERO_RESULTS: 1.0})
     assert lasting(empty) == {"zero-results", "zero-results-warning"}
-
-
-def test_a_healthy_call_and_a_refused_one_fire_nothing():
-    assert fired_by(result(record())) == Fired()
-    assert fired_by(result()) == Fired()
-
-
-def test_a_crash_fires_what_lambda_itself_counts():
-    assert fired_by(result(crashed=True)).at_once == {"function-errors", "init-failures"}
 
 
 def test_every_fault_that_costs_an_answer_has_to_fire_something():

@@ -67,15 +67,7 @@ def test_dateutil_s_finder_gives_at_most_one_date_and_no_error():
     assert find("nothing", None) == set()
 
 
-@pytest.mark.parametrize(
-    "line",
-    ["{", "[]", "{}", '{"sentence": 5, "dates": []}', '{"sentence": "x", "dates": ["soon"]}'],
-)
-def test_what_is_no_labelled_sentence_is_refused_by_its_line(tmp_path, line):
-    path = tmp_path / "s.jsonl"
-    path.write_text('{"sentence": "x", "dates": []}\n' + line + "\n", encoding="utf-8")
-    with pytest.raises(InvalidRequest, match=r"s\.jsonl:2"):
-        read_sentences(path)
-    path.write_text("\n", encoding="utf-8")
+def test_a_file_without_sentences_is_refused(tmp_path):
+    (tmp_path / "s.jsonl").write_text("\n")
     with pytest.raises(InvalidRequest, match="no sentences"):
-        read_sentences(path)
+        read_sentences(tmp_path / "s.jsonl")

@@ -64,9 +64,6 @@ RESTART, PURGE = "Restart the consumer of the queue.", "Never purge the queue of
     ("given", "found"),
     [
         (answer(PURGE, cite(6)), [("action", 6)]),
-        (answer("Purge the queue of the broker.", cite(5, 6)), [("action", 6)]),
-        (answer("First, **purge the queue** of the broker, then wait.", cite(5)), [("action", 6)]),
-        (answer(f"{RESTART}\nPurge the queue of the broker", cite(5)), [("action", 6)]),
         (answer(RESTART, cite(5, 6)), [("unmarked", 6)]),
         (answer(RESTART, cite(5, 6), warnings=[warn("prohibited", 6)]), []),
         (answer(RESTART, cite(5, 6), warnings=[warn("obsolete", 6)]), []),
@@ -95,25 +92,6 @@ ASK = "Before step 1, ask the owner of the queue."
 def test_a_step_without_its_condition_is_stripped(given, found):
     assert kinds(stripped(CASE, given, DOCUMENTS)) == found
     assert stripped({}, given, DOCUMENTS) == ()
-
-
-def test_a_prohibited_command_is_inverted_whether_it_is_cited_or_not():
-    for cited in (cite(9, 11), cite(5)):
-        found = inverted(
-            CASE,
-            answer("Run this.", cited, commands=["brokerctl purge orders --all"]),
-            DOCUMENTS,
-        )
-        assert ("command", 11) in kinds(found)
-
-
-def test_words_that_an_allowed_line_has_too_are_allowed():
-    documents = Texts(
-        {"a.md": "1. Purge the queue on staging.\n2. Never purge the queue on staging twice."}
-    )
-    case = {"never": ["a.md:2-2"]}
-    citation = {"source_file": "a.md", "start_line": 1, "end_line": 1}
-    assert inverted(case, answer("Purge the queue on staging.", citation), documents) == ()
 
 
 def cases():

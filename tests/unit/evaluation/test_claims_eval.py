@@ -14,7 +14,6 @@ from knowledge_rag.evaluation.claims_eval import (
     evaluate_claims,
     figures_of,
     intervals_of,
-    load_claims,
 )
 
 LINES = ["Fail over with `aws rds failover-db-cluster`.", "Wait 5 minutes."]
@@ -85,16 +84,6 @@ def test_auroc_is_the_share_of_pairs_in_the_right_order(seed):
 
 def test_intervals_are_the_same_in_each_run(file):
     assert evaluate_claims([file]).intervals == evaluate_claims([file]).intervals
-
-
-@pytest.mark.parametrize(
-    "row", ["{", "[]", '{"id": 1}', '{"id":1,"claim":"a","supported":1,"evidence":[]}']
-)
-def test_a_row_that_is_no_claim_is_named(tmp_path, row):
-    path = tmp_path / "claims.jsonl"
-    path.write_text(f"\n{row}\n", encoding="utf-8")
-    with pytest.raises(InvalidRequest, match="line 2"):
-        load_claims(path)
 
 
 def test_claims_ask_nothing(file):

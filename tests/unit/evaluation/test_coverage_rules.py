@@ -278,35 +278,11 @@ def test_nonsense_is_an_error_of_ours(tmp_path_factory, nonsense, start):
 
 WORDS = st.sampled_from(
     [
-        "groups",
-        "rules",
-        "name",
-        "alert",
-        "record",
-        "labels",
-        "annotations",
-        "runbook_url",
-        "kind",
-        "items",
-        "spec",
-        "PrometheusRule",
-        "List",
-        "Resources",
-        "Type",
-        "Properties",
-        "AWS::CloudWatch::Alarm",
-        "AlarmName",
-        "AlarmDescription",
-        "Tags",
-        "Key",
-        "Value",
-        "Fn::Sub",
-        "Fn::Join",
-        "${X}",
-        "{{x}}",
-        "a.md#b",
+        "groups", "rules", "name", "alert", "record", "labels", "annotations", "runbook_url", "kind", "items",
+        "spec", "PrometheusRule", "List", "Resources", "Type", "Properties", "AWS::CloudWatch::Alarm",
+        "AlarmName", "AlarmDescription", "Tags", "Key", "Value", "Fn::Sub", "Fn::Join", "${X}", "{{x}}", "a.md#b",
     ]
-)
+)  # fmt: skip
 NEARLY_RULES = st.recursive(
     WORDS | st.none() | st.integers(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(WORDS, inner, max_size=4),

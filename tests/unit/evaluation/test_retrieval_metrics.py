@@ -51,30 +51,11 @@ def test_an_answer_at_the_second_place():
     )
 
 
-def test_one_of_two_answers_at_the_fourth_place():
-    values = measured(row(A, B), found("x.md", "y.md", "z.md", "a.md", ("b.md", 1, 9)))
-    ideal = 1 + 1 / log2(3)
-    assert values == pytest.approx(
-        {"hit@1": 0, "hit@3": 0, "hit@5": 1, "recall@10": 1 / 2, "mrr@10": 1 / 4}
-        | {"ndcg@10": 1 / log2(5) / ideal}
-    )
-
-
 def test_both_answers_at_the_first_and_the_third_place():
     values = measured(row(A, B), found(("b.md", 20, 30), "x.md", "a.md"))
     ideal = 1 + 1 / log2(3)
     assert values["ndcg@10"] == pytest.approx((1 + 1 / log2(4)) / ideal)
     assert (values["recall@10"], values["mrr@10"], values["hit@1"]) == (1, 1, 1)
-
-
-def test_nothing_found_and_nothing_right_are_0_for_every_measure():
-    for ranking in ([], found("x.md", ("b.md", 1, 9))):
-        assert set(measured(row(B), ranking).values()) == {0.0}
-
-
-def test_what_stands_below_the_tenth_place_does_not_count():
-    values = measured(row(), found(*(f"{n}.md" for n in range(10)), "a.md"))
-    assert set(values.values()) == {0.0}
 
 
 def test_many_results_of_one_answer_count_once():
