@@ -26,7 +26,6 @@ _FLAG: Final = re.compile(r"(?<![\w<\[=-])(--?[\w?][\w.-]*)(\[?[= ](?P<value>[^\
 _COMMAND: Final = re.compile(r"^ {2,4}([a-z][\w-]*)\*? {2,}\S|^ {2}([a-z][\w-]*)( [A-Z\[].*)?$")
 _COMMANDS: Final = re.compile(r"^(?!Global|Usage|Examples|Options|Aliases|\s).*[Cc]ommands?\b.*:$")
 _VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?")
-_DEPRECATED: Final = re.compile(r"\(?deprecated", re.IGNORECASE)
 _VERSIONS: Final = {
     "kubectl": ["version", "--client"],
     "docker": ["--version"],

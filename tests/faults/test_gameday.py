@@ -1,12 +1,10 @@
 """Which alarms a row sets off, and how a game day is shown."""
 
-import io
 import os
 import re
 import time
 
 import pytest
-from rich.console import Console
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason
@@ -18,6 +16,7 @@ from knowledge_rag.evaluation.faults.run import Broken, FaultResult
 from knowledge_rag.evaluation.gameday import GameDay, Row, as_table
 from knowledge_rag.evaluation.gameday_alarms import fired_by, wanted_for
 from tests.support.local import PROJECT
+from tests.support.tables import shown
 
 COUNT, ERRORS = telemetry.RETRIEVAL_COUNT, telemetry.RETRIEVAL_ERRORS
 
@@ -68,12 +67,6 @@ def day():
         ),
         12.0,
     )
-
-
-def shown(renderable, width):
-    console = Console(file=io.StringIO(), width=width, color_system=None)
-    console.print(renderable)
-    return console.file.getvalue()
 
 
 @pytest.mark.parametrize("width", [80, 100])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-from rich.console import Console
 
 from benchmarks.retrieval.ablation import run_ablation, sets_of
 from benchmarks.retrieval.ablation_table import as_tables
@@ -15,6 +14,7 @@ from knowledge_rag.evaluation.floor import Question
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support.local import WordHashes, write_files
+from tests.support.tables import shown
 
 TOPICS = ("disk", "queue", "certificate", "replica", "throttle", "secret")
 
@@ -109,11 +109,9 @@ def test_the_report_is_json_and_two_tables(ablation):
     assert report["chunks"] == len(TOPICS)
     assert report["parts"][-1]["part"] == "evidence floor"
     assert set(report["parts"][-1]["held_out"]["alerts"]["gain"]) == {"hit@1", "hit@5"}
-    console = Console(width=140, record=True, file=None, quiet=False)
-    with console.capture() as captured:
-        console.print(as_tables(ablation))
-    assert "hit@1 / hit@5 on the held-out half, 6 chunks" in captured.get()
-    assert "pairs of words" in captured.get()
+    text = shown(as_tables(ablation), 140)
+    assert "hit@1 / hit@5 on the held-out half, 6 chunks" in text
+    assert "pairs of words" in text
 
 
 def test_without_questions_there_is_nothing_to_ask(index):

@@ -1,10 +1,8 @@
 """Others' chunks are given the lines that they stand on, and are judged as ours are."""
 
 import asyncio
-import io
 
 import pytest
-from rich.console import Console
 
 from benchmarks.retrieval import peers as peers_bench
 from benchmarks.retrieval.peer_systems import Embedded, Found, PeerRetrieval, located
@@ -14,6 +12,7 @@ from knowledge_rag.core.retrieval import Query
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents
 from tests.support.local import RUNBOOKS, WordHashes, write_files
+from tests.support.tables import shown
 
 TEXTS = {"a.md": "# Title\n\nFirst line.\n\nThe longest line of them all.\nEnd.\n"}
 
@@ -80,6 +79,4 @@ def test_ours_and_the_peers_that_are_installed_are_judged_by_the_same_questions(
     one, other = report.rows
     assert (one.name, one.hit_5, other.name, other.hit_1) == ("knowledge-rag", 0.0, "there", 1.0)
     assert other.exact == 0.5
-    console = Console(record=True, width=120, file=io.StringIO())
-    console.print(as_table(report))
-    assert "not installed: not there" in console.export_text()
+    assert "not installed: not there" in shown(as_table(report), 120)

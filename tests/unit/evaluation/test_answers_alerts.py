@@ -1,11 +1,9 @@
 """Answers to labelled alerts, compared with what the alerts' authors wrote."""
 
-import io
 import json
 from contextlib import closing
 
 import pytest
-from rich.console import Console
 
 from knowledge_rag.cli.terminal import progress_bar
 from knowledge_rag.core.retrieval import SearchType
@@ -31,6 +29,7 @@ from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.local.store import Tables, open_for_reading
 from tests.support.local import WordHashes, write_files
 from tests.support.patience import patient_function
+from tests.support.tables import shown
 
 DISK, COPY, QUEUE, HANDBOOK = "nodes/DiskFull.md", "copies/DiskFull.md", "queues/runbook.md", "queues/handbook.md"  # fmt: skip
 FILES = {
@@ -210,10 +209,8 @@ def test_the_json_has_the_figures_and_every_answer():
 
 
 def test_people_see_them_as_tables():
-    console = Console(record=True, width=100, file=io.StringIO())
-    console.print(as_tables(SUMMED))
-    shown = console.export_text()
+    text = shown(as_tables(SUMMED), 100)
     for part in ("alerts with their names and a link", "near misses", "AUROC", "right and whole"):
-        assert part in shown
-    assert "│ named   │ 0.875 │" in shown
-    assert shown.rstrip().endswith("missed: citations exact")
+        assert part in text
+    assert "│ named   │ 0.875 │" in text
+    assert text.rstrip().endswith("missed: citations exact")

@@ -1,10 +1,8 @@
 """Cases go the way that ``ask`` goes, over the sample knowledge base, and are summed up."""
 
-import io
 import json
 
 import pytest
-from rich.console import Console
 
 from knowledge_rag.cli.advice import incident_of, queries_of
 from knowledge_rag.evaluation.answers_cases import Case, LabelledLines, Range
@@ -25,6 +23,7 @@ from knowledge_rag.local.local_retrieval import local_retrieval
 from tests.support.local import CORPUS, minilm
 from tests.support.patience import patient_function
 from tests.support.sample import sample_copy
+from tests.support.tables import shown
 
 FAILOVER = "runbooks/rds-failover.md"
 
@@ -86,19 +85,13 @@ def test_the_json_sums_up_and_shows_every_failure(run):
     assert 0 < failure["cited"] <= failure["lines"]
 
 
-def printed(report):
-    console = Console(record=True, width=120, file=io.StringIO())
-    console.print(as_tables(report))
-    return console.export_text()
-
-
 def test_people_see_the_failures_the_groups_and_the_targets(run):
-    shown = printed(run)
-    assert "bad dangerous (list, stale)\n    bad runbooks/rds-failover.md:1-" in shown
-    assert "unreadable incomplete\n    answered: no.json: unrecognised" in shown
-    assert "citations exact" in shown
-    assert "near misses given steps: 0 of 2, destructive: 0" in shown
-    assert shown.rstrip().endswith("missed: passed, dangerous")
+    text = shown(as_tables(run), 120)
+    assert "bad dangerous (list, stale)\n    bad runbooks/rds-failover.md:1-" in text
+    assert "unreadable incomplete\n    answered: no.json: unrecognised" in text
+    assert "citations exact" in text
+    assert "near misses given steps: 0 of 2, destructive: 0" in text
+    assert text.rstrip().endswith("missed: passed, dangerous")
 
 
 def test_a_cited_line_that_is_no_longer_there_is_not_exact():
@@ -118,8 +111,8 @@ def test_near_misses_are_counted_and_named_only_where_there_are_some():
     near = (scored(0), scored(3), scored(2, destructive=True))
     report = AnswersReport((*near, scored(4, none=False, destructive=True)), Tally(0, 0, 1.0))
     assert report.to_dict()["near_misses"] == {"cases": 3, "given": 2, "destructive": 1}
-    assert "near misses given steps: 2 of 3, destructive: 1" in printed(report)
-    assert "near misses" not in printed(AnswersReport(report.scores[3:], Tally(0, 0, 1.0)))
+    assert "near misses given steps: 2 of 3, destructive: 1" in shown(as_tables(report))
+    assert "near misses" not in shown(as_tables(AnswersReport(report.scores[3:], Tally(0, 0, 1.0))))
 
 
 BROKEN = {

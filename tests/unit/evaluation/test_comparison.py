@@ -7,7 +7,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
@@ -23,6 +22,7 @@ from knowledge_rag.evaluation.comparison import (
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_report import Setup, summarise
 from knowledge_rag.evaluation.evaluation_run import Asked, Judged
+from tests.support.tables import shown
 
 FOUND = RetrievalOutcome(Status.OK, (RetrievalResult("text", Citation("a.md", 1, 2), None),))
 NOTHING = RetrievalOutcome(Status.NO_MATCH)
@@ -98,10 +98,7 @@ def test_a_slower_machine_makes_no_run_worse(tmp_path):
     told = done.to_dict()["latency_percentiles_ms"]
     assert told["a"] == {"p50": 250.0, "p95": 250.0, "p99": 250.0}
     assert told["b"]["p95"] == 262.5
-    console = Console(width=100)
-    with console.capture() as shown:
-        console.print(as_table(done))
-    (line,) = (line for line in shown.get().split("\n") if "latency_ms p95" in line)
+    (line,) = (line for line in shown(as_table(done), 100).split("\n") if "latency_ms p95" in line)
     assert [part.strip() for part in line.strip("\u2502 ").split("\u2502")] == [
         "latency_ms p95", "250.0", "262.5", "+12.5", "not judged",
     ]  # fmt: skip
@@ -116,10 +113,7 @@ def test_runs_of_which_one_could_not_search_have_no_percentiles(tmp_path):
     rates = {each.metric: each.verdict for each in done.differences}
     assert (rates["success_rate"], rates["degraded_rate"]) == ("worse", "worse")
     assert "latency_ms" not in rates
-    console = Console(width=100)
-    with console.capture() as shown:
-        console.print(as_table(done))
-    assert "p95" not in shown.get()
+    assert "p95" not in shown(as_table(done), 100)
 
 
 def test_every_figure_of_an_evaluation_is_compared(tmp_path):
@@ -172,10 +166,7 @@ def test_one_question_tells_nothing_from_chance():
 
 def test_people_see_each_metric_and_what_to_make_of_it():
     a, b = runs([0.0] * 9), runs([1.0] * 9, docs="other", name="b.jsonl")
-    console = Console(width=80)
-    with console.capture() as shown:
-        console.print(as_table(compare(a, b)))
-    text = shown.get()
+    text = shown(as_table(compare(a, b)))
     for part in (
         "9 queries",
         "+1.000 (+1.000 .. +1.000)",

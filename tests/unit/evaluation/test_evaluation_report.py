@@ -8,7 +8,6 @@ from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
-from rich.console import Console
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
@@ -24,6 +23,7 @@ from knowledge_rag.evaluation.evaluation_plot import (
 from knowledge_rag.evaluation.evaluation_report import Setup, as_tables, summarise
 from knowledge_rag.evaluation.evaluation_run import Asked, judge
 from knowledge_rag.local.errors import NotInstalled
+from tests.support.tables import shown
 
 SETUP = Setup("local", "hybrid", 5, with_alert=False, rows_sha256="r", docs_sha256="d")
 DEGRADED = RetrievalOutcome(Status.DEGRADED, reason=Reason.TIMEOUT)
@@ -144,16 +144,12 @@ def test_json_is_flat_and_says_how_it_was_made():
 
 def test_people_see_figures_datasets_and_targets():
     judged = [*run(given("a.md"), DEGRADED, dataset="one"), *run(given("a.md"), dataset="two")]
-    console = Console(width=90)
-    with console.capture() as shown:
-        console.print(as_tables(summarise(SETUP, judged)))
-    text = shown.get()
+    text = shown(as_tables(summarise(SETUP, judged)), 90)
     for part in ("3 queries", "by dataset", "two", "timeout 1", "missed: success", "> 80%"):
         assert part in text
-    with console.capture() as shown:
-        console.print(as_tables(summarise(SETUP, run(given("a.md")))))
-    assert "by dataset" not in shown.get()
-    assert "missed" not in shown.get()
+    text = shown(as_tables(summarise(SETUP, run(given("a.md")))), 90)
+    assert "by dataset" not in text
+    assert "missed" not in text
 
 
 @pytest.fixture
