@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import boto3
 import pytest
-from botocore.config import Config
 from botocore.exceptions import ClientError
 from botocore.validate import ParamValidator
 from langchain_aws import AmazonKnowledgeBasesRetriever
@@ -12,9 +10,8 @@ from langchain_aws import AmazonKnowledgeBasesRetriever
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, operation_model
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.bedrock.validation import service_model
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
-from tests.support.local import RUNBOOKS, minilm, write_files
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import RUNBOOKS, minilm
 
 QUERY = {"text": "How to handle RDS failover?"}
 NOTES = {f"notes/{n}.md": f"# Note {n}\n\nNothing to do with it.\n" for n in range(4)}
@@ -23,38 +20,9 @@ ARN = f"arn:aws:bedrock:eu-central-1:123456789012:knowledge-base/{KNOWLEDGE_BASE
 
 @pytest.fixture(scope="module")
 def bedrock(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wire")
-    kb_path = folder / "knowledge.kb"
-    corpus = write_files(folder / "corpus", {**RUNBOOKS, **NOTES})
-    ingest(corpus, kb_path, embedder=minilm())
-    with KnowledgeBase(kb_path, minilm()) as opened, LocalBedrock(opened) as running:
+    files, folder = {**RUNBOOKS, **NOTES}, tmp_path_factory.mktemp("wire")
+    with knowledge_base_of(files, folder, minilm()) as opened, LocalBedrock(opened) as running:
         yield running
-
-
-def make_client(bedrock, **config):
-    return boto3.client(
-        "bedrock-agent-runtime",
-        endpoint_url=bedrock.endpoint_url,
-        region_name="us-east-1",
-        aws_access_key_id="testing",
-        aws_secret_access_key="testing",
-        config=Config(retries={"total_max_attempts": 1}, **config),
-    )
-
-
-@pytest.fixture(scope="module")
-def client(bedrock):
-    client = make_client(bedrock)
-    yield client
-    client.close()
-
-
-@pytest.fixture(scope="module")
-def unchecked(bedrock):
-    """A client that sends what botocore itself would refuse."""
-    client = make_client(bedrock, parameter_validation=False)
-    yield client
-    client.close()
 
 
 def vector_search(**search):

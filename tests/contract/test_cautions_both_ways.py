@@ -2,16 +2,10 @@
 
 import json
 
-import boto3
-import pytest
-from moto import mock_aws
-
 from knowledge_rag.core.metadata import prove
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
 from lambdas.chunk_documents import handler as chunk_documents
-from tests.support.local import WordHashes, write_files
-from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import WordHashes
 
 PLANTED = """\
 # Disk is full
@@ -36,17 +30,6 @@ DOCUMENTS = {
 }
 
 
-@pytest.fixture
-def job(aws_environment):  # noqa: ARG001 - sets the environment
-    with mock_aws():
-        s3 = boto3.client("s3", region_name="us-east-1")
-        for bucket in (CORPUS, INTERMEDIATE):
-            s3.create_bucket(Bucket=bucket)
-        chunk_documents._service.cache_clear()
-        yield IngestionJob(s3)
-        chunk_documents._service.cache_clear()
-
-
 def test_findings_travel_with_the_chunks_whose_lines_hold_them_the_same_in_both(job, tmp_path):
     for name, data in DOCUMENTS.items():
         job.add(name, data, "as the parser has it")
@@ -56,9 +39,7 @@ def test_findings_travel_with_the_chunks_whose_lines_hold_them_the_same_in_both(
         prove(it["contentBody"], json.loads(json.dumps(it["contentMetadata"]))) for it in contents
     ]
 
-    write_files(tmp_path / "docs", DOCUMENTS)
-    ingest(tmp_path / "docs", tmp_path / "kb", embedder=WordHashes())
-    with KnowledgeBase(tmp_path / "kb", WordHashes()) as opened:
+    with knowledge_base_of(DOCUMENTS, tmp_path, WordHashes()) as opened:
         hits = opened.search("disk clean page secret", limit=50)
     locally = [prove(hit.text, hit.metadata) for hit in hits]
 

@@ -19,8 +19,6 @@ from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.answers import MODEL_ID
 from knowledge_rag.local.bedrock.validation import service_model
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support import answer_writers as writers
 from tests.support import misbehaving_models
@@ -39,7 +37,8 @@ from tests.support.converse import (
     user,
 )
 from tests.support.invoke_agent import make_client
-from tests.support.local import RUNBOOKS, WordHashes, write_files
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import RUNBOOKS, WordHashes
 from tests.support.misbehaving_models import QUOTING, SCRIPTED
 from tests.support.scripted import LocalBedrock, ScriptedModel
 
@@ -59,6 +58,7 @@ OWN = {
 }
 
 
+SERVICE = "bedrock-runtime"
 RESOLUTION = (
     "# RDS failover",
     "",
@@ -71,21 +71,12 @@ RESOLUTION = (
 
 @pytest.fixture(scope="module")
 def bedrock(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("converse")
-    ingest(write_files(folder / "corpus", RUNBOOKS), folder / "knowledge.kb", embedder=WordHashes())
     models = {**SCRIPTED, **FAILING, **OWN}
     with (
-        KnowledgeBase(folder / "knowledge.kb", WordHashes()) as opened,
+        knowledge_base_of(RUNBOOKS, tmp_path_factory.mktemp("converse"), WordHashes()) as opened,
         LocalBedrock(opened, models=models) as running,
     ):
         yield running
-
-
-@pytest.fixture(scope="module")
-def client(bedrock):
-    client = make_client(bedrock, "bedrock-runtime")
-    yield client
-    client.close()
 
 
 # the honest models

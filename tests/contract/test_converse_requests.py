@@ -5,15 +5,14 @@ from __future__ import annotations
 import pytest
 
 from knowledge_rag.local.bedrock.validation import service_model
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support import misbehaving_models
 from tests.support.converse import QUESTION, block, converse, streamed, user
-from tests.support.invoke_agent import make_client
-from tests.support.local import RUNBOOKS, WordHashes, write_files
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import RUNBOOKS, WordHashes
 from tests.support.scripted import LocalBedrock
 
-MODEL = service_model("bedrock-runtime")
+SERVICE = "bedrock-runtime"
+MODEL = service_model(SERVICE)
 ERRORS = misbehaving_models.errors()
 REFUSING = {
     f"local.refuses-{n}": misbehaving_models.refusing(code) for n, code in enumerate(ERRORS)
@@ -22,28 +21,11 @@ REFUSING = {
 
 @pytest.fixture(scope="module")
 def bedrock(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("converse")
-    ingest(write_files(folder / "corpus", RUNBOOKS), folder / "own.kb", embedder=WordHashes())
     with (
-        KnowledgeBase(folder / "own.kb", WordHashes()) as opened,
+        knowledge_base_of(RUNBOOKS, tmp_path_factory.mktemp("converse"), WordHashes()) as opened,
         LocalBedrock(opened, models={**misbehaving_models.SCRIPTED, **REFUSING}) as running,
     ):
         yield running
-
-
-@pytest.fixture(scope="module")
-def client(bedrock):
-    client = make_client(bedrock, "bedrock-runtime")
-    yield client
-    client.close()
-
-
-@pytest.fixture(scope="module")
-def unchecked(bedrock):
-    """A client that sends what botocore itself would refuse."""
-    client = make_client(bedrock, "bedrock-runtime", parameter_validation=False)
-    yield client
-    client.close()
 
 
 ANSWER = {"role": "assistant", "content": [{"text": "Yes."}]}

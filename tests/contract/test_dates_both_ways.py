@@ -1,8 +1,6 @@
 """Dates of one document are the same in the local knowledge base and in AWS."""
 
-import boto3
 import pytest
-from moto import mock_aws
 
 from knowledge_rag.extract.dates import DateOrder
 from knowledge_rag.local.ingest import IngestSettings, ingest
@@ -10,7 +8,6 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from lambdas.chunk_documents import handler as chunk_documents
 from tests.support.local import WordHashes, write_files
 from tests.support.pdfs import text_pdf
-from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
 
 PAGE = (
     '<html><head><link rel="canonical" href="https://school.example/dates"></head><body>'
@@ -25,15 +22,9 @@ DOCUMENTS = {
 
 
 @pytest.fixture
-def job(aws_environment):
+def job(aws_environment, job):
     aws_environment.setenv("DATE_ORDER", "dmy")
-    with mock_aws():
-        s3 = boto3.client("s3", region_name="us-east-1")
-        for bucket in (CORPUS, INTERMEDIATE):
-            s3.create_bucket(Bucket=bucket)
-        chunk_documents._service.cache_clear()
-        yield IngestionJob(s3)
-        chunk_documents._service.cache_clear()
+    return job
 
 
 def test_dates_of_text_pages_and_pdfs_are_the_same_in_both(job, tmp_path):

@@ -19,8 +19,6 @@ from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.local.bedrock import invoke_agent
 from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID
 from knowledge_rag.local.bedrock.validation import service_model
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from lambdas.retrieve_knowledge.events import QUERY_COUNT_ATTRIBUTE
 from tests.support.invoke_agent import (
@@ -28,11 +26,11 @@ from tests.support.invoke_agent import (
     bodies,
     events,
     invoke,
-    make_client,
     observations,
     said,
     verified,
 )
+from tests.support.knowledge_bases import knowledge_base_of
 from tests.support.local import RUNBOOKS, minilm, write_files
 from tests.support.misbehaving_agents import QUOTING_ID, SCRIPTED
 from tests.support.scripted import LocalBedrock
@@ -44,21 +42,12 @@ def corpus(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def bedrock(corpus):
-    kb_path = corpus.parent / "knowledge.kb"
-    ingest(corpus, kb_path, embedder=minilm())
+def bedrock(tmp_path_factory):
     with (
-        KnowledgeBase(kb_path, minilm()) as opened,
+        knowledge_base_of(RUNBOOKS, tmp_path_factory.mktemp("agent"), minilm()) as opened,
         LocalBedrock(opened, agents=SCRIPTED) as running,
     ):
         yield running
-
-
-@pytest.fixture(scope="module")
-def client(bedrock):
-    client = make_client(bedrock)
-    yield client
-    client.close()
 
 
 # the honest agents

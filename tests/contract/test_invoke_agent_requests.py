@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from knowledge_rag.local.bedrock.validation import service_model
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support import misbehaving_agents
-from tests.support.invoke_agent import invoke, make_client
-from tests.support.local import RUNBOOKS, WordHashes, write_files
+from tests.support.invoke_agent import invoke
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import RUNBOOKS, WordHashes
 from tests.support.scripted import LocalBedrock
 
 OPERATION = service_model().operation_model("InvokeAgent")
@@ -19,28 +18,11 @@ REFUSING = {f"REFUSES{n:03}": misbehaving_agents.refusing(code) for n, code in e
 
 @pytest.fixture(scope="module")
 def bedrock(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("agent")
-    ingest(write_files(folder / "corpus", RUNBOOKS), folder / "own.kb", embedder=WordHashes())
     with (
-        KnowledgeBase(folder / "own.kb", WordHashes()) as opened,
+        knowledge_base_of(RUNBOOKS, tmp_path_factory.mktemp("agent"), WordHashes()) as opened,
         LocalBedrock(opened, agents={**misbehaving_agents.SCRIPTED, **REFUSING}) as running,
     ):
         yield running
-
-
-@pytest.fixture(scope="module")
-def client(bedrock):
-    client = make_client(bedrock)
-    yield client
-    client.close()
-
-
-@pytest.fixture(scope="module")
-def unchecked(bedrock):
-    """A client that sends what botocore itself would refuse."""
-    client = make_client(bedrock, parameter_validation=False)
-    yield client
-    client.close()
 
 
 INVALID = {

@@ -15,12 +15,11 @@ from botocore.exceptions import EventStreamError, ReadTimeoutError
 from urllib3.exceptions import ProtocolError
 from urllib3.exceptions import ReadTimeoutError as StreamReadTimeout
 
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support import answer_writers as writers
 from tests.support import misbehaving_agents
 from tests.support.invoke_agent import events, invoke, make_client, never_ending_until, said
-from tests.support.local import RUNBOOKS, minilm, write_files
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import RUNBOOKS, minilm
 from tests.support.misbehaving_agents import QUOTING, SCRIPTED
 from tests.support.scripted import Evidence, LocalBedrock
 
@@ -45,24 +44,15 @@ OWN = {
 
 @pytest.fixture(scope="module")
 def bedrock(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("agent")
-    ingest(write_files(folder / "corpus", RUNBOOKS), folder / "own.kb", embedder=minilm())
     agents = {
         name: replace(agent, evidence=Evidence.KNOWLEDGE_BASE)
         for name, agent in {**SCRIPTED, **FAILING, **OWN}.items()
     }
     with (
-        KnowledgeBase(folder / "own.kb", minilm()) as opened,
+        knowledge_base_of(RUNBOOKS, tmp_path_factory.mktemp("agent"), minilm()) as opened,
         LocalBedrock(opened, agents=agents) as running,
     ):
         yield running
-
-
-@pytest.fixture(scope="module")
-def client(bedrock):
-    client = make_client(bedrock)
-    yield client
-    client.close()
 
 
 def test_an_answer_longer_than_a_chunk_may_be_comes_in_two(client):

@@ -21,8 +21,6 @@ from knowledge_rag.evaluation.faults.server import http
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.server import LocalBedrock
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.langchain import (
@@ -33,7 +31,8 @@ from knowledge_rag.orchestrator.langchain import (
 )
 from knowledge_rag.orchestrator.retrieval import Budget
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
-from tests.support.local import CORPUS, PROJECT, minilm, write_files
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import CORPUS, PROJECT, minilm
 from tests.support.retrieval_endpoints import endpoint
 from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting, result
 
@@ -46,11 +45,9 @@ EGGS = "how long do I boil eggs"
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("langchain")
     files = {name: (CORPUS / name).read_bytes() for name in DOCUMENTS}
-    ingest(write_files(folder / "corpus", files), folder / "knowledge.kb", embedder=minilm())
-    with KnowledgeBase(folder / "knowledge.kb", minilm()) as knowledge_base:
-        yield knowledge_base
+    with knowledge_base_of(files, tmp_path_factory.mktemp("langchain"), minilm()) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

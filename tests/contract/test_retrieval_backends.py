@@ -20,12 +20,11 @@ from knowledge_rag.evaluation.faults.server import (
     silent,
 )
 from knowledge_rag.local.bedrock.server import LocalBedrock
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import Budget, gather
-from tests.support.local import RUNBOOKS, minilm, write_files
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import RUNBOOKS, minilm
 from tests.support.retrieval_endpoints import WAYS, endpoint
 
 AMPLE = Budget(30)
@@ -42,10 +41,8 @@ EGGS = Query("how long do I boil eggs")
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("backends")
-    ingest(write_files(folder / "corpus", TEXTS), folder / "knowledge.kb", embedder=minilm())
-    with KnowledgeBase(folder / "knowledge.kb", minilm()) as knowledge_base:
-        yield knowledge_base
+    with knowledge_base_of(TEXTS, tmp_path_factory.mktemp("backends"), minilm()) as opened:
+        yield opened
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,8 @@ import hashlib
 import io
 import json
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError
-from moto import mock_aws
 
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.core.metadata import prove
@@ -17,20 +15,9 @@ from knowledge_rag.extract.documents import extract
 from lambdas.chunk_documents import handler as chunk_documents
 from tests.support.pdfs import scanned_pdf, text_pdf
 from tests.support.shared_data import shared_data
-from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
+from tests.support.transformation import CORPUS, INTERMEDIATE
 
 RUNBOOK = "---\nservice: rds\n---\n# RDS failover\n\n## Diagnosis\n\nLook at `ReplicaLag`.\n"
-
-
-@pytest.fixture
-def job(aws_environment):  # noqa: ARG001 - sets the environment
-    with mock_aws():
-        s3 = boto3.client("s3", region_name="us-east-1")
-        s3.create_bucket(Bucket=CORPUS)
-        s3.create_bucket(Bucket=INTERMEDIATE)
-        chunk_documents._service.cache_clear()
-        yield IngestionJob(s3)
-        chunk_documents._service.cache_clear()
 
 
 def run(event):

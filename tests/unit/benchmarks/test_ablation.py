@@ -11,9 +11,8 @@ from benchmarks.retrieval.ablation_table import as_tables
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.floor import Question
-from knowledge_rag.local.ingest import ingest
-from knowledge_rag.local.knowledge_base import KnowledgeBase
-from tests.support.local import WordHashes, write_files
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import WordHashes
 from tests.support.tables import shown
 
 TOPICS = ("disk", "queue", "certificate", "replica", "throttle", "secret")
@@ -21,14 +20,11 @@ TOPICS = ("disk", "queue", "certificate", "replica", "throttle", "secret")
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("ablation")
     files = {
         f"runbooks/Kube{topic.title()}Full.md": f"# Runbook\n\nWhat to do about the {topic}.\n"
         for topic in TOPICS
     }
-    hashes = WordHashes()
-    ingest(write_files(folder / "docs", files), folder / "kb", embedder=hashes)
-    with KnowledgeBase(folder / "kb", hashes) as opened:
+    with knowledge_base_of(files, tmp_path_factory.mktemp("ablation"), WordHashes()) as opened:
         yield opened.index
 
 
