@@ -14,7 +14,7 @@ from knowledge_rag.core.metadata import prove
 from knowledge_rag.core.outcome import RetrievalResult
 from lambdas.chunk_documents import handler as chunker
 from lambdas.deploy_steps import handler as steps
-from tests.support.ingestion import Ingestion, ended
+from tests.support.ingestion import ended
 from tests.support.transformation import CORPUS, INTERMEDIATE, IngestionJob
 
 FOLDER = Path(__file__).parents[2] / "knowledge-corpus"
@@ -42,13 +42,6 @@ class Bedrock:
             self.stored[key] = job.contents(file)
         failed = sum(not chunks for chunks in self.stored.values())
         return ended("COMPLETE", new=len(keys) - failed, failed=failed)
-
-
-@pytest.fixture
-def ingestion():
-    server = Ingestion()
-    yield server
-    server.close()
 
 
 @pytest.fixture

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from knowledge_rag.evaluation.faults.server import Script
+    from tests.support.ingestion import Ingestion
+    from tests.support.makers import Makers
 
 KNOWLEDGE_BASE_ID = "TESTKB0001"
 ENVIRONMENT = {
@@ -118,3 +120,21 @@ def knowledge_base(
         yield start
     # the servers have hung up, so that a query which was given up closes its own connection
     service.reset()
+
+
+@pytest.fixture
+def ingestion() -> Iterator[Ingestion]:
+    """Bedrock's ingestion on loopback."""
+    from tests.support.ingestion import Ingestion
+
+    with contextlib.closing(Ingestion()) as served:
+        yield served
+
+
+@pytest.fixture
+def makers() -> Iterator[Makers]:
+    """The APIs that answers are posted to, on loopback."""
+    from tests.support.makers import Makers
+
+    with contextlib.closing(Makers()) as served:
+        yield served

@@ -14,7 +14,7 @@ from knowledge_rag.channel.settings import Kind
 from tests.support.block_kit import numbers_in, pieces_in, problems
 from tests.support.cli import SECONDS, assert_one_line, eventually, lines_of
 from tests.support.local import CORPUS
-from tests.support.makers import CHANNEL, Makers
+from tests.support.makers import CHANNEL
 
 LINKS = "https://git.example/ops/blob/main/{path}#L{start}-L{end}"
 SETTINGS = """
@@ -40,13 +40,6 @@ def fires(name):
         "version": "4",
         "alerts": [{"status": "firing", "labels": labels, "startsAt": "2026-03-02T08:14:00Z"}],
     }
-
-
-@pytest.fixture
-def makers():
-    served = Makers()
-    yield served
-    served.close()
 
 
 @pytest.fixture

@@ -13,15 +13,7 @@ from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.receipts import id_of
 from knowledge_rag.channel.settings import Hook, HookSettings
 from knowledge_rag.channel.worker import Worker, sender
-from tests.support.makers import Makers
 from tests.unit.console.test_answers import RECOMMENDATION
-
-
-@pytest.fixture
-def makers():
-    served = Makers()
-    yield served
-    served.close()
 
 
 @pytest.fixture

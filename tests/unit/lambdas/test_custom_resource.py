@@ -13,15 +13,7 @@ from lambdas.custom_resource import (
     send,
     with_new_rights,
 )
-from tests.support.ingestion import Ingestion
 from tests.support.passing import Time
-
-
-@pytest.fixture
-def ingestion():
-    server = Ingestion()
-    yield server
-    server.close()
 
 
 @pytest.fixture

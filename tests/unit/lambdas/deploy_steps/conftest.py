@@ -4,20 +4,12 @@ import boto3
 import pytest
 from botocore.config import Config
 
-from tests.support.ingestion import Ingestion
 from tests.support.passing import Time
 
 
 @pytest.fixture
 def time():
     return Time()
-
-
-@pytest.fixture
-def ingestion():
-    server = Ingestion()
-    yield server
-    server.close()
 
 
 @pytest.fixture
