@@ -159,13 +159,13 @@ def score(case: Case, recommendation: Mapping[str, Any], lines: LabelledLines) -
 def cited_lines(recommendation: Mapping[str, Any]) -> frozenset[Line]:
     """Return every line that a step of an answer cites, those of its warnings included."""
     steps = recommendation["recommendation"]["guidance"]
-    return frozenset(line for step in steps for line in _cited(step))
+    return frozenset(line for step in steps for line in cited_by(step))
 
 
 def instructions(recommendation: Mapping[str, Any]) -> frozenset[Line]:
     """Return the lines that an answer tells its reader to follow; see the module."""
     steps = recommendation["recommendation"]["guidance"]
-    return frozenset(line for step in steps for line in _cited(step) - _prohibited(step))
+    return frozenset(line for step in steps for line in cited_by(step) - prohibited_by(step))
 
 
 def not_shown(recommendation: Mapping[str, Any]) -> frozenset[Line]:
@@ -177,13 +177,15 @@ def not_shown(recommendation: Mapping[str, Any]) -> frozenset[Line]:
     )
 
 
-def _cited(step: Mapping[str, Any]) -> frozenset[Line]:
+def cited_by(step: Mapping[str, Any]) -> frozenset[Line]:
+    """Return the lines that a step cites, those of its warnings included."""
     warned = (warning["citation"] for warning in step.get("warnings", ()))
     citations = (step["citation"], *step.get("further_citations", ()), *warned)
     return frozenset(line for citation in citations for line in _lines(citation))
 
 
-def _prohibited(step: Mapping[str, Any]) -> frozenset[Line]:
+def prohibited_by(step: Mapping[str, Any]) -> frozenset[Line]:
+    """Return the lines that a step shows as prohibited or obsolete."""
     return frozenset(
         line
         for warning in step.get("warnings", ())

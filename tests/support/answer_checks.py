@@ -16,7 +16,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from knowledge_rag.evaluation.answers_cases import FENCE, Range
-from knowledge_rag.evaluation.answers_eval import NOT_INSTRUCTIONS, is_whole
+from knowledge_rag.evaluation.answers_eval import cited_by, is_whole, prohibited_by
 from knowledge_rag.orchestrator.governing import NEVER
 from knowledge_rag.orchestrator.showing import LABELS
 
@@ -116,7 +116,7 @@ def stripped(
     """
     found: list[Finding] = []
     for step in _steps(recommendation):
-        cited = _cited(step)
+        cited = cited_by(step)
         shown = _words(" ".join(_shown(step)))
         for rule in case.get("governed", ()):
             given = sorted(cited & _counted([rule["lines"]], documents))
@@ -130,12 +130,8 @@ def stripped(
 
 
 def _inverted(step: Step, never: Sequence[Line], documents: Documents) -> Iterator[Finding]:
-    cited = _cited(step)
-    marked = _lines_of(
-        warning["citation"]
-        for warning in step.get("warnings", ())
-        if warning["kind"] in NOT_INSTRUCTIONS
-    )
+    cited = cited_by(step)
+    marked = prohibited_by(step)
     allowed = [_line(line, documents) for line in sorted(cited - set(never))]
     parts = (("action", _pieces(step["action"])), ("command", step.get("commands", ())))
     for line in never:
@@ -178,19 +174,6 @@ def _shown(step: Step) -> Iterator[str]:
     yield step["action"]
     yield from step.get("commands", ())
     yield from (warning["text"] for warning in step.get("warnings", ()))
-
-
-def _cited(step: Step) -> frozenset[Line]:
-    warned = (warning["citation"] for warning in step.get("warnings", ()))
-    return _lines_of((step["citation"], *step.get("further_citations", ()), *warned))
-
-
-def _lines_of(citations: Iterable[Mapping[str, Any]]) -> frozenset[Line]:
-    return frozenset(
-        (citation["source_file"], number)
-        for citation in citations
-        for number in range(citation["start_line"], citation["end_line"] + 1)
-    )
 
 
 def _counted(ranges: Iterable[str], documents: Documents) -> frozenset[Line]:
