@@ -222,40 +222,6 @@ class NearMiss:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """Near misses, counted."""
-
-    asked: int
-    given: int
-
-    @classmethod
-    def of(cls, near: Sequence[NearMiss]) -> Given:
-        """Count near misses."""
-        return cls(len(near), sum(it.steps > 0 for it in near))
-
-
-@dataclass(frozen=True, slots=True)
-class Reliability:
-    """Answers of one run whose evidence has one strength.
-
-    Args:
-        run: one of NEAR_MISS_RUNS.
-        strength: as the answers state it.
-        answers: to alerts whose own document is there.
-        right: share of them whose first step is from the author's own place.
-        whole: share of those with action lines that are right and show the procedure whole.
-        near_misses: answers to near misses, all of them wrong.
-    """
-
-    run: str
-    strength: str
-    answers: int
-    right: float | None
-    whole: float | None
-    near_misses: int
-
-
-@dataclass(frozen=True, slots=True)
 class AlertsReport:
     """A run over labelled alerts: every answer of every run, every near miss, and facts about the answers."""
 
@@ -269,11 +235,14 @@ class AlertsReport:
         parts = grouped(rated, lambda it: it.row.dataset) | {ALL: rated}
         return {name: Completeness.of(those) for name, those in parts.items()}
 
-    def near_misses(self, run: str) -> Mapping[str, Given]:
-        """Return the near misses of each project, and of all under ``all``."""
+    def near_misses(self, run: str) -> Mapping[str, Mapping[str, int]]:
+        """Return how many near misses of each project, and of all, were asked and given steps."""
         near = [it for it in self.near if it.run == run]
         parts = grouped(near, lambda it: it.project) | {ALL: near}
-        return {name: Given.of(those) for name, those in parts.items()}
+        return {
+            name: {"asked": len(those), "given": sum(it.steps > 0 for it in those)}
+            for name, those in parts.items()
+        }
 
     def auroc(self, run: str) -> float | None:
         """Return how well confidence separates right answers from wrong ones, near misses included.
@@ -287,8 +256,12 @@ class AlertsReport:
         return auroc([it.confidence for it in answered if it.first], wrong)
 
     @property
-    def reliability(self) -> tuple[Reliability, ...]:
-        """What each strength of evidence is worth, run by run; empty where answers state none."""
+    def reliability(self) -> list[dict[str, Any]]:
+        """Return what each strength of evidence is worth, run by run; empty if answers state none.
+
+        ``right`` is the share of answers whose first step is from the author's own place; ``whole`` that of
+        those with action lines that also show the procedure whole; all answers to near misses are wrong.
+        """
         found = []
         for run in NEAR_MISS_RUNS:
             answered = [it for it in self.rated if it.run == run and it.steps and it.strength]
@@ -298,16 +271,16 @@ class AlertsReport:
                 those = [it for it in answered if it.strength == strength]
                 measured = [it for it in those if it.line_recall is not None]
                 found.append(
-                    Reliability(
-                        run,
-                        strength,
-                        answers=len(those),
-                        right=_mean(it.first for it in those),
-                        whole=_mean(it.first and it.whole for it in measured),
-                        near_misses=sum(it.strength == strength for it in near),
-                    )
+                    {
+                        "run": run,
+                        "strength": strength,
+                        "answers": len(those),
+                        "right": _rounded(_mean(it.first for it in those)),
+                        "whole": _rounded(_mean(it.first and it.whole for it in measured)),
+                        "near_misses": sum(it.strength == strength for it in near),
+                    }
                 )
-        return tuple(found)
+        return found
 
     @property
     def missed(self) -> tuple[str, ...]:
@@ -317,10 +290,13 @@ class AlertsReport:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form; shares are rounded to six places."""
         return {
-            "runs": {run: _as_dicts(self.completeness(run)) for run in RUNS},
-            "near_misses": {run: _as_dicts(self.near_misses(run)) for run in NEAR_MISS_RUNS},
+            "runs": {
+                run: {name: _figures(each) for name, each in self.completeness(run).items()}
+                for run in RUNS
+            },
+            "near_misses": {run: self.near_misses(run) for run in NEAR_MISS_RUNS},
             "auroc": {run: _rounded(self.auroc(run)) for run in NEAR_MISS_RUNS},
-            "reliability": [_figures(each) for each in self.reliability],
+            "reliability": self.reliability,
             **self.tally.to_dict(),
             "reached": not self.missed,
             "missed": list(self.missed),
@@ -337,11 +313,7 @@ def auroc(right: Sequence[float], wrong: Sequence[float]) -> float | None:
     return above / (len(right) * len(wrong))
 
 
-def _as_dicts(groups: Mapping[str, Completeness] | Mapping[str, Given]) -> dict[str, Any]:
-    return {name: _figures(found) for name, found in groups.items()}
-
-
-def _figures(found: Rated | NearMiss | Completeness | Given | Reliability) -> dict[str, Any]:
+def _figures(found: Rated | NearMiss | Completeness) -> dict[str, Any]:
     names = (each.name for each in fields(found) if each.name != "row")
     return {name: _rounded(getattr(found, name)) for name in names}
 
@@ -545,10 +517,9 @@ def _near_misses(report: AlertsReport) -> Table:
     table = new_table("near misses: asked without their project", "project", "run", "asked", "steps", "share")  # fmt: skip
     for run in NEAR_MISS_RUNS:
         for project, found in report.near_misses(run).items():
-            share = found.given / found.asked if found.asked else None
-            table.add_row(
-                neutralise(project), run, str(found.asked), str(found.given), _share(share)
-            )
+            asked, given = found["asked"], found["given"]
+            share = _share(given / asked if asked else None)
+            table.add_row(neutralise(project), run, str(asked), str(given), share)
     return table
 
 
@@ -566,12 +537,12 @@ def _reliability(report: AlertsReport) -> Table:
     )  # fmt: skip
     for found in report.reliability:
         table.add_row(
-            neutralise(found.strength),
-            found.run,
-            str(found.answers),
-            _share(found.right),
-            _share(found.whole),
-            str(found.near_misses),
+            neutralise(found["strength"]),
+            found["run"],
+            str(found["answers"]),
+            _share(found["right"]),
+            _share(found["whole"]),
+            str(found["near_misses"]),
         )
     return table
 
