@@ -28,8 +28,8 @@ def guardrails(
 
     Each claim is guidance, as it stands or changed in one place. Exits 1 if they find under 95 % of what was changed, or over 1 % of what is true.
     """
+    from benchmarks.guardrails.report import as_tables
     from benchmarks.guardrails.support import run_guardrails_bench
-    from benchmarks.guardrails.tables import as_tables
     from knowledge_rag.core.resources import shipped
 
     report = run_guardrails_bench(docs or [shipped("knowledge-corpus")], claims or [])

@@ -50,8 +50,7 @@ def retrieval(
 
     Asks labelled questions in every way; counted is the half that no setting was chosen on.
     """
-    from benchmarks.retrieval.ablation import run_ablation
-    from benchmarks.retrieval.ablation_table import as_tables
+    from benchmarks.retrieval.ablation import as_tables, run_ablation
 
     with _labelled(datasets, docs, limit, seed) as given:
         index = given.knowledge_base.index

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from rich.console import Group
+
 from benchmarks.guardrails.cases import CHUNK_CITED
 from benchmarks.guardrails.edits import EDITS
+from benchmarks.guardrails.timing import MAX_VERIFY_MS
+from knowledge_rag.evaluation.evaluation_report import new_table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from benchmarks.guardrails.timing import Timing
-    from benchmarks.guardrails.verify_timing import VerifyTiming
+    from rich.table import Table
+
+    from benchmarks.guardrails.timing import Timing, VerifyTiming
 
 MIN_RECALL: Final = 0.95
 """At least this share of changed and misplaced guidance must be found unsupported."""
@@ -149,3 +154,54 @@ def counts(family: str) -> bool:
 def _share(rows: Iterable[FamilyRow]) -> float:
     listed = list(rows)
     return sum(row.alarms * row.cases for row in listed) / max(sum(row.cases for row in listed), 1)
+
+
+def as_tables(report: GuardrailsReport) -> Group:
+    """Return a table of the ways claims were made, one of the checks, and one of each file of claims."""
+    timing, verifying = report.timing, report.verify_timing
+    tables = [
+        _families(report),
+        _checks("each check alone, on the same half", report.checks),
+        *(_checks(name, rows) for name, rows in report.claims.items()),
+    ]
+    return Group(
+        *tables,
+        f"recall {report.recall:.1%} (at least {MIN_RECALL:.0%}), false alarms"
+        f" {report.false_alarms:.2%} (at most {MAX_FALSE_ALARMS:.0%}); negation, edits of"
+        " meaning and claims that cite a whole chunk are not counted",
+        f"1,000 words of claims: {timing.own_lines_ms:.1f} ms against their own lines,"
+        f" {timing.chunks_ms:.1f} ms against chunks of {timing.evidence_words:,} words",
+        f"verify, 1,000 words with {verifying.references} references: {verifying.short_ms:.2f} ms,"
+        f" in an answer of 10,000 words {verifying.long_ms:.2f} ms"
+        f" (aim: at most {MAX_VERIFY_MS:g} ms)",
+    )
+
+
+def _families(report: GuardrailsReport) -> Table:
+    title = f"guidance of {report.documents} documents, the half that chose nothing"
+    table = new_table(
+        title, "claims", "say what their lines say", "cases", "alarms", "negation warned"
+    )
+    for row in report.families:
+        says = "yes" if row.supported else "no"
+        table.add_row(row.family, says, str(row.cases), f"{row.alarms:.1%}", f"{row.warned:.1%}")
+    return table
+
+
+def _checks(title: str, rows: Sequence[CheckRow]) -> Table:
+    table = new_table(title, "check", "caught", "of", "false", "of", "precision", "recall")
+    for row in rows:
+        table.add_row(
+            row.check,
+            str(row.caught),
+            str(row.unsupported),
+            str(row.false),
+            str(row.supported),
+            _percent(row.precision),
+            _percent(row.recall),
+        )
+    return table
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"

@@ -19,8 +19,7 @@ from benchmarks.guardrails.report import (
     FamilyRow,
     GuardrailsReport,
 )
-from benchmarks.guardrails.timing import time_answers
-from benchmarks.guardrails.verify_timing import time_verify
+from benchmarks.guardrails.timing import time_answers, time_verify
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.evaluation.claims_eval import load_claims
 from knowledge_rag.guardrails.support.check import check_support

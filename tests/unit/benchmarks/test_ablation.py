@@ -6,8 +6,7 @@ import json
 
 import pytest
 
-from benchmarks.retrieval.ablation import run_ablation, sets_of
-from benchmarks.retrieval.ablation_table import as_tables
+from benchmarks.retrieval.ablation import as_tables, run_ablation, sets_of
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.floor import Question
