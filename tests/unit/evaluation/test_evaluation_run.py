@@ -127,8 +127,10 @@ def test_documents_are_ingested_once_and_anew_when_a_byte_changes(documents, tmp
         assert opened.path != path
     assert {text.partition("\n")[0] for text in third.embedded} == {"runbooks > new > New"}
     changed = Documents.of(documents.root)
-    with ingested(changed, tmp_path / "else", WordHashes(), besides=[path]) as like:
-        pass
+    before, fourth = path.read_bytes(), WordHashes()
+    with ingested(changed, tmp_path / "else", fourth, besides=[path]) as like:
+        assert fourth.embedded == third.embedded
+    assert path.read_bytes() == before
     with ingested(changed, tmp_path / "alone", WordHashes()) as alone:
         assert stored(like.path) == stored(alone.path)
 
@@ -167,17 +169,6 @@ def test_a_knowledge_base_that_is_of_no_use_is_not_begun_with(tmp_path, donor):
     with ingested(docs, tmp_path / "alone", alone):
         assert model.embedded == alone.embedded
     assert sorted(path.suffix for path in (tmp_path / "eval").iterdir()) == [".index", ".kb"]
-
-
-def test_what_was_ingested_is_not_embedded_again(tmp_path):
-    docs = Documents.of(write_files(tmp_path / "docs", RUNBOOKS))
-    ingest(docs.root, tmp_path / "own.kb", embedder=WordHashes())
-    model = WordHashes()
-    before = (tmp_path / "own.kb").read_bytes()
-    with ingested(docs, tmp_path, model, besides=[tmp_path / "own.kb"]) as opened:
-        assert opened.chunks > 0
-    assert model.embedded == []
-    assert (tmp_path / "own.kb").read_bytes() == before
 
 
 def test_documents_are_ingested_anew_when_what_is_said_beside_one_changes(documents, tmp_path):
