@@ -9,13 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import boto3
+from langchain_aws.retrievers import AmazonKnowledgeBasesRetriever
 from rich.table import Table
 
 from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
-from knowledge_rag.evaluation.faults.model import UNPROVEN, CannotRun, Group
+from knowledge_rag.evaluation.faults.model import UNPROVEN, Group
 from knowledge_rag.evaluation.faults.payloads import QUERY
 from knowledge_rag.evaluation.faults.run import FaultResult
 from knowledge_rag.evaluation.faults.scenario import KNOWLEDGE_BASE_ID, Scenario
@@ -45,8 +47,6 @@ _WORKERS: Final = 10
 
 def boto3_client() -> Ask:
     """Make a default client, and read its response as most code does."""
-    import boto3  # noqa: PLC0415 - loaded where it is met
-
     client = boto3.client("bedrock-agent-runtime")
 
     def ask() -> list[object]:
@@ -60,8 +60,6 @@ def boto3_client() -> Ask:
 
 def langchain_retriever() -> Ask:
     """Make langchain-aws's retriever with its defaults."""
-    from langchain_aws.retrievers import AmazonKnowledgeBasesRetriever  # noqa: PLC0415 - likewise
-
     retriever = AmazonKnowledgeBasesRetriever(
         knowledge_base_id=KNOWLEDGE_BASE_ID,
         retrieval_config={"vectorSearchConfiguration": {"numberOfResults": 5}},
@@ -95,10 +93,7 @@ def run_client(name: str, fault: Fault) -> FaultResult:
     with tempfile.TemporaryDirectory() as folder, _Lasting(Path(folder)) as scenario:
         fault.set_up(scenario)
         scenario.enter()
-        try:
-            ask = CLIENTS[name]()
-        except ImportError as error:
-            raise CannotRun(f"{error.name} is not installed") from error
+        ask = CLIENTS[name]()
         for _ in range(fault.healthy_before):
             _timed(ask)
         time.sleep(fault.pause_seconds)
