@@ -352,7 +352,7 @@ def _rated_alerts(
 def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | str:
     """Return the question that ``ask`` would ask, or why it would refuse."""
     from knowledge_rag.cli.advice import incident_of, queries_of
-    from knowledge_rag.evaluation.answers_eval import AnswersReport, Question
+    from knowledge_rag.evaluation.answers_eval import Question
     from knowledge_rag.orchestrator.incident import Incident
 
     question = case.query or None
