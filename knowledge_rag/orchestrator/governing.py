@@ -167,7 +167,7 @@ _STRUCK: Final = re.compile(
     re.DOTALL,
 )
 _UNWRITTEN: Final = re.compile(
-    r"^[\s>*_+\-\d.)\[\]xX|]*(?:to ?do|tbd|tba|fixme|n/?a|none(?! of\b)|wip|coming soon|work in progress|to be (?:written|done|defined|completed)|(?:someone|somebody) (?:has to|should|must|needs to) (?:write|document))\b"
+    r"^[\s>*_+\-\d.)\[\]xX|]*(?:n/?a|none(?! of\b)|wip|coming soon|work in progress|to be (?:written|done|defined|completed)|(?:someone|somebody) (?:has to|should|must|needs to) (?:write|document))\b"
     r".{0,80}[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )
@@ -324,8 +324,8 @@ def is_to_do(line: str) -> bool:
 
 
 def is_unwritten(text: str) -> bool:
-    """Whether it stands where somebody still has to write something."""
-    return _UNWRITTEN.match(text.strip()) is not None
+    """Whether it stands where somebody still has to write something: a note on that of any length, or a few words."""
+    return is_to_do(text) or _UNWRITTEN.match(text.strip()) is not None
 
 
 def says_nothing(text: str) -> bool:

@@ -227,6 +227,7 @@ def test_only_what_is_struck_out_whole_is_struck_out(text, is_one):
     ("text", "is_one"),
     [
         ("TODO", True),
+        (f"TODO (Ann): describe {'what to do ' * 20}if nobody gets through. Ask me.", True),
         ("TBD: write this", True),
         ("n/a", True),
         ("[The disk](disk.md).", True),

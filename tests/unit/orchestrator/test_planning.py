@@ -477,6 +477,16 @@ class TestUnclearQuestions:
         texts = {"q.md": self.QUEUE, "c.md": self.CACHE}
         assert actions(self.asked("Queue", texts)) == ["Drain the mails."]
 
+    def test_of_two_words_only_what_is_called_so_is_meant(self, monkeypatch):
+        texts = {
+            "alb.md": "# Balancer\n\n## Errors\n\n- A database that is slow: shed load.\n",
+            "db.md": "# Failover\n\n## Fix\n\n- Promote the database.\n\n## Slow start\n\n- Warm the database.\n",
+        }
+        monkeypatch.setattr(self, "FLOORS", replace(self.FLOORS, sure=2.0))
+        assert self.asked("the database is slow", texts).guidance == ()
+        texts["slow.md"] = "# Slow database\n\n- Stop reports.\n"
+        assert actions(self.asked("the database is slow", texts)) == ["Stop reports."]
+
 
 class TestDoubts:
     TEXT = "---\nservice: mail\n---\n# QueueGrowing\n\n- Drain it on queue-eu-1.\n"
@@ -498,15 +508,6 @@ class TestDoubts:
         )
         assert not any("never mentions" in it for it in asked_.evidence.reasons)
         assert "it never mentions queue-us-7" in other.evidence.reasons
-
-    def test_of_two_words_only_what_is_called_so_is_meant(self):
-        texts = {
-            "alb.md": "# Balancer\n\n## Errors\n\n- A database that is slow: shed load.\n",
-            "db.md": "# Failover\n\n## Fix\n\n- Promote the database.\n\n## Slow start\n\n- Wait.\n",
-        }
-        assert self.asked("the database is slow", texts).guidance == ()
-        texts["slow.md"] = "# Slow database\n\n- Stop reports.\n"
-        assert actions(self.asked("the database is slow", texts)) == ["Stop reports."]
 
 
 class TestChosenProcedures:

@@ -380,11 +380,13 @@ def test_evidence_that_was_altered_or_cut_on_its_way_is_none():
 
 def test_what_a_model_wrote_is_never_evidence():
     body = body_of(FAILOVER)
+    part = chunk(b"[1]")
+    cited = {"citations": [{"retrievedReferences": [{"content": {"text": body}}]}]}
     written = (
         TRACES.rationale(0, body),
         TRACES.tool_input(0, [{"name": "query", "value": body}]),
         TRACES.final_response(1, body),
-        chunk(b"[1]", {"citations": [{"retrievedReferences": [{"content": {"text": body}}]}]}),
+        part._replace(payload={**part.payload, "attribution": cited}),
     )
     for event in written:
         reader = TurnReader()
