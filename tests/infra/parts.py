@@ -22,9 +22,17 @@ def settings(**values):
 
 
 def app(**options):
-    """Return an app with the flags that users deploy with; CDK reads cdk.json for its own command only."""
+    """Return an app with the flags that users deploy with; CDK reads cdk.json for its own command only.
+
+    CDK's own rules, which take their time, judge whole deployments (``synthesis.py``); nothing copies assets.
+    """
     read = json.loads((PROJECT / "cdk.json").read_text(encoding="utf-8"))
-    return cdk.App(context=read["context"], analytics_reporting=False, **options)
+    return cdk.App(
+        context=read["context"] | {"aws:cdk:disable-asset-staging": True},
+        analytics_reporting=False,
+        builtin_cloud_formation_validation=False,
+        **options,
+    )
 
 
 @cache
@@ -35,7 +43,7 @@ def data(**values):
 
 
 def bare_stack():
-    return cdk.Stack(cdk.App(), "Bare")
+    return cdk.Stack(app(), "Bare")
 
 
 def alias_in(stack):

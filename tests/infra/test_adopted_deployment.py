@@ -8,8 +8,9 @@ import pytest
 
 from infra.account_values import OWN_TAG
 from tests.infra.parts import of_type
+from tests.infra.synthesis import synthesized
 from tools.local_cloud import kinds
-from tools.local_cloud.deployment import cloud, deploy
+from tools.local_cloud.deployment import cloud, deploy_assembly
 
 pytestmark = pytest.mark.skipif(
     shutil.which("npx") is None, reason="npx is not installed: Node >= 20 brings it"
@@ -37,21 +38,20 @@ def account():
 
 
 @pytest.fixture(scope="module")
-def deployed(account, tmp_path_factory):
+def deployed(account):
     key, boundary = account
     settings = {
         "preset": "prod",
         "kms_key_arn": key,
         "permissions_boundary": boundary,
-        "tags": "team=SRE: on call,cost-centre=4711",
+        "tags": {"team": "SRE: on call", "cost-centre": "4711"},
         "bootstrap_qualifier": "platform",
         "deploy_role_arn": f"{ROLE}deploy-role{WHERE}",
         "execution_role_arn": f"{ROLE}cfn-exec-role{WHERE}",
         "assets_role_arn": f"{ROLE}file-publishing-role{WHERE}",
         "assets_bucket": "cdk-${Qualifier}-assets" + WHERE,
     }
-    context = [f"knowledge-rag:{name}={value}" for name, value in settings.items()]
-    return deploy(context, tmp_path_factory.mktemp("assembly"))
+    return deploy_assembly(synthesized(**settings).folder, settings["bootstrap_qualifier"])
 
 
 def test_both_stacks_are_complete_and_make_no_key(deployed):

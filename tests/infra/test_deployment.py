@@ -14,9 +14,10 @@ import pytest
 
 from lambdas.deploy_steps import index
 from lambdas.start_ingestion import handler
+from tests.infra.synthesis import EVERYTHING, synthesized
 from tools.local_cloud import kinds
 from tools.local_cloud.changes import deployed_changes
-from tools.local_cloud.deployment import cloud, deploy
+from tools.local_cloud.deployment import cloud, deploy_assembly
 
 pytestmark = pytest.mark.skipif(
     shutil.which("npx") is None, reason="npx is not installed: Node >= 20 brings it"
@@ -24,16 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 CORPUS = Path(__file__).parents[2] / "knowledge-corpus"
 NAME = "knowledge-rag-prod"
-CONTEXT = (
-    "knowledge-rag:preset=prod",
-    "knowledge-rag:entrypoint=both",
-    "knowledge-rag:gateway_logs=true",
-    "knowledge-rag:gateway_requests_per_minute=600",
-    "knowledge-rag:devops_agent_space=0a1b2c3d-agent-space",
-    "knowledge-rag:slack_channel=T0123ABCD/C0456EFGH",
-    "knowledge-rag:pagerduty_url=https://events.pagerduty.com/integration/0123456789abcdef/enqueue",
-    "knowledge-rag:handbook_url=https://wiki.example.com/alarms",
-)
+SETTINGS = EVERYTHING | {"handbook_url": "https://wiki.example.com/alarms"}
 
 
 @pytest.fixture(scope="module")
@@ -43,9 +35,9 @@ def loopback():
 
 
 @pytest.fixture(scope="module")
-def deployed(loopback, tmp_path_factory):  # noqa: ARG001 - it runs
+def deployed(loopback):  # noqa: ARG001 - it runs
     handler._jobs.cache_clear()
-    stacks = deploy(CONTEXT, tmp_path_factory.mktemp("assembly"))
+    stacks = deploy_assembly(synthesized(**SETTINGS).folder)
     return {stack.name.removeprefix(f"{NAME}-"): stack for stack in stacks}
 
 

@@ -12,12 +12,13 @@ import pytest
 from infra.ingestion import HELD_BACK, LOOK_EVERY, MAX_LOOKS
 from lambdas.start_ingestion import handler
 from lambdas.start_ingestion.jobs import SWALLOWED_SECONDS
+from tests.infra.synthesis import synthesized
 from tests.support.cloudwatch import alarms_of, emitted, series
 from tests.support.ingestion import ended
 from tests.support.monitoring import monitored
 from tools.local_cloud import kinds
 from tools.local_cloud.changes import deployed_changes, matches
-from tools.local_cloud.deployment import cloud, deploy
+from tools.local_cloud.deployment import cloud, deploy_assembly
 
 pytestmark = pytest.mark.skipif(
     shutil.which("npx") is None, reason="npx is not installed: Node >= 20 brings it"
@@ -25,18 +26,22 @@ pytestmark = pytest.mark.skipif(
 
 NAME = "knowledge-rag-dev"
 PREFIX = "runbooks/"
-CONTEXT = ("documents=bucket", f"documents_prefix={PREFIX}", "vector_store=s3-vectors",
-           "search_type=SEMANTIC", "entrypoint=none")  # fmt: skip
+SETTINGS = {
+    "documents": "bucket",
+    "documents_prefix": PREFIX,
+    "vector_store": "s3-vectors",
+    "search_type": "SEMANTIC",
+    "entrypoint": "none",
+}
 MINUTE, HOUR, DAY = 60, 3_600, 86_400
 ALARMS = alarms_of(monitored(), NAME)
 
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory):
+def deployed():
     handler._jobs.cache_clear()
     with cloud() as running:
-        folder = tmp_path_factory.mktemp("assembly")
-        stacks = deploy([f"knowledge-rag:{pair}" for pair in CONTEXT], folder)
+        stacks = deploy_assembly(synthesized(**SETTINGS).folder)
         data = next(stack for stack in stacks if stack.name.endswith("-data"))
         yield SimpleNamespace(cloud=running, outputs=data.outputs, template=data.template)
     handler._jobs.cache_clear()

@@ -6,20 +6,21 @@ import boto3
 import pytest
 
 from lambdas.retrieve_knowledge.settings import load_settings
+from tests.infra.synthesis import synthesized
 from tools.local_cloud import kinds
-from tools.local_cloud.deployment import cloud, deploy
+from tools.local_cloud.deployment import cloud, deploy_assembly
 
 pytestmark = pytest.mark.skipif(
     shutil.which("npx") is None, reason="npx is not installed: Node >= 20 brings it"
 )
 
-CONTEXT = (
-    "knowledge-rag:knowledge_base_id=EXISTING01",
-    "knowledge-rag:knowledge_base_type=MANAGED",
-    "knowledge-rag:source_bucket=team-docs",
-    "knowledge-rag:source_prefix=handbook/",
-    "knowledge-rag:entrypoint=harness",
-)
+SETTINGS = {
+    "knowledge_base_id": "EXISTING01",
+    "knowledge_base_type": "MANAGED",
+    "source_bucket": "team-docs",
+    "source_prefix": "handbook/",
+    "entrypoint": "harness",
+}
 
 
 def check_harness(stack):
@@ -35,9 +36,9 @@ def check_harness(stack):
     assert stack.outputs["HarnessArn"] == harness.attributes["Arn"]
 
 
-def test_only_the_service_is_deployed_and_its_function_reads_the_documents_of_the_bucket(tmp_path):
+def test_only_the_service_is_deployed_and_its_function_reads_the_documents_of_the_bucket():
     with cloud():
-        (stack,) = deploy(CONTEXT, tmp_path)
+        (stack,) = deploy_assembly(synthesized(**SETTINGS).folder)
         assert (stack.name, stack.status) == ("knowledge-rag-dev-service", "CREATE_COMPLETE")
         assert set(stack.resources) == set(stack.template["Resources"])
         check_harness(stack)

@@ -11,7 +11,7 @@ from lambdas.deploy_steps.versions import KEPT
 from tests.infra.parts import of_type
 from tests.infra.synthesis import DISPOSABLE, synthesized
 from tools.local_cloud import kinds
-from tools.local_cloud.deployment import cloud, deploy
+from tools.local_cloud.deployment import cloud, deploy_assembly
 from tools.local_cloud.registration import FAILED, run_in_process
 
 FUNCTION = "knowledge-rag-dev-retrieve-knowledge"
@@ -45,9 +45,9 @@ def test_old_ones_are_removed_once_the_alias_has_moved():
 @pytest.mark.skipif(
     shutil.which("npx") is None, reason="npx is not installed: Node >= 20 brings it"
 )
-def test_one_command_goes_back_and_five_old_versions_stay(tmp_path):
+def test_one_command_goes_back_and_five_old_versions_stay():
     with cloud():
-        (stack,) = deploy(["knowledge-rag:knowledge_base_id=EXISTING01"], tmp_path)
+        (stack,) = deploy_assembly(synthesized(knowledge_base_id="EXISTING01").folder)
         client = boto3.client("lambda", region_name=kinds.REGION)
         live = client.get_alias(FunctionName=FUNCTION, Name="live")["FunctionVersion"]
         assert live == "1"

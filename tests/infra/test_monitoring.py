@@ -4,7 +4,6 @@ import re
 
 import boto3
 import pytest
-from aws_cdk import App, Stack
 from aws_cdk import aws_kms as kms
 from moto import mock_aws
 
@@ -18,7 +17,7 @@ from knowledge_rag.core.alarms import (
     retrieval_alarms,
 )
 from tests.infra.iam import render
-from tests.infra.parts import of_type, template_of
+from tests.infra.parts import bare_stack, of_type, template_of
 from tests.infra.synthesis import DISPOSABLE, EVERYTHING, synthesized
 from tests.support.cloudwatch import alarms_of
 from tests.support.monitoring import monitored, resources
@@ -71,7 +70,7 @@ def test_health_is_red_while_a_loud_alarm_is_and_tells_nobody():
 
 def test_a_key_of_the_settings_is_left_as_it_is():
     arn = "arn:aws:kms:us-east-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"
-    stack = Stack(App(), "Bare")
+    stack = bare_stack()
     key = kms.Key.from_key_arn(stack, "Key", arn)
     alarm_topic(stack, "Topic", settings=load_settings({}), encryption_key=key)
     (topic,) = of_type(template_of(stack), "AWS::SNS::Topic").values()

@@ -10,7 +10,7 @@ from infra import python_function
 from infra.bundle_target import PYTHON_RUNTIME
 from infra.bundling import BUNDLES, Bundle, bundle
 from infra.python_function import RUNTIME, PythonFunction
-from tests.infra.parts import only, settings, template_of, the
+from tests.infra.parts import app, bare_stack, only, settings, template_of, the
 from tests.support.bundles import CHUNK, RETRIEVE
 
 
@@ -28,7 +28,7 @@ def make(stack, **change):
 
 
 def version(**change):
-    stack = cdk.Stack()
+    stack = bare_stack()
     make(stack, **change)
     template = template_of(stack)
     name = the(template, "AWS::Lambda::Version")
@@ -64,18 +64,18 @@ def test_other_code_is_another_version(monkeypatch):
 
 
 def test_an_acknowledgement_does_not_excuse_what_is_granted_later():
-    app = cdk.App()
-    cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
-    made = make(cdk.Stack(app, "Stack"), snap_start=True)
+    judged = app()
+    cdk.Validations.of(judged).add_plugins(AwsSolutionsChecks(judged))
+    made = make(cdk.Stack(judged, "Stack"), snap_start=True)
     made.role.add_to_policy(iam.PolicyStatement(actions=["s3:GetObject"], resources=["*"]))
     with pytest.raises(RuntimeError, match="validation-report"):
-        app.synth()
+        judged.synth()
 
 
 @pytest.mark.parametrize("byte_code", [True, False])
 def test_a_bundle_without_byte_code_is_warned_of_and_nothing_else(monkeypatch, byte_code):
     with_bundle(monkeypatch, byte_code=byte_code)
-    stack = cdk.Stack()
+    stack = bare_stack()
     make(stack, snap_start=True)
     warnings = Annotations.from_stack(stack).find_warning("*", Match.any_value())
     assert ["no Python 3.13 here" in warning.entry.data for warning in warnings] == (

@@ -24,7 +24,7 @@ def monitored(
 ) -> dict[str, Any]:
     """Give the template of a stack that holds the monitoring of a deployment and no more."""
     settings = load_settings({"knowledge-rag": {"preset": preset, **changed}}, "us-east-1")
-    stack = Stack(App(), "Monitored")
+    stack = Stack(App(builtin_cloud_formation_validation=False), "Monitored")
     Monitoring(
         stack,
         "Monitoring",

@@ -120,19 +120,28 @@ def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
         RuntimeError: the command line failed; the message is all that it said.
     """
     shutil.rmtree(output, ignore_errors=True)
-    bootstrap(_pairs(context).get(f"{CONTEXT_KEY}:bootstrap_qualifier", ""))
     options = [word for pair in context for word in ("-c", pair)]
     _cdk("synth", "--quiet", "--output", str(output), *options)
+    return deploy_assembly(output, _pairs(context).get(f"{CONTEXT_KEY}:bootstrap_qualifier", ""))
+
+
+def deploy_assembly(assembly: Path, qualifier: str = "") -> list[Deployed]:
+    """Bootstrap, and deploy every stack of a synthesized assembly.
+
+    Raises:
+        RuntimeError: the command line failed; the message is all that it said.
+    """
+    bootstrap(qualifier)
     _cdk(
         "deploy",
         "--app",
-        str(output),
+        str(assembly),
         "--all",
         "--method=direct",
         "--require-approval=never",
         "--progress=events",
     )
-    return [_deployed(path) for path in sorted(output.glob("*.template.json"))]
+    return [_deployed(path) for path in sorted(assembly.glob("*.template.json"))]
 
 
 def bootstrap(qualifier: str = "") -> None:
