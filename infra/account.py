@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import aws_cdk as cdk
 
-from infra.account_values import OWN_TAG
+from infra.setting_values import OWN_TAG
 
 if TYPE_CHECKING:
     from constructs import Construct

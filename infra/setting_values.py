@@ -22,12 +22,6 @@ _E = TypeVar("_E", bound=StrEnum)
 _T = TypeVar("_T")
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_EMAIL: Final = re.compile(r"[^@\s,;<>]{1,64}@[^@\s,;<>]+\.[^@\s,;<>.]{2,}")
-_BUCKET: Final = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
-_KEY_ARN: Final = re.compile(r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+")
-_MAX_PREFIX: Final = 300
-"""Characters of an inclusion prefix of a data source."""
-_KNOWLEDGE_BASE_ID: Final = re.compile(r"[0-9a-zA-Z]{10}")
 _MAX_SHOWN: Final = 60
 
 
@@ -165,13 +159,6 @@ def names(value: object) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def email(value: object) -> str:
-    """One address, or nothing."""
-    if not isinstance(value, str) or (value.strip() and not _EMAIL.fullmatch(value.strip())):
-        raise ValueError("one e-mail address, or nothing")
-    return value.strip()
-
-
 def matching(pattern: str, expected: str) -> Callable[[object], str]:
     """A text of a form, or nothing."""
     form = re.compile(pattern)
@@ -184,8 +171,23 @@ def matching(pattern: str, expected: str) -> Callable[[object], str]:
     return parse
 
 
+email: Final = matching(r"[^@\s,;<>]{1,64}@[^@\s,;<>]+\.[^@\s,;<>.]{2,}", "one e-mail address")
+bucket_name: Final = matching("[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", "the name of a bucket")
+key_prefix: Final = matching(  # an inclusion prefix of a data source has at most 300 characters
+    r"(?!/)(?s:.){0,299}/", "a key prefix that ends in / and does not begin with it"
+)
+key_arn: Final = matching(
+    r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]+",
+    "the ARN of a KMS key (arn:aws:kms:REGION:ACCOUNT:key/ID)",
+)
+knowledge_base_id: Final = matching(
+    "[0-9a-zA-Z]{10}", "the id of a knowledge base, ten letters and digits"
+)
+discovery_url: Final = matching(
+    r"https://.*/\.well-known/openid-configuration",
+    "an https address that ends in /.well-known/openid-configuration",
+)
 _UUID: Final = "[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-
 slack_channel: Final = matching(
     "[0-9A-Z]{1,255}/[A-Za-z0-9]{1,255}", "workspace/channel, e.g. T0123ABCD/C0456EFGH"
 )
@@ -219,44 +221,14 @@ def question(value: object) -> str:
     return OFF if value.strip().lower() == OFF else value.strip()
 
 
-def bucket_name(value: object) -> str:
-    """Name of an S3 bucket, or nothing."""
-    if not isinstance(value, str) or (value.strip() and not _BUCKET.fullmatch(value.strip())):
-        raise ValueError("the name of a bucket, or nothing")
-    return value.strip()
-
-
-def key_prefix(value: object) -> str:
-    """A folder in a bucket, or nothing."""
-    given = value.strip() if isinstance(value, str) else "/"
-    if given and (given.startswith("/") or not given.endswith("/") or len(given) > _MAX_PREFIX):
-        raise ValueError("a key prefix that ends in / and does not begin with it, or nothing")
-    return given
-
-
-def key_arn(value: object) -> str:
-    """ARN of a KMS key, or nothing."""
-    if not isinstance(value, str) or (value.strip() and not _KEY_ARN.fullmatch(value.strip())):
-        raise ValueError("the ARN of a KMS key (arn:aws:kms:REGION:ACCOUNT:key/ID), or nothing")
-    return value.strip()
-
-
-def knowledge_base_id(value: object) -> str:
-    """Id of a knowledge base, or nothing."""
-    given = value.strip() if isinstance(value, str) else "-"
-    if given and not _KNOWLEDGE_BASE_ID.fullmatch(given):
-        raise ValueError("the id of a knowledge base, ten letters and digits, or nothing")
-    return given
-
-
-def locator(value: object) -> str:
-    """An OpenID discovery address, or nothing."""
-    end = "/.well-known/openid-configuration"
-    if not isinstance(value, str) or (
-        value.strip() and not (value.startswith("https://") and value.strip().endswith(end))
-    ):
-        raise ValueError(f"an https address that ends in {end}")
-    return value.strip()
+def _object(value: object) -> dict[str, Any] | None:
+    """Return an object, or what a text has as JSON; ``None`` for anything else."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, dict) else None
 
 
 _CLAIM_NAME: Final = re.compile(r"[A-Za-z0-9_.:-]{1,255}")
@@ -265,26 +237,23 @@ _CLAIM_VALUE: Final = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 
 def claims(value: object) -> str:
     """Claims of a token: an object from names to a text or a list of texts, or its JSON text, or nothing."""
-    expected = (
-        "an object from a claim's name to the text that it is, or to the texts of which it lists one"
-        " (letters, digits, . _ -), or nothing"
+    if isinstance(value, str) and not value.strip():
+        return ""
+    given = _object(value)
+    if given is None or not all(map(_is_claim, given.items())):
+        raise ValueError(
+            "an object from a claim's name to the text that it is, or to the texts of which it lists"
+            " one (letters, digits, . _ -), or nothing"
+        )
+    return json.dumps(given) if given else ""
+
+
+def _is_claim(item: tuple[str, object]) -> bool:
+    name, wanted = item
+    texts = wanted if isinstance(wanted, list) else [wanted]
+    return bool(_CLAIM_NAME.fullmatch(name) and texts) and all(
+        isinstance(each, str) and _CLAIM_VALUE.fullmatch(each) for each in texts
     )
-    if isinstance(value, str):
-        if not value.strip():
-            return ""
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise ValueError(expected) from None
-    if not isinstance(value, dict) or not all(map(_CLAIM_NAME.fullmatch, value)):
-        raise ValueError(expected)
-    for wanted in value.values():
-        texts = wanted if isinstance(wanted, list) else [wanted]
-        if not texts or not all(
-            isinstance(each, str) and _CLAIM_VALUE.fullmatch(each) for each in texts
-        ):
-            raise ValueError(expected)
-    return json.dumps(value) if value else ""
 
 
 def metadata_filter(value: object) -> str:
@@ -292,14 +261,82 @@ def metadata_filter(value: object) -> str:
 
     The function checks the rest when it reads its settings.
     """
-    expected = "a metadata filter: an object with one operator, or nothing"
-    if isinstance(value, str):
-        if not value.strip():
-            return ""
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError):
-            raise ValueError(expected) from None
-    if not isinstance(value, dict) or len(value) != 1:
-        raise ValueError(expected)
-    return json.dumps(value, separators=(",", ":"))
+    if isinstance(value, str) and not value.strip():
+        return ""
+    given = _object(value)
+    if given is None or len(given) != 1:
+        raise ValueError("a metadata filter: an object with one operator, or nothing")
+    return json.dumps(given, separators=(",", ":"))
+
+
+# what an organisation prescribes for its accounts
+
+_ACCOUNT: Final = r"(?:\d{12}|\$\{AWS::AccountId\})"
+_PARTITION: Final = r"(?:aws[a-z-]*|\$\{AWS::Partition\})"
+_PLACEHOLDER: Final = r"\$\{(?:AWS::AccountId|AWS::Region|Qualifier)\}"
+
+kms_key_arn: Final = matching(
+    r"arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key/[A-Za-z0-9-]{36}",
+    "the ARN of a KMS key (arn:aws:kms:REGION:ACCOUNT:key/ID)",
+)
+boundary_arn: Final = matching(
+    rf"arn:{_PARTITION}:iam::(?:{_ACCOUNT}|aws):policy/[\w+=,.@/-]{{1,512}}",
+    "the ARN of a managed policy (arn:aws:iam::ACCOUNT:policy/NAME), in which ${AWS::Partition} and"
+    " ${AWS::AccountId} may stand",
+)
+qualifier: Final = matching(
+    "[a-z0-9-]{1,10}",
+    "1 to 10 lower-case letters, digits and hyphens: it is part of a bucket's name",
+)
+role_arn: Final = matching(
+    rf"arn:{_PARTITION}:iam::{_ACCOUNT}:role/(?:[\w+=,.@/-]|{_PLACEHOLDER}){{1,512}}",
+    "the ARN of a role, in which ${AWS::Partition}, ${AWS::AccountId}, ${AWS::Region} and ${Qualifier}"
+    " may stand",
+)
+assets_bucket: Final = matching(
+    rf"(?:[a-z0-9.-]|{_PLACEHOLDER}){{3,120}}",
+    "the name of a bucket, in which ${AWS::AccountId}, ${AWS::Region} and ${Qualifier} may stand",
+)
+
+OWN_TAG: Final = "knowledge-rag:deployment"
+"""Every resource has it, with the deployment's name."""
+MAX_TAGS: Final = 50
+"""Of one resource, for every service that is deployed here."""
+_MAX_KEY: Final = 128
+_MAX_VALUE: Final = 256
+_TAG: Final = re.compile(r"[A-Za-z0-9 ._:/=+@-]*")
+"""What all of the services take; Bedrock takes the fewest."""
+
+
+def tags(value: object) -> dict[str, str]:
+    """An object of texts, its JSON, or ``key=value,key=value``."""
+    given = _pairs(value)
+    if given is None or not all(isinstance(text, str) for text in given.values()):
+        raise ValueError("an object of texts, or key=value,key=value")
+    if len(given) >= MAX_TAGS:
+        raise ValueError(
+            f"at most {MAX_TAGS - 1} tags, since the deployment adds one and AWS takes {MAX_TAGS}"
+        )
+    reserved = [key for key in given if key.lower().startswith("aws:") or key == OWN_TAG]
+    if reserved:
+        raise ValueError(f"keys of your own; {', '.join(reserved)} is reserved")
+    if len({key.lower() for key in given}) < len(given):
+        raise ValueError("keys that differ by more than their case, which IAM ignores")
+    for key, text in given.items():
+        if not (0 < len(key) <= _MAX_KEY and _TAG.fullmatch(key) and key == key.strip()):
+            raise ValueError(f"keys of 1 to {_MAX_KEY} {_CHARACTERS}; {key[:_MAX_KEY]!r} is none")
+        if not (len(text) <= _MAX_VALUE and _TAG.fullmatch(text)):
+            raise ValueError(f"values of at most {_MAX_VALUE} {_CHARACTERS}; that of {key} is none")
+    return given
+
+
+_CHARACTERS: Final = "letters (a to z), digits, spaces and . _ : / = + @ -"
+
+
+def _pairs(value: object) -> dict[str, Any] | None:
+    if not isinstance(value, str) or value.lstrip().startswith("{"):
+        return _object(value)
+    parts = [part.partition("=") for part in value.split(",") if part.strip()]
+    if not all(equals for _, equals, _ in parts):
+        return None
+    return {key.strip(): text.strip() for key, _, text in parts}

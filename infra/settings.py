@@ -11,42 +11,9 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from infra.account_values import (
-    assets_bucket,
-    boundary_arn,
-    kms_key_arn,
-    qualifier,
-    role_arn,
-    tags,
-)
+from infra import setting_values as parse
 from infra.models import check_embedding, destination_regions
-from infra.setting_values import (
-    MISSING,
-    Problems,
-    agent_space,
-    bucket_name,
-    choice,
-    claims,
-    email,
-    handbook_url,
-    key_arn,
-    key_prefix,
-    knowledge_base_id,
-    locator,
-    metadata_filter,
-    name,
-    names,
-    number,
-    number_or,
-    pagerduty_url,
-    question,
-    slack_channel,
-    switch,
-    teams_channel,
-    text,
-    topic_arn,
-    whole,
-)
+from infra.setting_values import MISSING, Problems
 from knowledge_rag.core.alarms import Thresholds
 
 if TYPE_CHECKING:
@@ -180,24 +147,26 @@ def _setting(parse: Callable[[Any], Any], dev: object, *prod: object, key: str =
 class DocumentSettings:
     """The bucket of the documents; ``""`` for the stack's own, all of it, and its key."""
 
-    kind: Documents = _setting(choice(Documents), Documents.FOLDER, key="documents")
-    bucket: str = _setting(bucket_name, "", key="documents_bucket")
-    prefix: str = _setting(key_prefix, "", key="documents_prefix")
-    key: str = _setting(key_arn, "", key="documents_key")
+    kind: Documents = _setting(parse.choice(Documents), Documents.FOLDER, key="documents")
+    bucket: str = _setting(parse.bucket_name, "", key="documents_bucket")
+    prefix: str = _setting(parse.key_prefix, "", key="documents_prefix")
+    key: str = _setting(parse.key_arn, "", key="documents_key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
     """The vector store; capacities in OCU, those of indexing and of searching each."""
 
-    kind: VectorStore = _setting(choice(VectorStore), VectorStore.OPENSEARCH, key="vector_store")
-    generation: Generation = _setting(choice(Generation), Generation.NEXTGEN)
-    standby: bool = _setting(switch, False, True, key="standby_replicas")
-    min_search_ocu: int = _setting(whole(0, 96, allowed=(0, *_OCU)), 0, 1)
-    max_ocu: int = _setting(whole(1, 96, allowed=_OCU), 2, 4)
-    network: Network = _setting(choice(Network), Network.PUBLIC)
-    embedding_model: str = _setting(text, "amazon.titan-embed-text-v2:0")
-    embedding_dimension: int = _setting(whole(1, 4096), 1024)
+    kind: VectorStore = _setting(
+        parse.choice(VectorStore), VectorStore.OPENSEARCH, key="vector_store"
+    )
+    generation: Generation = _setting(parse.choice(Generation), Generation.NEXTGEN)
+    standby: bool = _setting(parse.switch, False, True, key="standby_replicas")
+    min_search_ocu: int = _setting(parse.whole(0, 96, allowed=(0, *_OCU)), 0, 1)
+    max_ocu: int = _setting(parse.whole(1, 96, allowed=_OCU), 2, 4)
+    network: Network = _setting(parse.choice(Network), Network.PUBLIC)
+    embedding_model: str = _setting(parse.text, "amazon.titan-embed-text-v2:0")
+    embedding_dimension: int = _setting(parse.whole(1, 4096), 1024)
 
     @property
     def sleeps(self) -> bool:
@@ -210,48 +179,50 @@ class StoreSettings:
 class ExistingSettings:
     """A knowledge base that others made, and the documents that its results are located in."""
 
-    knowledge_base_id: str = _setting(knowledge_base_id, "")
+    knowledge_base_id: str = _setting(parse.knowledge_base_id, "")
     kind: KnowledgeBaseType = _setting(
-        choice(KnowledgeBaseType), KnowledgeBaseType.VECTOR, key="knowledge_base_type"
+        parse.choice(KnowledgeBaseType), KnowledgeBaseType.VECTOR, key="knowledge_base_type"
     )
-    bucket: str = _setting(bucket_name, "", key="source_bucket")
-    prefix: str = _setting(key_prefix, "", key="source_prefix")
-    key: str = _setting(key_arn, "", key="source_key")
+    bucket: str = _setting(parse.bucket_name, "", key="source_bucket")
+    prefix: str = _setting(parse.key_prefix, "", key="source_prefix")
+    key: str = _setting(parse.key_arn, "", key="source_key")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievalSettings:
     """The retrieval function, and the sources it searches."""
 
-    search_type: SearchType = _setting(choice(SearchType), SearchType.HYBRID)
+    search_type: SearchType = _setting(parse.choice(SearchType), SearchType.HYBRID)
     evidence_floor: float | FloorMode = _setting(
-        number_or(FloorMode, -1e6, 1e6, unset=FloorMode.AUTO), FloorMode.AUTO
+        parse.number_or(FloorMode, -1e6, 1e6, unset=FloorMode.AUTO), FloorMode.AUTO
     )
-    source_policy: SourcePolicy = _setting(choice(SourcePolicy), SourcePolicy.OFF)
-    secondary_scope: str = _setting(metadata_filter, "")
-    date_order: DateOrder = _setting(choice(DateOrder, "mdy or dmy, or nothing"), DateOrder.UNSET)
-    guardrail: bool = _setting(switch, False, True)
-    reserved_concurrency: int = _setting(whole(0, 1000), 0, 20)
+    source_policy: SourcePolicy = _setting(parse.choice(SourcePolicy), SourcePolicy.OFF)
+    secondary_scope: str = _setting(parse.metadata_filter, "")
+    date_order: DateOrder = _setting(
+        parse.choice(DateOrder, "mdy or dmy, or nothing"), DateOrder.UNSET
+    )
+    guardrail: bool = _setting(parse.switch, False, True)
+    reserved_concurrency: int = _setting(parse.whole(0, 1000), 0, 20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntrypointSettings:
     """The agent and the gateway."""
 
-    kind: Entrypoint = _setting(choice(Entrypoint), Entrypoint.GATEWAY, key="entrypoint")
-    agent_model: str = _setting(text, "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
-    agent_model_regions: tuple[str, ...] = _setting(names, ())
+    kind: Entrypoint = _setting(parse.choice(Entrypoint), Entrypoint.GATEWAY, key="entrypoint")
+    agent_model: str = _setting(parse.text, "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
+    agent_model_regions: tuple[str, ...] = _setting(parse.names, ())
     gateway_authorizer: GatewayAuthorizer = _setting(
-        choice(GatewayAuthorizer), GatewayAuthorizer.IAM
+        parse.choice(GatewayAuthorizer), GatewayAuthorizer.IAM
     )
-    gateway_logs: bool = _setting(switch, False)
-    devops_agent_space: str = _setting(agent_space, "")
-    gateway_requests_per_minute: int = _setting(whole(0, 1_000_000), 0)
-    jwt_discovery_url: str = _setting(locator, "")
-    jwt_audiences: tuple[str, ...] = _setting(names, ())
-    jwt_clients: tuple[str, ...] = _setting(names, ())
-    jwt_scopes: tuple[str, ...] = _setting(names, ())
-    jwt_claims: str = _setting(claims, "")
+    gateway_logs: bool = _setting(parse.switch, False)
+    devops_agent_space: str = _setting(parse.agent_space, "")
+    gateway_requests_per_minute: int = _setting(parse.whole(0, 1_000_000), 0)
+    jwt_discovery_url: str = _setting(parse.discovery_url, "")
+    jwt_audiences: tuple[str, ...] = _setting(parse.names, ())
+    jwt_clients: tuple[str, ...] = _setting(parse.names, ())
+    jwt_scopes: tuple[str, ...] = _setting(parse.names, ())
+    jwt_claims: str = _setting(parse.claims, "")
 
     @property
     def agent(self) -> bool:
@@ -273,40 +244,40 @@ class EntrypointSettings:
 class MonitoringSettings:
     """Who is told of alarms, and what the canary asks."""
 
-    alarm_email: str = _setting(email, "")
-    alarm_topic_arn: str = _setting(topic_arn, "")
-    slack_channel: str = _setting(slack_channel, "")
-    teams_channel: str = _setting(teams_channel, "")
-    pagerduty_url: str = _setting(pagerduty_url, "")
-    handbook_url: str = _setting(handbook_url, "")
-    canary_question: str = _setting(question, "")
+    alarm_email: str = _setting(parse.email, "")
+    alarm_topic_arn: str = _setting(parse.topic_arn, "")
+    slack_channel: str = _setting(parse.slack_channel, "")
+    teams_channel: str = _setting(parse.teams_channel, "")
+    pagerduty_url: str = _setting(parse.pagerduty_url, "")
+    handbook_url: str = _setting(parse.handbook_url, "")
+    canary_question: str = _setting(parse.question, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountSettings:
     """What an organisation prescribes for its accounts; ``""`` for what CDK does by itself."""
 
-    key: str = _setting(kms_key_arn, "", key="kms_key_arn")
-    permissions_boundary: str = _setting(boundary_arn, "")
-    tags: dict[str, str] = _setting(tags, {})
-    qualifier: str = _setting(qualifier, "", key="bootstrap_qualifier")
-    deploy_role: str = _setting(role_arn, "", key="deploy_role_arn")
-    execution_role: str = _setting(role_arn, "", key="execution_role_arn")
-    assets_role: str = _setting(role_arn, "", key="assets_role_arn")
-    assets_bucket: str = _setting(assets_bucket, "")
+    key: str = _setting(parse.kms_key_arn, "", key="kms_key_arn")
+    permissions_boundary: str = _setting(parse.boundary_arn, "")
+    tags: dict[str, str] = _setting(parse.tags, {})
+    qualifier: str = _setting(parse.qualifier, "", key="bootstrap_qualifier")
+    deploy_role: str = _setting(parse.role_arn, "", key="deploy_role_arn")
+    execution_role: str = _setting(parse.role_arn, "", key="execution_role_arn")
+    assets_role: str = _setting(parse.role_arn, "", key="assets_role_arn")
+    assets_bucket: str = _setting(parse.assets_bucket, "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings of one deployment; ``docs/reference/settings.md`` says what each one does."""
 
-    name: str = _setting(name(max_characters=20), "knowledge-rag-dev", "knowledge-rag-prod")
-    corpus: str = _setting(text, "knowledge-corpus")
+    name: str = _setting(parse.name(max_characters=20), "knowledge-rag-dev", "knowledge-rag-prod")
+    corpus: str = _setting(parse.text, "knowledge-corpus")
     removal: Removal = _setting(
-        choice(Removal), Removal.DESTROY, Removal.RETAIN, key="removal_policy"
+        parse.choice(Removal), Removal.DESTROY, Removal.RETAIN, key="removal_policy"
     )
-    customer_managed_key: bool = _setting(switch, False, True)
-    log_retention_days: int = _setting(whole(1, 1827, allowed=_LOG_RETENTION_DAYS), 14, 90)
+    customer_managed_key: bool = _setting(parse.switch, False, True)
+    log_retention_days: int = _setting(parse.whole(1, 1827, allowed=_LOG_RETENTION_DAYS), 14, 90)
     preset: Preset
     account: AccountSettings
     documents: DocumentSettings
@@ -319,32 +290,41 @@ class Settings:
 
 
 _THRESHOLDS: Final[dict[str, Callable[[Any], Any]]] = {
-    "latency_p95_ms": whole(100, 30_000),
-    "error_rate_percent": number(0, 100),
-    "zero_result_warning_percent": number(0, 100),
-    "zero_result_alarm_percent": number(0, 100),
-    "timeouts": whole(0, 10_000),
-    "min_samples": whole(1, 10_000),
+    "latency_p95_ms": parse.whole(100, 30_000),
+    "error_rate_percent": parse.number(0, 100),
+    "zero_result_warning_percent": parse.number(0, 100),
+    "zero_result_alarm_percent": parse.number(0, 100),
+    "timeouts": parse.whole(0, 10_000),
+    "min_samples": parse.whole(1, 10_000),
 }
 
 
+_SECTIONS: Final[dict[str, Any]] = {
+    "account": AccountSettings,
+    "documents": DocumentSettings,
+    "store": StoreSettings,
+    "existing": ExistingSettings,
+    "retrieval": RetrievalSettings,
+    "entrypoint": EntrypointSettings,
+    "monitoring": MonitoringSettings,
+}
+
+
+def _fields(kind: Any) -> dict[str, tuple[str, Setting]]:  # noqa: ANN401 - a class of settings
+    """Return the settings that a class declares: a field's name to its name in the context."""
+    return {
+        each.name: (each.metadata["key"] or each.name, each.metadata["setting"])
+        for each in fields(kind)
+        if "setting" in each.metadata
+    }
+
+
 def _declared() -> Iterator[tuple[str, Setting]]:
-    for kind in (
-        Settings,
-        AccountSettings,
-        DocumentSettings,
-        StoreSettings,
-        ExistingSettings,
-        RetrievalSettings,
-        EntrypointSettings,
-        MonitoringSettings,
-    ):
-        for each in fields(kind):
-            if "setting" in each.metadata:
-                yield each.metadata["key"] or each.name, each.metadata["setting"]
-    for key, parse in _THRESHOLDS.items():
+    for kind in (Settings, *_SECTIONS.values()):
+        yield from _fields(kind).values()
+    for key, read in _THRESHOLDS.items():
         default = getattr(Thresholds(), key)
-        yield key, Setting(parse, default, default)
+        yield key, Setting(read, default, default)
 
 
 SETTINGS: Final = dict(_declared())
@@ -363,35 +343,26 @@ def load_settings(context: Mapping[str, Any], region: str | None = None) -> Sett
     """
     problems = Problems()
     given = _given(context, problems)
-    preset = problems.read("preset", given.pop("preset", Preset.DEV), choice(Preset), Preset.DEV)
+    preset = problems.read(
+        "preset", given.pop("preset", Preset.DEV), parse.choice(Preset), Preset.DEV
+    )
     values = {}
-    for key, (parse, dev, prod) in SETTINGS.items():
+    for key, (read, dev, prod) in SETTINGS.items():
         default = prod if preset is Preset.PROD else dev
-        values[key] = problems.read(key, given[key], parse, default) if key in given else default
+        values[key] = problems.read(key, given[key], read, default) if key in given else default
     _check_together(values, given, region, problems)
-    _check_existing(values, given, problems)
     if problems.found:
         raise SettingsError("\n".join(["settings are wrong:", *problems.found]))
+
+    def of(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a class of settings
+        return {name: values[key] for name, (key, _) in _fields(kind).items()}
+
     return Settings(
-        **_fields(Settings, values),
         preset=preset,
-        account=AccountSettings(**_fields(AccountSettings, values)),
-        documents=DocumentSettings(**_fields(DocumentSettings, values)),
-        store=StoreSettings(**_fields(StoreSettings, values)),
-        existing=ExistingSettings(**_fields(ExistingSettings, values)),
-        retrieval=RetrievalSettings(**_fields(RetrievalSettings, values)),
-        entrypoint=EntrypointSettings(**_fields(EntrypointSettings, values)),
-        monitoring=MonitoringSettings(**_fields(MonitoringSettings, values)),
         thresholds=Thresholds(**{key: values[key] for key in _THRESHOLDS}),
+        **of(Settings),
+        **{name: kind(**of(kind)) for name, kind in _SECTIONS.items()},
     )
-
-
-def _fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        each.name: values[each.metadata["key"] or each.name]
-        for each in fields(kind)
-        if "setting" in each.metadata
-    }
 
 
 def _given(context: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
@@ -417,143 +388,164 @@ def _given(context: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     return given
 
 
+class _Rule(NamedTuple):
+    """A combination of settings that can't be: the setting to change, and its allowed value then."""
+
+    key: str
+    wrong: Callable[[Mapping[str, Any]], bool]
+    allowed: str
+
+
+def _unset(
+    allowed: str, unless: Callable[[Mapping[str, Any]], object], *keys: str
+) -> Iterator[_Rule]:
+    for key in keys:
+
+        def wrong(values: Mapping[str, Any], key: str = key) -> bool:
+            return bool(values[key]) and not unless(values)
+
+        yield _Rule(key, wrong, allowed)
+
+
+def _is(key: str, *members: StrEnum) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda values: values[key] in members
+
+
+_jwt: Final = _is("gateway_authorizer", GatewayAuthorizer.JWT)
+_hybrid: Final = _is("search_type", SearchType.HYBRID)
+_managed: Final = _is("knowledge_base_type", KnowledgeBaseType.MANAGED)
+_s3_vectors: Final = _is("vector_store", VectorStore.S3_VECTORS)
+_website_first: Final = _is("source_policy", SourcePolicy.WEBSITE_FIRST)
+
+_RULES: Final = (
+    *_unset(
+        "unset unless documents=bucket",
+        _is("documents", Documents.BUCKET),
+        *("documents_bucket", "documents_prefix", "documents_key"),
+    ),
+    *_unset(
+        "unset unless documents_bucket is set", lambda v: v["documents_bucket"], "documents_key"
+    ),
+    _Rule(
+        "search_type",
+        lambda v: _s3_vectors(v) and _hybrid(v),
+        "SEMANTIC with vector_store=s3-vectors, which has no keyword search",
+    ),
+    _Rule(
+        "network",
+        lambda v: _s3_vectors(v) and v["network"] is Network.PRIVATE,
+        "public with vector_store=s3-vectors",
+    ),
+    _Rule(
+        "min_search_ocu",
+        lambda v: (
+            not _s3_vectors(v) and v["generation"] is Generation.CLASSIC and v["min_search_ocu"] > 0
+        ),
+        "0 with generation=classic, which never scales below its own minimum",
+    ),
+    _Rule("min_search_ocu", lambda v: v["min_search_ocu"] > v["max_ocu"], "at most max_ocu"),
+    _Rule(
+        "zero_result_warning_percent",
+        lambda v: v["zero_result_warning_percent"] > v["zero_result_alarm_percent"],
+        "at most zero_result_alarm_percent",
+    ),
+    *_unset("unset unless source_policy=website-first", _website_first, "secondary_scope"),
+    _Rule(
+        "source_policy",
+        lambda v: _website_first(v) and not _hybrid(v),
+        "off unless search_type=HYBRID",
+    ),
+    _Rule(
+        "source_policy",
+        lambda v: _website_first(v) and bool(v["source_bucket"]),
+        "off with source_bucket",
+    ),
+    _Rule(
+        "gateway_authorizer",
+        lambda v: _jwt(v) and v["entrypoint"] is Entrypoint.HARNESS,
+        "iam with entrypoint=harness, which signs",
+    ),
+    *_unset(
+        "unset unless there is a gateway with gateway_authorizer=iam",
+        lambda v: v["entrypoint"] in _WITH_GATEWAY and not _jwt(v),
+        "devops_agent_space",
+    ),
+    *_unset(
+        "unset unless gateway_authorizer=jwt",
+        _jwt,
+        *("jwt_discovery_url", "jwt_audiences", "jwt_clients", "jwt_scopes", "jwt_claims"),
+    ),
+    _Rule(
+        "jwt_discovery_url",
+        lambda v: _jwt(v) and not v["jwt_discovery_url"],
+        "an https address that ends in /.well-known/openid-configuration, with gateway_authorizer=jwt",
+    ),
+    _Rule(
+        "jwt_audiences",  # else any token of the issuer
+        lambda v: _jwt(v) and not (v["jwt_audiences"] or v["jwt_clients"]),
+        "one audience or more, or jwt_clients, with gateway_authorizer=jwt",
+    ),
+    *_unset(
+        "unset with alarm_topic_arn: subscribe to that topic",
+        lambda v: not v["alarm_topic_arn"],
+        *("alarm_email", "pagerduty_url"),
+    ),
+    *_unset(
+        "unset unless customer_managed_key=true", lambda v: v["customer_managed_key"], "kms_key_arn"
+    ),
+    *_unset(
+        "unset unless knowledge_base_id is set", lambda v: v["knowledge_base_id"], "source_bucket"
+    ),
+    *_unset(
+        "unset unless source_bucket is set",
+        lambda v: v["source_bucket"],
+        "source_prefix",
+        "source_key",
+    ),
+    _Rule(
+        "knowledge_base_type",
+        lambda v: _managed(v) and not v["knowledge_base_id"],
+        "unset unless knowledge_base_id is set",
+    ),
+    _Rule(
+        "source_bucket",
+        lambda v: _managed(v) and bool(v["knowledge_base_id"]) and not v["source_bucket"],
+        "a bucket, with knowledge_base_type=MANAGED",
+    ),
+)
+
+_REGIONAL: Final = {
+    "alarm_topic_arn": "a topic in {}, where the alarms are",
+    **dict.fromkeys(
+        ("kms_key_arn", "documents_key", "source_key"), "a key of {}, where this is deployed"
+    ),
+}
+
+_OF_DATA: Final = (
+    *("corpus", "date_order"),
+    *(key for kind in (DocumentSettings, StoreSettings) for key, _ in _fields(kind).values()),
+)
+"""Settings of the stack that an existing knowledge base stands in for."""
+
+
 def _check_together(
     values: dict[str, Any], given: Mapping[str, Any], region: str | None, problems: Problems
 ) -> None:
     """Check combinations of settings."""
     check_embedding(values["embedding_model"], values["embedding_dimension"], problems)
-    _check_documents(values, given, problems)
-    _check_store(values, problems)
-    if values["zero_result_warning_percent"] > values["zero_result_alarm_percent"]:
-        problems.add(
-            "zero_result_warning_percent",
-            values["zero_result_warning_percent"],
-            "at most zero_result_alarm_percent",
-        )
+    for key, wrong, allowed in _RULES:
+        if wrong(values):
+            problems.add(key, MISSING if values[key] in ("", ()) else values[key], allowed)
     if values["entrypoint"] in {Entrypoint.AGENT, Entrypoint.BOTH, Entrypoint.HARNESS}:
         values["agent_model_regions"] = destination_regions(
             values["agent_model"], values["agent_model_regions"], region, problems
         )
-    policy = values["source_policy"]
-    if policy is SourcePolicy.OFF and values["secondary_scope"]:
-        problems.add(
-            "secondary_scope", values["secondary_scope"], "unset unless source_policy=website-first"
-        )
-    if policy is SourcePolicy.WEBSITE_FIRST and values["search_type"] is not SearchType.HYBRID:
-        problems.add("source_policy", policy, "off unless search_type=HYBRID")
-    _check_gateway(values, problems)
-    _check_topic(values, region, problems)
-    if values["kms_key_arn"] and not values["customer_managed_key"]:
-        problems.add("kms_key_arn", values["kms_key_arn"], "unset unless customer_managed_key=true")
-    _check_keys(values, region, problems)
-
-
-def _check_keys(values: Mapping[str, Any], region: str | None, problems: Problems) -> None:
-    for key in ("kms_key_arn", "documents_key", "source_key"):
-        arn = values[key]
-        if arn and region and arn.split(":")[3] != region:
-            problems.add(key, arn, f"a key of {region}, where this is deployed")
-
-
-def _check_topic(values: Mapping[str, Any], region: str | None, problems: Problems) -> None:
-    arn = values["alarm_topic_arn"]
-    if not arn:
-        return
-    if region and arn.split(":")[3] != region:
-        problems.add("alarm_topic_arn", arn, f"a topic in {region}, where the alarms are")
-    for key in ("alarm_email", "pagerduty_url"):
-        if values[key]:
-            problems.add(key, values[key], "unset with alarm_topic_arn: subscribe to that topic")
-
-
-_OF_DATA: Final = (
-    "corpus",
-    "date_order",
-    *(
-        each.metadata["key"] or each.name
-        for kind in (DocumentSettings, StoreSettings)
-        for each in fields(kind)
-    ),
-)
-"""Settings of the stack that an existing knowledge base stands in for."""
-
-
-def _check_existing(
-    values: Mapping[str, Any], given: Mapping[str, Any], problems: Problems
-) -> None:
-    managed = values["knowledge_base_type"] is KnowledgeBaseType.MANAGED
-    only = {"source_bucket": "knowledge_base_id"}
-    only |= dict.fromkeys(("source_prefix", "source_key"), "source_bucket")
-    if managed:
-        only["knowledge_base_type"] = "knowledge_base_id"
-    for key, other in only.items():
-        if values[key] and not values[other]:
-            problems.add(key, values[key], f"unset unless {other} is set")
+    for key, allowed in _REGIONAL.items():
+        if region and values[key] and values[key].split(":")[3] != region:
+            problems.add(key, values[key], allowed.format(region))
+    if values["documents"] is Documents.BUCKET and "corpus" in given:
+        problems.add("corpus", given["corpus"], "unset with documents=bucket")
     if values["knowledge_base_id"]:
-        for key in (*_OF_DATA, *(["search_type"] if managed else [])):
+        for key in (*_OF_DATA, *(["search_type"] if _managed(values) else [])):
             if key in given:
                 problems.add(key, given[key], "unset with this existing knowledge base")
-        if managed and not values["source_bucket"]:
-            problems.add("source_bucket", MISSING, "a bucket, with knowledge_base_type=MANAGED")
-    if values["source_bucket"] and values["source_policy"] is not SourcePolicy.OFF:
-        problems.add("source_policy", values["source_policy"], "off with source_bucket")
-
-
-def _check_documents(
-    values: Mapping[str, Any], given: Mapping[str, Any], problems: Problems
-) -> None:
-    if values["documents"] is Documents.FOLDER:
-        for key in ("documents_bucket", "documents_prefix", "documents_key"):
-            if values[key]:
-                problems.add(key, values[key], "unset unless documents=bucket")
-    elif "corpus" in given:
-        problems.add("corpus", given["corpus"], "unset with documents=bucket")
-    if values["documents_key"] and not values["documents_bucket"]:
-        problems.add(
-            "documents_key", values["documents_key"], "unset unless documents_bucket is set"
-        )
-
-
-def _check_store(values: Mapping[str, Any], problems: Problems) -> None:
-    least = values["min_search_ocu"]
-    if values["vector_store"] is VectorStore.S3_VECTORS:
-        if values["search_type"] is SearchType.HYBRID:
-            problems.add(
-                "search_type",
-                values["search_type"],
-                "SEMANTIC with vector_store=s3-vectors, which has no keyword search",
-            )
-        if values["network"] is Network.PRIVATE:
-            problems.add("network", values["network"], "public with vector_store=s3-vectors")
-    elif values["generation"] is Generation.CLASSIC and least:
-        problems.add(
-            "min_search_ocu",
-            least,
-            "0 with generation=classic, which never scales below its own minimum",
-        )
-    if least > values["max_ocu"]:
-        problems.add("min_search_ocu", least, "at most max_ocu")
-
-
-_JWT: Final = ("jwt_discovery_url", "jwt_audiences", "jwt_clients", "jwt_scopes", "jwt_claims")
-
-
-def _check_gateway(values: Mapping[str, Any], problems: Problems) -> None:
-    jwt = values["gateway_authorizer"] is GatewayAuthorizer.JWT
-    gateway = values["entrypoint"] in _WITH_GATEWAY
-    if jwt and values["entrypoint"] is Entrypoint.HARNESS:
-        problems.add("gateway_authorizer", "jwt", "iam with entrypoint=harness, which signs")
-    if (space := values["devops_agent_space"]) and (jwt or not gateway):
-        allowed = "unset unless there is a gateway with gateway_authorizer=iam"
-        problems.add("devops_agent_space", space, allowed)
-    if not jwt:
-        for key in _JWT:
-            if values[key]:
-                problems.add(key, values[key], "unset unless gateway_authorizer=jwt")
-        return
-    if not values["jwt_discovery_url"]:
-        allowed = "an https address that ends in /.well-known/openid-configuration"
-        problems.add("jwt_discovery_url", MISSING, f"{allowed}, with gateway_authorizer=jwt")
-    if not values["jwt_audiences"] and not values["jwt_clients"]:  # else any token of the issuer
-        allowed = "one audience or more, or jwt_clients, with gateway_authorizer=jwt"
-        problems.add("jwt_audiences", MISSING, allowed)

@@ -7,7 +7,7 @@ import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from infra.account import TAGS_FOR_EVER
-from infra.account_values import MAX_TAGS, OWN_TAG
+from infra.setting_values import MAX_TAGS, OWN_TAG
 from infra.settings import SettingsError, load_settings
 from tests.docs.site import Page
 from tests.infra.iam import listed, render

@@ -6,7 +6,7 @@ import shutil
 import boto3
 import pytest
 
-from infra.account_values import OWN_TAG
+from infra.setting_values import OWN_TAG
 from tests.infra.parts import of_type
 from tests.infra.synthesis import synthesized
 from tools.local_cloud import kinds

@@ -14,6 +14,7 @@ import pytest
 
 import app
 from infra.bundle_target import BundlingError
+from tests.infra.synthesis import DISPOSABLE, synthesized
 
 PROJECT = Path(__file__).parents[2]
 CONFIGURATION = json.loads((PROJECT / "cdk.json").read_text())
@@ -63,38 +64,37 @@ def test_without_an_active_environment_the_projects_own_is_used(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def synthesized(tmp_path_factory):
+def ran(tmp_path_factory):
+    """The app with nothing set, for an account and a region that the settings don't name."""
     folder = tmp_path_factory.mktemp("cdk.out")
-    return run(folder), folder
+    elsewhere = {"CDK_DEFAULT_REGION": "eu-central-1", "CDK_DEFAULT_ACCOUNT": "999999999999"}
+    done = run(folder, environment=elsewhere)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+    return folder
 
 
-def test_nothing_set_is_two_stacks(synthesized):
-    ran, folder = synthesized
-    assert (ran.returncode, ran.stdout) == (0, "")
-    stacks = {path.name for path in folder.glob("*.template.json")}
-    assert stacks == {
+def test_nothing_set_is_two_stacks(ran):
+    assert {path.name for path in ran.glob("*.template.json")} == {
         "knowledge-rag-dev-data.template.json",
         "knowledge-rag-dev-service.template.json",
     }
 
 
-def test_the_templates_are_those_of_every_account_and_region(synthesized, tmp_path):
-    elsewhere = {"CDK_DEFAULT_REGION": "eu-central-1", "CDK_DEFAULT_ACCOUNT": "999999999999"}
-    ran = run(tmp_path, environment=elsewhere)
-    assert ran.returncode == 0, ran.stderr
-    for template in synthesized[1].glob("*.template.json"):
-        assert (tmp_path / template.name).read_bytes() == template.read_bytes()
+def test_the_templates_are_those_of_every_account_and_region(ran):
+    nowhere = synthesized(**DISPOSABLE).folder
+    for template in ran.glob("*.template.json"):
+        assert (nowhere / template.name).read_bytes() == template.read_bytes()
         assert not re.search(r"(?<![0-9a-f])\d{12}(?![0-9a-f])", template.read_text())
-    here = {each["environment"] for each in manifest(tmp_path).values() if "environment" in each}
-    assert here == {"aws://unknown-account/unknown-region"}
+    named = {each["environment"] for each in manifest(ran).values() if "environment" in each}
+    assert named == {"aws://unknown-account/unknown-region"}
 
 
 def manifest(folder):
     return json.loads((folder / "manifest.json").read_text())["artifacts"]
 
 
-def test_the_service_is_deployed_after_the_data(synthesized):
-    service = manifest(synthesized[1])["knowledge-rag-dev-service"]
+def test_the_service_is_deployed_after_the_data(ran):
+    service = manifest(ran)["knowledge-rag-dev-service"]
     assert "knowledge-rag-dev-data" in service["dependencies"]
 
 
