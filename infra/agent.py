@@ -10,7 +10,7 @@ from aws_cdk import aws_bedrock as bedrock
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.cloudformation import model_arn, on_behalf_of
+from infra.cloudformation import allow, model_arn, on_behalf_of
 from infra.models import split_profile
 
 if TYPE_CHECKING:
@@ -103,11 +103,11 @@ class Agent(Construct):
         if guardrail is not None:
             statements.append(guardrail.apply_statement)
         if key is not None:
-            own_prompt = iam.PolicyStatement(
-                sid="ReadOwnPrompt",
-                actions=["kms:Decrypt", "kms:GenerateDataKey"],
-                resources=[key.key_arn],
-                conditions={"ArnLike": {"kms:EncryptionContext:aws:bedrock:arn": agents}},
+            own_prompt = allow(
+                "ReadOwnPrompt",
+                ["kms:Decrypt", "kms:GenerateDataKey"],
+                [key.key_arn],
+                {"ArnLike": {"kms:EncryptionContext:aws:bedrock:arn": agents}},
             )
             statements.append(own_prompt)
         return iam.Role(
@@ -163,38 +163,32 @@ def model_statements(scope: Construct, entrypoint: EntrypointSettings) -> list[i
     geography, model = split_profile(entrypoint.agent_model)
     home = model_arn(scope, model)
     if not geography:
-        return [_invoke("InvokeModel", [home])]
+        return [allow("InvokeModel", _INVOKE, [home])]
     profile = Stack.of(scope).format_arn(
         service="bedrock", resource="inference-profile", resource_name=entrypoint.agent_model
     )
     through = {"bedrock:InferenceProfileArn": profile}
     statements = [
-        _invoke("InvokeProfile", [profile]),
-        _read("ReadProfile", "bedrock:GetInferenceProfile", [profile]),
+        allow("InvokeProfile", _INVOKE, [profile]),
+        allow("ReadProfile", ["bedrock:GetInferenceProfile"], [profile]),
     ]
     if geography != GLOBAL:
         models = [model_arn(scope, model, region) for region in entrypoint.agent_model_regions]
         return [
             *statements,
-            _read("ReadModel", "bedrock:GetFoundationModel", models),
-            _invoke("InvokeModelThroughProfile", models, through),
+            allow("ReadModel", ["bedrock:GetFoundationModel"], models),
+            allow("InvokeModelThroughProfile", _INVOKE, models, {"StringEquals": through}),
         ]
     # Outside its own region a request of a global profile has no region at all.
     anywhere = through | {"aws:RequestedRegion": "unspecified"}
     return [
         *statements,
-        _read("ReadModel", "bedrock:GetFoundationModel", [home]),
-        _invoke("InvokeModelThroughProfile", [home], through),
-        _invoke("InvokeModelAnywhere", [model_arn(scope, model, "")], anywhere),
+        allow("ReadModel", ["bedrock:GetFoundationModel"], [home]),
+        allow("InvokeModelThroughProfile", _INVOKE, [home], {"StringEquals": through}),
+        allow(
+            "InvokeModelAnywhere",
+            _INVOKE,
+            [model_arn(scope, model, "")],
+            {"StringEquals": anywhere},
+        ),
     ]
-
-
-def _invoke(
-    sid: str, resources: list[str], equal: dict[str, str] | None = None
-) -> iam.PolicyStatement:
-    conditions = {"StringEquals": equal} if equal else None
-    return iam.PolicyStatement(sid=sid, actions=_INVOKE, resources=resources, conditions=conditions)
-
-
-def _read(sid: str, action: str, resources: list[str]) -> iam.PolicyStatement:
-    return iam.PolicyStatement(sid=sid, actions=[action], resources=resources)

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import aws_cdk as cdk
-from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from infra.cloudformation import acknowledge, explain_objects, resource_of
+from infra.cloudformation import acknowledge, allow, explain_objects, resource_of
 from infra.encryption import use_key
 from infra.settings import Removal
 
 if TYPE_CHECKING:
+    from aws_cdk import aws_iam as iam
+
     from infra.settings import Settings
 
 INTERMEDIATE_DAYS: Final = 7
@@ -115,18 +116,13 @@ class Buckets(Construct):
             conditions: of the statements on the bucket.
         """
         return [
-            iam.PolicyStatement(
-                # without it S3 answers "access denied" for what is not there
-                sid="ListDocuments",
-                actions=["s3:ListBucket"],
-                resources=[self.corpus.bucket_arn],
-                conditions=conditions,
-            ),
-            iam.PolicyStatement(
-                sid="ReadDocuments",
-                actions=["s3:GetObject"],
-                resources=[self.corpus.arn_for_objects(self._documents)],
-                conditions=conditions,
+            # without it S3 answers "access denied" for what is not there
+            allow("ListDocuments", ["s3:ListBucket"], [self.corpus.bucket_arn], conditions),
+            allow(
+                "ReadDocuments",
+                ["s3:GetObject"],
+                [self.corpus.arn_for_objects(self._documents)],
+                conditions,
             ),
             *use_key(self, self._foreign_key, via="s3", sid="UseKeyOfDocuments"),
         ]

@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
 
-from infra.cloudformation import on_behalf_of
+from infra.cloudformation import allow, on_behalf_of
 from infra.setting_values import OFF
 from infra.settings import Documents
 from infra.sources import PROJECT
@@ -68,11 +68,7 @@ class Canary(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         group = scheduler.CfnScheduleGroup(self, "Group", name=settings.name)
-        invoke = iam.PolicyStatement(
-            sid="InvokeRetrieval",
-            actions=["lambda:InvokeFunction"],
-            resources=[retrieve.function_arn],
-        )
+        invoke = allow("InvokeRetrieval", ["lambda:InvokeFunction"], [retrieve.function_arn])
         role = iam.Role(
             self,
             "Role",

@@ -8,7 +8,7 @@ import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.cloudformation import explain_objects
+from infra.cloudformation import allow, explain_objects
 from infra.encryption import use_key
 from infra.python_function import PythonFunction
 
@@ -59,15 +59,11 @@ class ChunkDocuments(Construct):
             roles=[self.packed.role],
             statements=[
                 *buckets.read_documents(),
-                iam.PolicyStatement(
-                    sid="ListBatches",
-                    actions=["s3:ListBucket"],
-                    resources=[buckets.intermediate.bucket_arn],
-                ),
-                iam.PolicyStatement(
-                    sid="ExchangeBatches",
-                    actions=["s3:GetObject", "s3:PutObject"],
-                    resources=[buckets.intermediate.arn_for_objects("*")],
+                allow("ListBatches", ["s3:ListBucket"], [buckets.intermediate.bucket_arn]),
+                allow(
+                    "ExchangeBatches",
+                    ["s3:GetObject", "s3:PutObject"],
+                    [buckets.intermediate.arn_for_objects("*")],
                 ),
                 *use_key(self, encryption_key, via="s3", write=True),
             ],

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aws_cdk import aws_s3 as s3
     from constructs import Construct
 
@@ -19,6 +22,18 @@ def resource_of(construct: Construct, kind: type[_Resource]) -> _Resource:
     if not isinstance(resource, kind):
         raise TypeError(f"{construct.node.path} is made of {type(resource).__name__}")
     return resource
+
+
+def allow(
+    sid: str,
+    actions: Sequence[str],
+    resources: Sequence[str],
+    conditions: dict[str, Any] | None = None,
+) -> iam.PolicyStatement:
+    """Return a statement that allows actions on resources."""
+    return iam.PolicyStatement(
+        sid=sid, actions=list(actions), resources=list(resources), conditions=conditions
+    )
 
 
 def on_behalf_of(arn: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from aws_cdk import aws_devopsagent as devopsagent
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.cloudformation import on_behalf_of
+from infra.cloudformation import allow, on_behalf_of
 
 if TYPE_CHECKING:
     from infra.gateway import Gateway
@@ -69,11 +69,7 @@ def _role(scope: Construct, settings: Settings, gateway: Gateway) -> iam.Role:
     registrations = Stack.of(scope).format_arn(
         service="aidevops", resource="service", resource_name="*"
     )
-    invoke = iam.PolicyStatement(
-        sid="InvokeGateway",
-        actions=["bedrock-agentcore:InvokeGateway"],
-        resources=[gateway.arn],
-    )
+    invoke = allow("InvokeGateway", ["bedrock-agentcore:InvokeGateway"], [gateway.arn])
     return iam.Role(
         scope,
         "Role",

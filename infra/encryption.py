@@ -13,7 +13,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 
-from infra.cloudformation import resource_of
+from infra.cloudformation import allow, resource_of
 from infra.settings import Removal
 from knowledge_rag.core.key_policy import LOG_GROUPS
 
@@ -80,11 +80,11 @@ def use_key(
     if key is None:
         return []
     return [
-        iam.PolicyStatement(
-            sid=sid,
-            actions=["kms:Decrypt", *(["kms:GenerateDataKey"] if write else [])],
-            resources=[key.key_arn],
-            conditions={
+        allow(
+            sid,
+            ["kms:Decrypt", *(["kms:GenerateDataKey"] if write else [])],
+            [key.key_arn],
+            {
                 "StringEquals": {
                     "kms:ViaService": f"{via}.{cdk.Stack.of(scope).region}.amazonaws.com"
                 }

@@ -20,7 +20,7 @@ from aws_cdk import aws_bedrockagentcore as agentcore
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.cloudformation import on_behalf_of
+from infra.cloudformation import allow, on_behalf_of
 from infra.settings import GatewayAuthorizer
 
 if TYPE_CHECKING:
@@ -108,11 +108,7 @@ def _role(scope: Construct, settings: Settings, retrieve: lambda_.IAlias) -> iam
         # the service appends ten characters of its own to the name
         resource_name=f"{settings.name}-*",
     )
-    invoke = iam.PolicyStatement(
-        sid="InvokeRetrieval",
-        actions=["lambda:InvokeFunction"],
-        resources=[retrieve.function_arn],
-    )
+    invoke = allow("InvokeRetrieval", ["lambda:InvokeFunction"], [retrieve.function_arn])
     return iam.Role(
         scope,
         "Role",

@@ -19,10 +19,13 @@ import hashlib
 from typing import TYPE_CHECKING, Final
 
 from aws_cdk import aws_bedrock as bedrock
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from infra.cloudformation import allow
+
 if TYPE_CHECKING:
+    from aws_cdk import aws_iam as iam
+
     from infra.settings import Settings
 
 BLOCKED_INPUT: Final = (
@@ -85,10 +88,8 @@ class Guardrail(Construct):
     @property
     def apply_statement(self) -> iam.PolicyStatement:
         """What a role needs to apply this guardrail, and no other."""
-        return iam.PolicyStatement(
-            sid="ApplyGuardrail",
-            actions=["bedrock:ApplyGuardrail"],
-            resources=[self._guardrail.attr_guardrail_arn],
+        return allow(
+            "ApplyGuardrail", ["bedrock:ApplyGuardrail"], [self._guardrail.attr_guardrail_arn]
         )
 
 

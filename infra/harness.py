@@ -18,7 +18,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.agent import ACTION_GROUP, model_statements
-from infra.cloudformation import acknowledge, on_behalf_of
+from infra.cloudformation import acknowledge, allow, on_behalf_of
 
 if TYPE_CHECKING:
     from infra.gateway import Gateway
@@ -110,8 +110,8 @@ def _role(scope: Construct, settings: Settings, name: str, gateway: Gateway) -> 
     invoked = [each for each in model_statements(scope, settings.entrypoint) if _invokes(each)]
     statements = [
         *invoked,
-        _allow("InvokeGateway", ["bedrock-agentcore:InvokeGateway"], [gateway.arn]),
-        _allow(
+        allow("InvokeGateway", ["bedrock-agentcore:InvokeGateway"], [gateway.arn]),
+        allow(
             "KnowItself",
             [
                 "bedrock-agentcore:GetWorkloadAccessToken",
@@ -119,10 +119,10 @@ def _role(scope: Construct, settings: Settings, name: str, gateway: Gateway) -> 
             ],
             [directory, identity],
         ),
-        _allow(
+        allow(
             "PullImage", ["ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"], ["*"]
         ),
-        _allow(
+        allow(
             "Trace",
             [
                 "xray:PutTraceSegments",
@@ -132,14 +132,14 @@ def _role(scope: Construct, settings: Settings, name: str, gateway: Gateway) -> 
             ],
             ["*"],
         ),
-        _allow("FindLogs", ["logs:DescribeLogGroups"], [groups]),
-        _allow("MakeLogs", ["logs:CreateLogGroup", "logs:DescribeLogStreams"], [group]),
-        _allow("WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], [streams]),
-        iam.PolicyStatement(
-            sid="WriteMetrics",
-            actions=["cloudwatch:PutMetricData"],
-            resources=["*"],
-            conditions={"StringEquals": {"cloudwatch:namespace": _NAMESPACE}},
+        allow("FindLogs", ["logs:DescribeLogGroups"], [groups]),
+        allow("MakeLogs", ["logs:CreateLogGroup", "logs:DescribeLogStreams"], [group]),
+        allow("WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], [streams]),
+        allow(
+            "WriteMetrics",
+            ["cloudwatch:PutMetricData"],
+            ["*"],
+            {"StringEquals": {"cloudwatch:namespace": _NAMESPACE}},
         ),
     ]
     role = iam.Role(
@@ -168,7 +168,3 @@ def _role(scope: Construct, settings: Settings, name: str, gateway: Gateway) -> 
 def _invokes(statement: iam.PolicyStatement) -> bool:
     """Whether it is about invoking: unlike an agent, a harness looks no model up."""
     return str(statement.sid).startswith("Invoke")
-
-
-def _allow(sid: str, actions: list[str], resources: list[str]) -> iam.PolicyStatement:
-    return iam.PolicyStatement(sid=sid, actions=actions, resources=resources)

@@ -14,7 +14,7 @@ from aws_cdk import aws_s3_assets as assets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.cloudformation import acknowledge, explain_objects
+from infra.cloudformation import acknowledge, allow, explain_objects
 from infra.encryption import use_key
 from infra.python_function import PythonFunction
 from infra.settings import Documents, Removal
@@ -167,19 +167,19 @@ class Ingestion(Construct):
             "Ingest",
             roles=[function.role],
             statements=[
-                iam.PolicyStatement(
-                    sid="ServeChanges",
-                    actions=["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
-                    resources=[queue.queue_arn],
+                allow(
+                    "ServeChanges",
+                    ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
+                    [queue.queue_arn],
                 ),
-                iam.PolicyStatement(
-                    sid="RunJobs",
-                    actions=[
+                allow(
+                    "RunJobs",
+                    [
                         "bedrock:GetIngestionJob",
                         "bedrock:ListIngestionJobs",
                         "bedrock:StartIngestionJob",
                     ],
-                    resources=[self._base.knowledge_base_arn],
+                    [self._base.knowledge_base_arn],
                 ),
             ],
         )
@@ -214,23 +214,19 @@ class Ingestion(Construct):
         step, policy = self._steps.step(
             "Documents",
             [
-                iam.PolicyStatement(
-                    sid="ReadUploadedFolder", actions=["s3:GetObject"], resources=[archive]
+                allow("ReadUploadedFolder", ["s3:GetObject"], [archive]),
+                allow(
+                    "ListObjects", ["s3:ListBucket"], [corpus.bucket_arn, intermediate.bucket_arn]
                 ),
-                iam.PolicyStatement(
-                    sid="ListObjects",
-                    actions=["s3:ListBucket"],
-                    resources=[corpus.bucket_arn, intermediate.bucket_arn],
+                allow(
+                    "MirrorFolder",
+                    ["s3:DeleteObject", "s3:PutObject"],
+                    [corpus.arn_for_objects("*")],
                 ),
-                iam.PolicyStatement(
-                    sid="MirrorFolder",
-                    actions=["s3:DeleteObject", "s3:PutObject"],
-                    resources=[corpus.arn_for_objects("*")],
-                ),
-                iam.PolicyStatement(
-                    sid="KeepListOfWhatWasWritten",
-                    actions=["s3:GetObject", "s3:PutObject"],
-                    resources=[intermediate.arn_for_objects(WRITTEN)],
+                allow(
+                    "KeepListOfWhatWasWritten",
+                    ["s3:GetObject", "s3:PutObject"],
+                    [intermediate.arn_for_objects(WRITTEN)],
                 ),
                 *use_key(self, self._key, via="s3", write=True),
             ],
@@ -254,23 +250,23 @@ class Ingestion(Construct):
     def _tear_down(self) -> cdk.CustomResource:
         emptied = self._buckets.own if self._settings.removal is Removal.DESTROY else ()
         statements = [
-            iam.PolicyStatement(
-                sid="DrainJobs",
-                actions=["bedrock:ListIngestionJobs", "bedrock:StopIngestionJob"],
-                resources=[self._base.knowledge_base_arn],
+            allow(
+                "DrainJobs",
+                ["bedrock:ListIngestionJobs", "bedrock:StopIngestionJob"],
+                [self._base.knowledge_base_arn],
             )
         ]
         if emptied:
             statements += [
-                iam.PolicyStatement(
-                    sid="ListVersions",
-                    actions=["s3:ListBucketVersions"],
-                    resources=[bucket.bucket_arn for bucket in emptied],
+                allow(
+                    "ListVersions",
+                    ["s3:ListBucketVersions"],
+                    [bucket.bucket_arn for bucket in emptied],
                 ),
-                iam.PolicyStatement(
-                    sid="EmptyWithTheStack",
-                    actions=["s3:DeleteObject", "s3:DeleteObjectVersion"],
-                    resources=[bucket.arn_for_objects("*") for bucket in emptied],
+                allow(
+                    "EmptyWithTheStack",
+                    ["s3:DeleteObject", "s3:DeleteObjectVersion"],
+                    [bucket.arn_for_objects("*") for bucket in emptied],
                 ),
             ]
         step, policy = self._steps.step(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from aws_cdk import Stack
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.cloudformation import acknowledge
+from infra.cloudformation import acknowledge, allow
 from infra.deploy_steps import DeploySteps
 
 if TYPE_CHECKING:
@@ -56,17 +55,13 @@ class KeptVersions(Construct):
         _, policy = steps.step(
             "Versions",
             [
-                iam.PolicyStatement(
-                    sid="ListVersions",
-                    actions=["lambda:ListAliases", "lambda:ListVersionsByFunction"],
-                    resources=[function],
+                allow(
+                    "ListVersions",
+                    ["lambda:ListAliases", "lambda:ListVersionsByFunction"],
+                    [function],
                 ),
                 # of a version each: the function itself has an ARN without one
-                iam.PolicyStatement(
-                    sid="DeleteVersions",
-                    actions=["lambda:DeleteFunction"],
-                    resources=[f"{function}:*"],
-                ),
+                allow("DeleteVersions", ["lambda:DeleteFunction"], [f"{function}:*"]),
             ],
             {"Function": function_name, "Version": alias.version.version},
             after=[alias],

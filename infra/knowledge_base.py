@@ -10,7 +10,7 @@ from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.buckets import BATCHES
-from infra.cloudformation import explain_objects, model_arn, on_behalf_of
+from infra.cloudformation import allow, explain_objects, model_arn, on_behalf_of
 from infra.models import CHOOSES_DIMENSION
 from infra.vector_store import short_hash
 
@@ -69,19 +69,15 @@ class KnowledgeBase(Construct):
     def _role(self, buckets: Buckets, chunker: lambda_.IAlias, key: kms.IKey | None) -> iam.Role:
         own = {"StringEquals": {"aws:ResourceAccount": cdk.Aws.ACCOUNT_ID}}
         statements = [
-            iam.PolicyStatement(
-                sid="Embed", actions=["bedrock:InvokeModel"], resources=[self._model]
-            ),
+            allow("Embed", ["bedrock:InvokeModel"], [self._model]),
             *buckets.read_documents(own),
-            iam.PolicyStatement(
-                sid="ExchangeBatches",
-                actions=["s3:GetObject", "s3:PutObject"],
-                resources=[buckets.intermediate.arn_for_objects("*")],
-                conditions=own,
+            allow(
+                "ExchangeBatches",
+                ["s3:GetObject", "s3:PutObject"],
+                [buckets.intermediate.arn_for_objects("*")],
+                own,
             ),
-            iam.PolicyStatement(
-                sid="Chunk", actions=["lambda:InvokeFunction"], resources=[chunker.function_arn]
-            ),
+            allow("Chunk", ["lambda:InvokeFunction"], [chunker.function_arn]),
             *_use_while_ingesting(key),
         ]
         role = iam.Role(
@@ -168,7 +164,7 @@ def _use_while_ingesting(key: kms.IKey | None) -> list[iam.PolicyStatement]:
     if key is None:
         return []
     actions = ["kms:Decrypt", "kms:GenerateDataKey"]
-    return [iam.PolicyStatement(sid="UseKey", actions=actions, resources=[key.key_arn])]
+    return [allow("UseKey", actions, [key.key_arn])]
 
 
 def _configuration(

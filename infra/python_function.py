@@ -11,7 +11,7 @@ from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
 from infra.bundling import BUNDLES, NO_BYTE_CODE, bundle
-from infra.cloudformation import acknowledge, resource_of
+from infra.cloudformation import acknowledge, allow, resource_of
 from infra.encryption import log_group, use_key
 
 if TYPE_CHECKING:
@@ -126,16 +126,12 @@ class PythonFunction(Construct):
 
     def _role(self, key: kms.IKey | None) -> iam.Role:
         own = [
-            iam.PolicyStatement(
-                sid="WriteOwnLogs",
-                actions=["logs:CreateLogStream", "logs:PutLogEvents"],
-                resources=[self.log_group.log_group_arn],
+            allow(
+                "WriteOwnLogs",
+                ["logs:CreateLogStream", "logs:PutLogEvents"],
+                [self.log_group.log_group_arn],
             ),
-            iam.PolicyStatement(
-                sid="WriteTraces",
-                actions=["xray:PutTraceSegments", "xray:PutTelemetryRecords"],
-                resources=["*"],
-            ),
+            allow("WriteTraces", ["xray:PutTraceSegments", "xray:PutTelemetryRecords"], ["*"]),
             *use_key(self, key, via="lambda"),  # for its environment
         ]
         role = iam.Role(

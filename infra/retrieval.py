@@ -9,7 +9,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.cloudformation import acknowledge, resource_of
+from infra.cloudformation import acknowledge, allow, resource_of
 from infra.python_function import PythonFunction
 from infra.settings import FloorMode, KnowledgeBaseType, SourcePolicy, VectorStore
 
@@ -157,9 +157,7 @@ def _grant_floor(role: iam.Role, parameter: str) -> None:
     arn = Stack.of(role).format_arn(
         service="ssm", resource="parameter", resource_name=parameter.removeprefix("/")
     )
-    role.add_to_policy(
-        iam.PolicyStatement(sid="ReadFloor", actions=["ssm:GetParameter"], resources=[arn])
-    )
+    role.add_to_policy(allow("ReadFloor", ["ssm:GetParameter"], [arn]))
 
 
 def _existing_variables(existing: ExistingSettings) -> dict[str, str]:
@@ -184,16 +182,14 @@ def _grant_documents(role: iam.Role, existing: ExistingSettings) -> None:
         resource=existing.bucket,
         resource_name=f"{existing.prefix}*",
     )
-    role.add_to_policy(
-        iam.PolicyStatement(sid="ReadDocuments", actions=["s3:GetObject"], resources=[objects])
-    )
+    role.add_to_policy(allow("ReadDocuments", ["s3:GetObject"], [objects]))
     if existing.key:
         role.add_to_policy(
-            iam.PolicyStatement(
-                sid="DecryptDocuments",
-                actions=["kms:Decrypt"],
-                resources=[existing.key],
-                conditions={"StringEquals": {"kms:ViaService": f"s3.{stack.region}.amazonaws.com"}},
+            allow(
+                "DecryptDocuments",
+                ["kms:Decrypt"],
+                [existing.key],
+                {"StringEquals": {"kms:ViaService": f"s3.{stack.region}.amazonaws.com"}},
             )
         )
     acknowledge(
@@ -204,13 +200,7 @@ def _grant_documents(role: iam.Role, existing: ExistingSettings) -> None:
 
 
 def _grant_search(role: iam.Role, knowledge_base: str, guardrail: Guardrail | None) -> None:
-    role.add_to_policy(
-        iam.PolicyStatement(
-            sid="SearchOneKnowledgeBase",
-            actions=["bedrock:Retrieve"],
-            resources=[knowledge_base],
-        )
-    )
+    role.add_to_policy(allow("SearchOneKnowledgeBase", ["bedrock:Retrieve"], [knowledge_base]))
     if guardrail is not None:
         role.add_to_policy(guardrail.apply_statement)
     role.add_to_policy(

@@ -15,7 +15,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_s3vectors as s3vectors
 from constructs import Construct
 
-from infra.cloudformation import on_behalf_of
+from infra.cloudformation import allow, on_behalf_of
 from infra.encryption import allow_service, key_identity, use_key
 from infra.vector_store import INDEX_PREFIX, METADATA_FIELD, TEXT_FIELD, short_hash
 from knowledge_rag.core.key_policy import VECTORS
@@ -90,11 +90,7 @@ class S3VectorsStore(Construct):
             "Use",
             roles=[role],
             statements=[
-                iam.PolicyStatement(
-                    sid="UseVectors",
-                    actions=list(_ACTIONS),
-                    resources=[self._index.attr_index_arn],
-                ),
+                allow("UseVectors", list(_ACTIONS), [self._index.attr_index_arn]),
                 *use_key(self, self._key, via="s3vectors", write=True),
             ],
         )

@@ -17,6 +17,7 @@ from aws_cdk import aws_opensearchserverless as aoss
 from constructs import Construct, DependencyGroup
 
 from infra.account import execution_role_arn
+from infra.cloudformation import allow
 from infra.encryption import key_identity
 from infra.settings import Generation, Network
 from knowledge_rag.core import metadata
@@ -157,9 +158,7 @@ class OpenSearchStore(Construct):
 
     def _readied(self, role: iam.Role, steps: DeploySteps, made: IDependable) -> IDependable:
         """Wait until the role can search the index, which the step finds out in that very role."""
-        assume = iam.PolicyStatement(
-            sid="ReadIndexAsTheKnowledgeBase", actions=["sts:AssumeRole"], resources=[role.role_arn]
-        )
+        assume = allow("ReadIndexAsTheKnowledgeBase", ["sts:AssumeRole"], [role.role_arn])
         trust = iam.PolicyStatement(
             sid="AllowToSeeWhetherTheIndexIsReady",
             actions=["sts:AssumeRole"],
@@ -182,11 +181,7 @@ class OpenSearchStore(Construct):
         return ready
 
     def _call(self) -> iam.PolicyStatement:
-        return iam.PolicyStatement(
-            sid="CallCollection",
-            actions=["aoss:APIAccessAll"],
-            resources=[self._collection.attr_arn],
-        )
+        return allow("CallCollection", ["aoss:APIAccessAll"], [self._collection.attr_arn])
 
     def _index(self, access: aoss.CfnAccessPolicy) -> aoss.CfnIndex:
         index = aoss.CfnIndex(
