@@ -10,7 +10,7 @@ import pytest
 
 from infra.bundle_target import ROOT
 from knowledge_rag.evaluation.faults.server import refused_port
-from tests.support.bundles import CHUNK
+from tests.support.bundles import RETRIEVE
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def project(tmp_path_factory):
     return folder
 
 
-def run(project, module=CHUNK, *options, **environ):
+def run(project, module=RETRIEVE, *options, **environ):
     command = [sys.executable, "-m", "infra.bundling", module, str(project / "out"), *options]
     return subprocess.run(
         command,
@@ -46,13 +46,13 @@ def first(project):
 
 
 def test_path_hash_and_size_are_told(first, project):
-    assert first["path"].startswith(str(project / "out" / CHUNK))
+    assert first["path"].startswith(str(project / "out" / RETRIEVE))
     assert re.fullmatch("[0-9a-f]{64}", first["hash"])
     assert re.fullmatch(r"[\d,]+ bytes zipped, \d+ files", first["size"])
 
 
 def test_a_change_within_it_changes_the_hash(project, first):
-    source = project / "knowledge_rag" / "core" / "chunking.py"
+    source = project / "knowledge_rag" / "core" / "retrieval.py"
     before = source.read_bytes()
     source.write_bytes(before + b"# changed\n")
     changed = told(run(project))
@@ -61,11 +61,9 @@ def test_a_change_within_it_changes_the_hash(project, first):
 
 
 def test_a_wrong_module_is_one_line(project):
-    ran = run(project, "lambdas.chunk_document.handler")
+    ran = run(project, "lambdas.retrieve.handler")
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr == (
-        "error: no module lambdas.chunk_document.handler in knowledge_rag or lambdas\n"
-    )
+    assert ran.stderr == ("error: no module lambdas.retrieve.handler in knowledge_rag or lambdas\n")
 
 
 def test_network_trouble_is_one_line(project, tmp_path):
@@ -83,7 +81,5 @@ def test_network_trouble_is_one_line(project, tmp_path):
             http_proxy="",
         )
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith(
-        "error: can't get the wheels of lambda-documents.txt for a Lambda bundle: "
-    )
+    assert ran.stderr.startswith("error: can't get the wheels of lambda.txt for a Lambda bundle: ")
     assert ran.stderr.count("\n") == 1

@@ -35,10 +35,13 @@ def life():
         yield life
 
 
-@pytest.fixture(scope="module")
-def proven(life, tmp_path_factory):
+BOTH = pytest.param(("opensearch", "s3-vectors"), marks=pytest.mark.nightly)  # takes twice as long
+
+
+@pytest.fixture(scope="module", params=[("s3-vectors",), BOTH], ids=" and ".join)
+def proven(request, life, tmp_path_factory):
     folder = tmp_path_factory.mktemp("proven")
-    code = run_in(life, ("opensearch", "s3-vectors"), folder).prove()
+    code = run_in(life, request.param, folder).prove()
     (path,) = folder.glob("*/report.md")
     return code, path.read_text(encoding="utf-8"), unfinished(folder)
 
@@ -83,10 +86,10 @@ NOTHING = {
 }
 
 
-def test_every_step_of_both_stores_holds(proven):
+def test_every_step_of_each_store_holds(proven):
     found = results(proven[1])
-    assert set(found["os"]) | {"wake"} == set(found["s3"]) | {"wake"}
-    for of_store in (found["os"], found["s3"]):
+    assert len({frozenset(steps) - {"wake"} for steps in found.values()}) == 1
+    for of_store in found.values():
         broken = {
             step: each["detail"]
             for step, each in of_store.items()
@@ -107,8 +110,9 @@ def test_each_step_tells_what_it_saw(proven):
     assert details["fault: metric"].startswith("KnowledgeRetrievalPermanentErrors after")
     assert details["fault: alarm"].startswith("permanent-errors after")
     assert details["teardown"] == "nothing is left"
-    assert found["os"]["canary"]["detail"] == "none, since this store sleeps"
-    assert "the first query was answered" in found["os"]["wake"]["detail"]
+    if "os" in found:
+        assert found["os"]["canary"]["detail"] == "none, since this store sleeps"
+        assert "the first query was answered" in found["os"]["wake"]["detail"]
 
 
 def test_the_report_identifies_no_account(proven):
@@ -124,12 +128,7 @@ def test_nothing_is_left_and_nothing_else_was_touched(proven):
 
 
 @pytest.mark.nightly
-def test_a_run_that_dies_with_the_fault_on_the_role_is_removed_later(
-    proven,  # noqa: ARG001 - one after the other
-    life,
-    tmp_path,
-    monkeypatch,
-):
+def test_a_run_that_dies_with_the_fault_on_the_role_is_removed_later(life, tmp_path, monkeypatch):
     def dies(site, began):  # noqa: ARG001 - as the step is
         raise Stopped
         yield
