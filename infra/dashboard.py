@@ -2,24 +2,52 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple, cast
 
 from aws_cdk import Aws, Duration
 from aws_cdk import aws_cloudwatch as cloudwatch
 from constructs import Construct
 
-from infra import dashboard_charts as charts
 from infra.alarms import HANDBOOK, handbook
-from infra.dashboard_charts import HEIGHT, THIRD, bound, computed, metric_chart
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import Metric, Severity, retrieval_alarms
+from knowledge_rag.core.alarms import FIVE_MINUTES, Metric, Severity, Source, retrieval_alarms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from infra.alarms import Alarms, Emitters
-    from infra.dashboard_charts import Doors
-    from infra.settings import Settings
+    from infra.settings import Settings, StoreSettings
+    from knowledge_rag.core.alarms import Thresholds
+
+GOOD: Final = "#2ca02c"
+DOUBTFUL: Final = "#ff7f0e"
+BAD: Final = "#d62728"
+NEUTRAL: Final = "#1f77b4"
+_CRASH: Final = "#9467bd"
+
+THIRD: Final = 8
+HALF: Final = 12
+"""Widths; a dashboard has 24 columns."""
+HEIGHT: Final = 6
+
+WITH_RESULTS: Final = "n - e - FILL(z, 0)"
+ERROR_RATE: Final = "IF(n > 0, 100 * e / n, 0)"
+ZERO_RESULT_RATE: Final = "IF(n - e > 0, 100 * FILL(z, 0) / (n - e), 0)"
+"""Over ``n`` queries, ``e`` unanswered and ``z`` answered with nothing. Unlike the alarms they have no
+guard for few samples: a chart shows everything."""
+
+STORE_NAMESPACE: Final = "AWS/AOSS"
+"""OpenSearch Serverless reports capacity by account (dimension ``ClientId``) and searches by collection,
+see "Monitoring OpenSearch Serverless with Amazon CloudWatch" in its developer guide."""
+USD_AN_OCU_HOUR: Final = 0.24
+"""List price in us-east-1, 2026."""
+HOURS_A_MONTH: Final = 730
+SEARCH_OCU: Final = "60 * FILL(s, 0) / PERIOD(s)"
+INDEXING_OCU: Final = "60 * FILL(i, 0) / PERIOD(i)"
+"""Capacity is reported each minute and summed, so a longer period has a multiple of it."""
+USD_AN_HOUR: Final = f"{USD_AN_OCU_HOUR} * 60 * (FILL(s, 0) + FILL(i, 0)) / PERIOD(s)"
+USD_A_MONTH: Final = f"{HOURS_A_MONTH} * {USD_AN_HOUR}"
 
 STATUS_HEIGHT: Final = 12
 ROWS: Final = 20
@@ -66,6 +94,131 @@ INGESTION_PROBLEMS: Final = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """ARNs of what stands in front of the function, and of its guardrail; ``""`` for what there is not."""
+
+    gateway_arn: str = ""
+    agent_alias_arn: str = ""
+    guardrail_arn: str = ""
+
+
+class MetricChart(NamedTuple):
+    """A chart whose lines are metrics as they are emitted, each with a label and a color."""
+
+    title: str
+    unit: str
+    width: int
+    lines: tuple[tuple[Metric, str, str], ...]
+
+
+def _sums(source: Source, *lines: tuple[str, str, str]) -> tuple[tuple[Metric, str, str], ...]:
+    return tuple((Metric(name, "Sum", source), label, color) for name, label, color in lines)
+
+
+def _percentiles(title: str, name: str, source: Source) -> MetricChart:
+    colors = {"p50": GOOD, "p95": DOUBTFUL, "p99": BAD}
+    lines = ((Metric(name, each, source), each, color) for each, color in colors.items())
+    return MetricChart(title, "ms", HALF, tuple(lines))
+
+
+LATENCY: Final = _percentiles(
+    "Latency of answered queries", telemetry.RETRIEVAL_LATENCY, Source.RETRIEVAL
+)
+"""Queries that timed out are not in it."""
+DURATION: Final = _percentiles(
+    "Run time of the function, every call", "Duration", Source.RETRIEVE_FUNCTION
+)
+"""Every call, as the alarm watches it."""
+RESULTS: Final = MetricChart(
+    "Results of an answered query",
+    "results",
+    THIRD,
+    (
+        (Metric(telemetry.RETRIEVAL_RESULT_COUNT, "Average"), "average", NEUTRAL),
+        (Metric(telemetry.RETRIEVAL_RESULT_COUNT, "Minimum"), "least", DOUBTFUL),
+    ),
+)
+WITHHELD: Final = MetricChart(
+    "Withheld, in five minutes",
+    "count",
+    THIRD,
+    _sums(
+        Source.RETRIEVAL,
+        (telemetry.RETRIEVAL_DROPPED_RESULTS, "results that can't be proven", BAD),
+        (telemetry.RETRIEVAL_GUARDRAIL_INTERVENED, "queries a guardrail stopped", DOUBTFUL),
+        (telemetry.RETRIEVAL_TIMEOUTS, "queries given up", NEUTRAL),
+    ),
+)
+FUNCTION: Final = MetricChart(
+    "The retrieval function, in five minutes",
+    "calls",
+    THIRD,
+    (
+        *_sums(Source.RETRIEVE_FUNCTION, ("Invocations", "calls", GOOD)),
+        (
+            Metric("ConcurrentExecutions", "Maximum", Source.RETRIEVE_FUNCTION),
+            "at the same time",
+            NEUTRAL,
+        ),
+        *_sums(
+            Source.RETRIEVE_FUNCTION,
+            ("Throttles", "turned away", DOUBTFUL),
+            ("Errors", "crashed", BAD),
+        ),
+        *_sums(Source.RETRIEVE_LOG, (telemetry.RETRIEVAL_INIT_FAILURES, "could not start", _CRASH)),
+    ),
+)
+JOBS: Final = MetricChart(
+    "Ingestion jobs",
+    "count",
+    THIRD,
+    _sums(
+        Source.INGESTION,
+        (telemetry.INGESTION_JOBS, "jobs", NEUTRAL),
+        (telemetry.INGESTION_FAILED_JOBS, "failed jobs", BAD),
+        (telemetry.INGESTION_DOCUMENTS, "documents indexed", GOOD),
+        (telemetry.INGESTION_FAILED_DOCUMENTS, "documents that failed", DOUBTFUL),
+    ),
+)
+CHUNKING: Final = MetricChart(
+    "Chunking",
+    "count",
+    THIRD,
+    (
+        *_sums(
+            Source.CHUNKING,
+            (telemetry.CHUNKED_FILES, "files", NEUTRAL),
+            (telemetry.CHUNKED_CHUNKS, "chunks", GOOD),
+            (telemetry.CHUNKING_FAILED_FILES, "files without chunks", BAD),
+            (telemetry.CHUNKING_MISMATCHES, "files the parser changed", DOUBTFUL),
+            (telemetry.CHUNKING_DRIFT_FINDINGS, "commands that don't work", DOUBTFUL),
+        ),
+        *_sums(Source.CHUNK_FUNCTION, ("Errors", "crashed calls", _CRASH)),
+    ),
+)
+GATEWAY: Final = (
+    ("Gateway, in five minutes", "calls", "Invocations Throttles SystemErrors UserErrors"),
+    ("Gateway: time of calls, and of its target", "ms", "Latency TargetExecutionTime"),
+)
+AGENT: Final = (
+    (
+        "Agent, in five minutes",
+        "calls",
+        "InvocationCount InvocationThrottles InvocationServerErrors InvocationClientErrors",
+    ),
+    ("Agent: time of answers", "ms", "TotalTime"),
+)
+GUARDRAIL: Final = (
+    (
+        "Guardrail, in five minutes",
+        "calls",
+        "Invocations InvocationsIntervened InvocationThrottles",
+    ),
+)
+"""Charts of what stands in front of the function: title, unit, and metrics of their services."""
+
+
 class Dashboard(Construct):
     """One page for people on call.
 
@@ -98,35 +251,35 @@ class Dashboard(Construct):
         ]
         rows: list[list[cloudwatch.IWidget]] = [
             [_is_it_working(alarms), _figures(emitters), _what_to_do(settings)],
-            [charts.traffic(emitters), charts.rates(emitters, thresholds)],
+            [_traffic(emitters), _rates(emitters, thresholds)],
             [
                 _table("Unanswered queries by reason", REASONS, log, THIRD),
                 _table("Last unanswered queries", LAST_DEGRADED, log, 2 * THIRD),
             ],
             [
-                metric_chart(emitters, charts.LATENCY, [bound(most_ms, "budget of a query")]),
-                metric_chart(emitters, charts.DURATION, [bound(most_ms, "alarm: p95")]),
+                _metric_chart(emitters, LATENCY, [_bound(most_ms, "budget of a query")]),
+                _metric_chart(emitters, DURATION, [_bound(most_ms, "alarm: p95")]),
             ],
             [
-                metric_chart(emitters, charts.RESULTS),
-                metric_chart(emitters, charts.WITHHELD),
+                _metric_chart(emitters, RESULTS),
+                _metric_chart(emitters, WITHHELD),
                 _table("Queries by incident", INCIDENTS, log, THIRD),
             ],
         ]
         if emitters.ingestion_function:
             rows.append(
                 [
-                    metric_chart(emitters, charts.JOBS),
-                    metric_chart(emitters, charts.CHUNKING),
+                    _metric_chart(emitters, JOBS),
+                    _metric_chart(emitters, CHUNKING),
                     _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD),
                 ]
             )
         rows.append([_table("Versions that answered, hour by hour", VERSIONS, log, 3 * THIRD)])
-        rows += charts.door_rows(doors)
-        rows.append([metric_chart(emitters, charts.FUNCTION)])
+        rows += _door_rows(doors)
+        rows.append([_metric_chart(emitters, FUNCTION)])
         if collection_name:
-            rows[-1] += [charts.capacity(settings.store), charts.cost()]
-            rows.append(charts.store_searches(collection_name))
+            rows[-1] += [_capacity(settings.store), _cost()]
+            rows.append(_store_searches(collection_name))
         cloudwatch.Dashboard(
             self,
             "Resource",
@@ -168,14 +321,14 @@ def _figures(emitters: Emitters) -> cloudwatch.SingleValueWidget:
 
     Not over the last hour: periods begin on the hour, so the last one is mostly unfinished.
     """
-    metrics = charts.counts(emitters)
+    metrics = _counts(emitters)
     p95 = Metric(telemetry.RETRIEVAL_LATENCY, "p95")
     return cloudwatch.SingleValueWidget(
         title="In the time shown",
         metrics=[
             metrics["n"],
-            computed(charts.ERROR_RATE, metrics, "unanswered, %"),
-            computed(charts.ZERO_RESULT_RATE, metrics, "found nothing, %"),
+            _computed(ERROR_RATE, metrics, "unanswered, %"),
+            _computed(ZERO_RESULT_RATE, metrics, "found nothing, %"),
             emitters.metric(p95, label="p95 of answered, ms"),
         ],
         set_period_to_time_range=True,
@@ -221,3 +374,207 @@ def _table(
         width=width,
         height=HEIGHT,
     )
+
+
+def _metric_chart(
+    emitters: Emitters, of: MetricChart, bounds: Sequence[cloudwatch.HorizontalAnnotation] = ()
+) -> cloudwatch.GraphWidget:
+    """Return a chart of metrics as they are emitted."""
+    lines = [emitters.metric(metric, label=label, color=color) for metric, label, color in of.lines]
+    return _chart(of.title, lines, unit=of.unit, width=of.width, bounds=bounds)
+
+
+def _chart(  # noqa: PLR0913 - a chart's own parts
+    title: str,
+    lines: Sequence[cloudwatch.IMetric],
+    *,
+    unit: str,
+    width: int,
+    bounds: Sequence[cloudwatch.HorizontalAnnotation] = (),
+    stacked: bool = False,
+    most: float | None = None,
+) -> cloudwatch.GraphWidget:
+    """Return a chart over time whose axis begins at 0 and ends at ``most``, where that is known."""
+    return cloudwatch.GraphWidget(
+        title=title,
+        left=list(lines),
+        left_annotations=list(bounds),
+        left_y_axis=cloudwatch.YAxisProps(label=unit, min=0, max=most, show_units=False),
+        stacked=stacked,
+        width=width,
+        height=HEIGHT,
+    )
+
+
+def _bound(value: float, label: str, color: str = BAD) -> cloudwatch.HorizontalAnnotation:
+    """Return a line across a chart."""
+    return cloudwatch.HorizontalAnnotation(value=value, label=label, color=color)
+
+
+def _computed(
+    expression: str,
+    metrics: Mapping[str, cloudwatch.IMetric],
+    label: str,
+    color: str | None = None,
+) -> cloudwatch.MathExpression:
+    """Return a line that is computed from metrics, which are named by their ids."""
+    return cloudwatch.MathExpression(
+        expression=expression,
+        using_metrics=dict(metrics),
+        label=label,
+        color=color,
+        period=Duration.seconds(FIVE_MINUTES),
+    )
+
+
+def _counts(emitters: Emitters) -> dict[str, cloudwatch.Metric]:
+    """Return the three counts that the expressions above are over."""
+    lines = {
+        "n": (telemetry.RETRIEVAL_COUNT, "queries", NEUTRAL),
+        "e": (telemetry.RETRIEVAL_ERRORS, "unanswered (degraded)", BAD),
+        "z": (telemetry.RETRIEVAL_ZERO_RESULTS, "found nothing", DOUBTFUL),
+    }
+    return {
+        id_: emitters.metric(Metric(name), label=label, color=color)
+        for id_, (name, label, color) in lines.items()
+    }
+
+
+def _traffic(emitters: Emitters) -> cloudwatch.GraphWidget:
+    """Show how many queries there were and how they ended."""
+    metrics = _counts(emitters)
+    found = _computed(WITH_RESULTS, metrics, "found something", GOOD)
+    return _chart(
+        "Queries by how they ended, in five minutes",
+        [found, metrics["z"], metrics["e"]],
+        unit="queries",
+        width=HALF,
+        stacked=True,
+    )
+
+
+def _rates(emitters: Emitters, thresholds: Thresholds) -> cloudwatch.GraphWidget:
+    """Show the rates that alarms watch, with their thresholds."""
+    metrics = _counts(emitters)
+    return _chart(
+        "Unanswered and empty, as shares",
+        [
+            _computed(ERROR_RATE, metrics, "unanswered, of all", BAD),
+            _computed(ZERO_RESULT_RATE, metrics, "found nothing, of answered", DOUBTFUL),
+        ],
+        unit="%",
+        width=HALF,
+        most=100,
+        bounds=[
+            _bound(thresholds.error_rate_percent, "alarm: unanswered"),
+            _bound(thresholds.zero_result_warning_percent, "warning: found nothing", DOUBTFUL),
+            _bound(thresholds.zero_result_alarm_percent, "alarm: found nothing", DOUBTFUL),
+        ],
+    )
+
+
+def _ocu(**names: str) -> dict[str, cloudwatch.Metric]:
+    return {
+        id_: cloudwatch.Metric(
+            namespace=STORE_NAMESPACE,
+            metric_name=name,
+            dimensions_map={"ClientId": Aws.ACCOUNT_ID},
+            statistic="Sum",
+            period=Duration.minutes(5),
+        )
+        for id_, name in names.items()
+    }
+
+
+def _capacity(store: StoreSettings) -> cloudwatch.GraphWidget:
+    """Show the capacity in use, with this deployment's bounds."""
+    bounds = [_bound(store.max_ocu, "max_ocu, each")]
+    if store.min_search_ocu:
+        bounds.append(_bound(store.min_search_ocu, "min_search_ocu", NEUTRAL))
+    return _chart(
+        "Vector store capacity, all of this account's collections",
+        [
+            _computed(SEARCH_OCU, _ocu(s="SearchOCU"), "search", NEUTRAL),
+            _computed(INDEXING_OCU, _ocu(i="IndexingOCU"), "indexing", "#8c564b"),
+        ],
+        unit="OCU",
+        width=THIRD,
+        bounds=bounds,
+    )
+
+
+def _cost() -> cloudwatch.GraphWidget:
+    """Show the cost of that capacity."""
+    price = f"${USD_AN_OCU_HOUR} an OCU-hour, us-east-1, 2026"
+    both = _ocu(s="SearchOCU", i="IndexingOCU")
+    return cloudwatch.GraphWidget(
+        title=f"Cost of that capacity ({price})",
+        left=[_computed(USD_AN_HOUR, both, "USD an hour", NEUTRAL)],
+        left_y_axis=cloudwatch.YAxisProps(label="USD an hour", min=0, show_units=False),
+        right=[_computed(USD_A_MONTH, both, "USD a month at that rate", "#c7c7c7")],
+        right_y_axis=cloudwatch.YAxisProps(label="USD a month", min=0, show_units=False),
+        width=THIRD,
+        height=HEIGHT,
+    )
+
+
+def _store_searches(collection: str) -> list[cloudwatch.IWidget]:
+    """Show the collection's own view of its searches, to tell its faults from Bedrock's."""
+    return [
+        _chart(
+            "Searches, as the vector store sees them: latency",
+            [_search(collection, "SearchRequestLatency", "Average")],
+            unit="ms",
+            width=HALF,
+        ),
+        _chart(
+            "Searches, as the vector store sees them: errors in five minutes",
+            [_search(collection, "SearchRequestErrors", "Sum", BAD)],
+            unit="errors",
+            width=HALF,
+        ),
+    ]
+
+
+def _door_rows(doors: Doors) -> list[list[cloudwatch.IWidget]]:
+    """Show each door's calls and times, and what the guardrail stopped, as their services count them.
+
+    They are searched for by one dimension: which others a metric has isn't documented for all.
+    """
+    charts = [
+        _of_service(dimension, arn, title, unit, metrics)
+        for dimension, arn, shown in (
+            ("Resource", doors.gateway_arn, GATEWAY),
+            ("AgentAliasArn", doors.agent_alias_arn, AGENT),
+            ("GuardrailArn", doors.guardrail_arn, GUARDRAIL),
+        )
+        if arn
+        for title, unit, metrics in shown
+    ]
+    return [charts[at : at + 2] for at in range(0, len(charts), 2)]
+
+
+def _of_service(
+    dimension: str, value: str, title: str, unit: str, metrics: str
+) -> cloudwatch.IWidget:
+    statistic = "p95" if unit == "ms" else "Sum"
+    lines = [
+        _computed(
+            f"SEARCH('{dimension}=\"{value}\" MetricName=\"{name}\"', '{statistic}', {FIVE_MINUTES})",
+            {},
+            name,
+            color,
+        )
+        for name, color in zip(metrics.split(), (GOOD, DOUBTFUL, BAD, _CRASH), strict=False)
+    ]
+    return _chart(title, lines, unit=unit, width=HALF)
+
+
+def _search(
+    collection: str, metric: str, statistic: str, color: str = NEUTRAL
+) -> cloudwatch.MathExpression:
+    # the collection's id is a dimension too, and known to the data stack only: search by name
+    dimensions = f"{STORE_NAMESPACE},ClientId,CollectionId,CollectionName"
+    place = f'{{{dimensions}}} CollectionName="{collection}"'
+    expression = f"SEARCH('{place} MetricName=\"{metric}\"', '{statistic}', 300)"
+    return _computed(expression, {}, metric, color)

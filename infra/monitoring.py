@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
 
     from infra.alarms import Emitters
-    from infra.dashboard_charts import Doors
+    from infra.dashboard import Doors
     from infra.settings import Settings
 
 

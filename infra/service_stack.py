@@ -12,7 +12,7 @@ from aws_cdk import aws_ssm as ssm
 from infra.agent import Agent
 from infra.alarms import Emitters
 from infra.canary import Canary, canary_question
-from infra.dashboard_charts import Doors
+from infra.dashboard import Doors
 from infra.devops_agent import DevOpsAgent
 from infra.encryption import stack_key
 from infra.gateway import Gateway

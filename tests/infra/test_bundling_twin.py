@@ -1,8 +1,8 @@
 """A bundle answers on its own: in a process with the standard library, boto3 and nothing else.
 
-The *twin* is built by the same code for the interpreter that runs the tests. The bundle for Lambda
-itself is tried too, under a Python of the runtime's version, if this machine has one: as long as
-every wheel in it is pure Python it runs on any processor.
+Lambda's own bundle is tried under a Python of the runtime's version, if this machine has one: as long as
+every wheel in it is pure Python it runs on any processor. Otherwise, and for libraries that are not, it is
+the *twin*, built by the same code for the interpreter that runs the tests.
 """
 
 import json
@@ -24,13 +24,11 @@ from tests.support.pdfs import text_pdf
 EVENTS = Path(__file__).parents[1] / "events"
 
 
-@pytest.fixture(params=["the twin", "Lambda's own"])
-def invoke(request, tmp_path):
+@pytest.fixture
+def invoke(tmp_path):
     """Give a function that invokes a handler's bundle."""
-    native = request.param == "the twin"
-    interpreter = Path(sys.executable) if native else find_compiler(PYTHON_RUNTIME)
-    if interpreter is None:
-        pytest.skip(f"no Python {PYTHON_RUNTIME} here to run Lambda's own bundle with")
+    own = find_compiler(PYTHON_RUNTIME)
+    native, interpreter = own is None, own or Path(sys.executable)
 
     def run(module, event=None, **environ):
         path = bundle(module, BUNDLES, native=native).path

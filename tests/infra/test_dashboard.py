@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 from moto import mock_aws
 
-from infra import dashboard_charts as charts
+from infra import dashboard as charts
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Severity, retrieval_alarms
 from knowledge_rag.evaluation.faults.payloads import item, retrieved

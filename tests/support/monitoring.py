@@ -10,7 +10,7 @@ from aws_cdk import aws_logs as logs
 from aws_cdk.assertions import Template
 
 from infra.alarms import Emitters
-from infra.dashboard_charts import Doors
+from infra.dashboard import Doors
 from infra.encryption import stack_key
 from infra.monitoring import Monitoring
 from infra.settings import load_settings
