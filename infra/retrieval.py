@@ -14,12 +14,10 @@ from infra.python_function import PythonFunction
 from infra.settings import FloorMode, KnowledgeBaseType, SourcePolicy, VectorStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from aws_cdk import aws_kms as kms
 
     from infra.guardrail import Guardrail
-    from infra.settings import ExistingSettings, RetrievalSettings, Settings
+    from infra.settings import ExistingSettings, Settings
 
 MODULE: Final = "lambdas.retrieve_knowledge.handler"
 
@@ -82,13 +80,7 @@ class Retrieval(Construct):
             name=self.name,
             module=MODULE,
             description="Answers a question with cited lines of runbooks and postmortems.",
-            environment=_environment(
-                settings.retrieval,
-                knowledge_base_id,
-                guardrail,
-                _floor_variables(settings, measured),
-            )
-            | _existing_variables(settings.existing),
+            environment=_environment(settings, knowledge_base_id, guardrail, measured),
             timeout=TIMEOUT,
             memory_mb=MEMORY_MB,
             settings=settings,
@@ -110,24 +102,31 @@ class Retrieval(Construct):
 
 
 def _environment(
-    retrieval: RetrievalSettings,
-    knowledge_base_id: str,
-    guardrail: Guardrail | None,
-    floor: Mapping[str, str],
+    settings: Settings, knowledge_base_id: str, guardrail: Guardrail | None, floor_parameter: str
 ) -> dict[str, str]:
-    environment = {
+    retrieval, existing = settings.retrieval, settings.existing
+    floor = retrieval.evidence_floor
+    # of an existing knowledge base's store nothing is known until it is measured
+    if floor is FloorMode.AUTO and not existing.knowledge_base_id:
+        floor = DEFAULT_FLOORS[settings.store.kind]
+    managed = existing.kind is KnowledgeBaseType.MANAGED
+    policed = retrieval.source_policy is not SourcePolicy.OFF
+    variables = {
         "KNOWLEDGE_BASE_ID": knowledge_base_id,
+        "KNOWLEDGE_BASE_TYPE": existing.kind.value if managed else "",
+        "SOURCE_BUCKET": existing.bucket,
+        "SOURCE_PREFIX": existing.prefix,
         "SEARCH_TYPE": retrieval.search_type.value,
-        **floor,
+        f"EVIDENCE_FLOOR_{retrieval.search_type}": ""
+        if isinstance(floor, FloorMode)
+        else str(floor),
+        "FLOOR_PARAMETER": floor_parameter,
+        "GUARDRAIL_ID": guardrail.guardrail_id if guardrail else "",
+        "GUARDRAIL_VERSION": guardrail.version if guardrail else "",
+        "SOURCE_POLICY": retrieval.source_policy.value if policed else "",
+        "SECONDARY_SCOPE": retrieval.secondary_scope,
     }
-    if guardrail is not None:
-        environment["GUARDRAIL_ID"] = guardrail.guardrail_id
-        environment["GUARDRAIL_VERSION"] = guardrail.version
-    if retrieval.source_policy is not SourcePolicy.OFF:
-        environment["SOURCE_POLICY"] = retrieval.source_policy.value
-        if retrieval.secondary_scope:
-            environment["SECONDARY_SCOPE"] = retrieval.secondary_scope
-    return environment
+    return {name: value for name, value in variables.items() if value}
 
 
 def _floor_parameter(settings: Settings, knowledge_base_id: str) -> str:
@@ -141,33 +140,11 @@ def _floor_parameter(settings: Settings, knowledge_base_id: str) -> str:
     return f"/{settings.name}/evidence-floor/{knowledge_base_id}/{search}"
 
 
-def _floor_variables(settings: Settings, parameter: str) -> dict[str, str]:
-    floor = settings.retrieval.evidence_floor
-    if floor is FloorMode.OFF:
-        return {}
-    variable = f"EVIDENCE_FLOOR_{settings.retrieval.search_type.value}"
-    if floor is FloorMode.AUTO and settings.existing.knowledge_base_id:
-        return {"FLOOR_PARAMETER": parameter}  # nothing is known of its store until it is measured
-    if floor is FloorMode.AUTO:
-        return {variable: str(DEFAULT_FLOORS[settings.store.kind]), "FLOOR_PARAMETER": parameter}
-    return {variable: str(floor)}
-
-
 def _grant_floor(role: iam.Role, parameter: str) -> None:
     arn = Stack.of(role).format_arn(
         service="ssm", resource="parameter", resource_name=parameter.removeprefix("/")
     )
     role.add_to_policy(allow("ReadFloor", ["ssm:GetParameter"], [arn]))
-
-
-def _existing_variables(existing: ExistingSettings) -> dict[str, str]:
-    managed = existing.kind is KnowledgeBaseType.MANAGED
-    variables = {
-        "KNOWLEDGE_BASE_TYPE": existing.kind.value if managed else "",
-        "SOURCE_BUCKET": existing.bucket,
-        "SOURCE_PREFIX": existing.prefix,
-    }
-    return {name: value for name, value in variables.items() if value}
 
 
 def _grant_documents(role: iam.Role, existing: ExistingSettings) -> None:
