@@ -115,10 +115,17 @@ def arn(service: str, resource: str) -> str:
     return f"arn:aws:{service}:{REGION}:{ACCOUNT}:{resource}"
 
 
-def _named(member: str, **attributes: str) -> Any:
-    def describe(asked: dict[str, Any], _answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-        return asked[member], {
-            name: template.format(**asked) for name, template in attributes.items()
+def _described(reference: str, new: str = "", **attributes: str) -> Any:
+    """Describe by templates of what was asked and answered.
+
+    ``{new}`` is a new id that begins so, ``{ref}`` the reference itself.
+    """
+
+    def describe(asked: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
+        values = asked | answer | ({"new": identifier(new)} if new else {})
+        values["ref"] = reference.format(**values)
+        return values["ref"], {
+            name: template.format(**values) for name, template in attributes.items()
         }
 
     return describe
@@ -162,19 +169,6 @@ def _index(properties: dict[str, Any]) -> dict[str, Any]:
     return {"Id": collection, "IndexSchema": schema} | properties
 
 
-def _knowledge_base(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = KNOWLEDGE_BASE_ID  # moto's ids are none that the service would give
-    return made, {
-        "KnowledgeBaseId": made,
-        "KnowledgeBaseArn": arn("bedrock", f"knowledge-base/{made}"),
-    }
-
-
-def _data_source(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = DATA_SOURCE_ID
-    return f"{asked['knowledgeBaseId']}|{made}", {"DataSourceId": made}
-
-
 def _agent_properties(properties: dict[str, Any]) -> dict[str, Any]:
     for group in properties.get("ActionGroups", []):
         wanted = {key: value for key, value in group.items() if not key.startswith("SkipResource")}
@@ -184,26 +178,6 @@ def _agent_properties(properties: dict[str, Any]) -> dict[str, Any]:
             wanted | {"AgentId": "AGENT00001", "AgentVersion": "DRAFT"},
         )
     return properties
-
-
-def _agent(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = identifier("AG")
-    own = arn("bedrock", f"agent/{made}")
-    return made, {"AgentId": made, "AgentArn": own, "AgentVersion": "DRAFT"}
-
-
-def _agent_alias(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    alias = identifier("AL")
-    return f"{asked['agentId']}|{alias}", {
-        "AgentAliasId": alias,
-        "AgentAliasArn": arn("bedrock", f"agent-alias/{asked['agentId']}/{alias}"),
-    }
-
-
-def _guardrail(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = identifier("GR").lower()
-    own = arn("bedrock", f"guardrail/{made}")
-    return own, {"GuardrailId": made, "GuardrailArn": own, "Version": "DRAFT"}
 
 
 def _guardrail_version(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -221,39 +195,8 @@ def _gateway(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, s
     }
 
 
-def _gateway_target(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = identifier("TG")
-    return f"{asked['gatewayIdentifier']}|{made}", {"TargetId": made}
-
-
-def _gateway_rate_limit(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    return f"{asked['gatewayIdentifier']}|{identifier('RL').lower()}", {}
-
-
-def _harness(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = f"{asked['harnessName']}-{identifier('HN')}"
-    return made, {"HarnessId": made, "Arn": arn("bedrock-agentcore", f"harness/{made}")}
-
-
 def _renamed_type(properties: dict[str, Any]) -> dict[str, Any]:
     return properties | {"Service": properties.pop("ServiceType")}
-
-
-def _devops_service(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = f"service-{identifier('DS')}"
-    return made, {"ServiceId": made, "Arn": arn("aidevops", f"service/{made}")}
-
-
-def _association(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    return f"{asked['agentSpaceId']}|{identifier('AS')}", {}
-
-
-def _function_alias(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    return answer["AliasArn"], {"AliasArn": answer["AliasArn"]}
-
-
-def _function_version(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    return answer["FunctionArn"], {"Version": answer["Version"]}
 
 
 def _mapping_properties(properties: dict[str, Any]) -> dict[str, Any]:
@@ -263,25 +206,11 @@ def _mapping_properties(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _mapping(_: dict[str, Any], __: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = f"00000000-0000-0000-0000-{identifier('M')}00"
-    return made, {"Id": made}
-
-
 def _key_properties(properties: dict[str, Any]) -> dict[str, Any]:
     tags = [
         {"TagKey": each["Key"], "TagValue": each["Value"]} for each in properties.pop("Tags", [])
     ]
     return properties | {"Policy": json.dumps(properties.pop("KeyPolicy")), "Tags": tags}
-
-
-def _key(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = answer["KeyMetadata"]
-    return made["KeyId"], {"Arn": made["Arn"], "KeyId": made["KeyId"]}
-
-
-def _parameter(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    return asked["Name"], {"Type": asked["Type"], "Value": asked["Value"]}
 
 
 def _parameter_properties(properties: dict[str, Any]) -> dict[str, Any]:
@@ -345,77 +274,106 @@ def _queue_policy(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _subscription(_: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    return answer["SubscriptionArn"], {}
-
-
 def _vector_bucket_properties(properties: dict[str, Any]) -> dict[str, Any]:
     """CloudFormation names a bucket that has no name."""
     return {"VectorBucketName": f"vectors-{identifier('vb').lower()}"} | properties
 
 
-def _vector_bucket(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = arn("s3vectors", f"bucket/{asked['vectorBucketName']}")  # moto's answer has none
-    return made, {"VectorBucketArn": made}
-
-
-def _vector_index(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    made = f"{asked['vectorBucketArn']}/index/{asked['indexName']}"
-    return made, {"IndexArn": made}
-
-
 def _delete(
-    operation: str, parameter: str, *, several: bool = False
+    operation: str,
+    parameter: str,
+    *,
+    several: bool = False,
+    **more: Any,
 ) -> Callable[[Made], tuple[str, dict[str, Any]]]:
     """Delete a resource by what ``Ref`` gives."""
 
     def deleting(made: Made) -> tuple[str, dict[str, Any]]:
-        return operation, {parameter: [made.reference] if several else made.reference}
+        return operation, {parameter: [made.reference] if several else made.reference} | more
 
     return deleting
-
-
-def _delete_key(made: Made) -> tuple[str, dict[str, Any]]:
-    return "ScheduleKeyDeletion", {"KeyId": made.reference, "PendingWindowInDays": 7}
 
 
 def _delete_schedule(made: Made) -> tuple[str, dict[str, Any]]:
     return "DeleteSchedule", {"Name": made.reference, "GroupName": made.parameters["GroupName"]}
 
 
-def _delete_vectors(made: Made) -> tuple[str, dict[str, Any]]:
-    return "DeleteVectorBucket", {"vectorBucketArn": made.reference}
-
-
-def _delete_index(made: Made) -> tuple[str, dict[str, Any]]:
-    return "DeleteIndex", {"indexArn": made.reference}
-
-
 KINDS: dict[str, Kind] = {
     "AWS::Bedrock::Agent": Kind(
         "bedrock-agent",
         "CreateAgent",
-        _agent,
+        _described(
+            "{new}",
+            "AG",
+            AgentId="{new}",
+            AgentArn=arn("bedrock", "agent/{new}"),
+            AgentVersion="DRAFT",
+        ),
         apart=frozenset({"ActionGroups", "AutoPrepare", "SkipResourceInUseCheckOnDelete"}),
         prepare=_agent_properties,
     ),
-    "AWS::Bedrock::AgentAlias": Kind("bedrock-agent", "CreateAgentAlias", _agent_alias),
-    "AWS::Bedrock::DataSource": Kind("bedrock-agent", "CreateDataSource", _data_source),
-    "AWS::Bedrock::Guardrail": Kind("bedrock", "CreateGuardrail", _guardrail),
+    "AWS::Bedrock::AgentAlias": Kind(
+        "bedrock-agent",
+        "CreateAgentAlias",
+        _described(
+            "{agentId}|{new}",
+            "AL",
+            AgentAliasId="{new}",
+            AgentAliasArn=arn("bedrock", "agent-alias/{agentId}/{new}"),
+        ),
+    ),
+    "AWS::Bedrock::DataSource": Kind(
+        "bedrock-agent",
+        "CreateDataSource",
+        _described(f"{{knowledgeBaseId}}|{DATA_SOURCE_ID}", DataSourceId=DATA_SOURCE_ID),
+    ),
+    "AWS::Bedrock::Guardrail": Kind(
+        "bedrock",
+        "CreateGuardrail",
+        _described(
+            arn("bedrock", "guardrail/{new}"),
+            "gr",
+            GuardrailId="{new}",
+            GuardrailArn="{ref}",
+            Version="DRAFT",
+        ),
+    ),
     "AWS::Bedrock::GuardrailVersion": Kind("bedrock", "CreateGuardrailVersion", _guardrail_version),
-    "AWS::Bedrock::KnowledgeBase": Kind("bedrock-agent", "CreateKnowledgeBase", _knowledge_base),
+    # moto's ids are none that the service would give
+    "AWS::Bedrock::KnowledgeBase": Kind(
+        "bedrock-agent",
+        "CreateKnowledgeBase",
+        _described(
+            KNOWLEDGE_BASE_ID,
+            KnowledgeBaseId="{ref}",
+            KnowledgeBaseArn=arn("bedrock", "knowledge-base/{ref}"),
+        ),
+    ),
     "AWS::BedrockAgentCore::Gateway": Kind("bedrock-agentcore-control", "CreateGateway", _gateway),
     "AWS::BedrockAgentCore::GatewayRateLimit": Kind(
-        "bedrock-agentcore-control", "CreateGatewayRateLimit", _gateway_rate_limit
+        "bedrock-agentcore-control",
+        "CreateGatewayRateLimit",
+        _described("{gatewayIdentifier}|{new}", "rl"),
     ),
     "AWS::BedrockAgentCore::GatewayTarget": Kind(
-        "bedrock-agentcore-control", "CreateGatewayTarget", _gateway_target
+        "bedrock-agentcore-control",
+        "CreateGatewayTarget",
+        _described("{gatewayIdentifier}|{new}", "TG", TargetId="{new}"),
     ),
-    "AWS::BedrockAgentCore::Harness": Kind("bedrock-agentcore-control", "CreateHarness", _harness),
+    "AWS::BedrockAgentCore::Harness": Kind(
+        "bedrock-agentcore-control",
+        "CreateHarness",
+        _described(
+            "{harnessName}-{new}",
+            "HN",
+            HarnessId="{ref}",
+            Arn=arn("bedrock-agentcore", "harness/{ref}"),
+        ),
+    ),
     "AWS::Chatbot::MicrosoftTeamsChannelConfiguration": Kind(
         "chatbot",
         "CreateMicrosoftTeamsChannelConfiguration",
-        _named("ConfigurationName"),
+        _described("{ConfigurationName}"),
         prepare=_renamed(
             TeamsChannelId="ChannelId", TeamsTenantId="TenantId", GuardrailPolicies=_BOUNDS
         ),
@@ -423,78 +381,88 @@ KINDS: dict[str, Kind] = {
     "AWS::Chatbot::SlackChannelConfiguration": Kind(
         "chatbot",
         "CreateSlackChannelConfiguration",
-        _named("ConfigurationName"),
+        _described("{ConfigurationName}"),
         prepare=_renamed(SlackWorkspaceId="SlackTeamId", GuardrailPolicies=_BOUNDS),
     ),
     "AWS::CloudWatch::Alarm": Kind(
         "cloudwatch",
         "PutMetricAlarm",
-        _named("AlarmName", Arn=arn("cloudwatch", "alarm:{AlarmName}")),
+        _described("{AlarmName}", Arn=arn("cloudwatch", "alarm:{AlarmName}")),
         played=True,
         deleting=_delete("DeleteAlarms", "AlarmNames", several=True),
     ),
     "AWS::CloudWatch::CompositeAlarm": Kind(
         "cloudwatch",
         "PutCompositeAlarm",
-        _named("AlarmName", Arn=arn("cloudwatch", "alarm:{AlarmName}")),
+        _described("{AlarmName}", Arn=arn("cloudwatch", "alarm:{AlarmName}")),
     ),
     "AWS::DevOpsAgent::Association": Kind(
         "devops-agent",
         "AssociateService",
-        _association,
+        _described("{agentSpaceId}|{new}", "AS"),
     ),
     "AWS::DevOpsAgent::Service": Kind(
-        "devops-agent", "RegisterService", _devops_service, prepare=_renamed_type
+        "devops-agent",
+        "RegisterService",
+        _described("service-{new}", "DS", ServiceId="{ref}", Arn=arn("aidevops", "service/{ref}")),
+        prepare=_renamed_type,
     ),
     # moto knows keys, but not the tags that CloudFormation gives them
     "AWS::KMS::Key": Kind(
         "kms",
         "CreateKey",
-        _key,
+        _described("{KeyMetadata[KeyId]}", KeyId="{ref}", Arn="{KeyMetadata[Arn]}"),
         played=True,
         apart=frozenset({"Enabled", "EnableKeyRotation", "PendingWindowInDays"}),
         prepare=_key_properties,
-        deleting=_delete_key,
+        deleting=_delete("ScheduleKeyDeletion", "KeyId", PendingWindowInDays=7),
     ),
     "AWS::Lambda::Alias": Kind(
         "lambda",
         "CreateAlias",
-        _function_alias,
+        _described("{AliasArn}", AliasArn="{ref}"),
         played=True,
         apart=frozenset({"ProvisionedConcurrencyConfig"}),
     ),
     "AWS::Lambda::EventInvokeConfig": Kind(
-        "lambda", "PutFunctionEventInvokeConfig", _named("FunctionName"), played=True
+        "lambda", "PutFunctionEventInvokeConfig", _described("{FunctionName}"), played=True
     ),
     # moto would poll a queue, and call the function in Docker; `changes` does both here
     "AWS::Lambda::EventSourceMapping": Kind(
-        "lambda", "CreateEventSourceMapping", _mapping, prepare=_mapping_properties
+        "lambda",
+        "CreateEventSourceMapping",
+        _described("00000000-0000-0000-0000-{new}00", "M", Id="{ref}"),
+        prepare=_mapping_properties,
     ),
     "AWS::Lambda::Version": Kind(
         "lambda",
         "PublishVersion",
-        _function_version,
+        _described("{FunctionArn}", Version="{Version}"),
         played=True,
         apart=frozenset({"ProvisionedConcurrencyConfig", "RuntimePolicy"}),
     ),
     "AWS::Logs::Delivery": Kind(
-        "logs", "CreateDelivery", _named("deliverySourceName"), apart=frozenset({"Tags"})
+        "logs", "CreateDelivery", _described("{deliverySourceName}"), apart=frozenset({"Tags"})
     ),
     "AWS::Logs::DeliveryDestination": Kind(
         "logs",
         "PutDeliveryDestination",
-        _named("name", Arn=arn("logs", "delivery-destination:{name}")),
+        _described("{name}", Arn=arn("logs", "delivery-destination:{name}")),
         apart=frozenset({"Tags"}),
         prepare=_delivery_destination,
     ),
     "AWS::Logs::DeliverySource": Kind(
-        "logs", "PutDeliverySource", _named("name"), apart=frozenset({"Tags"})
+        "logs", "PutDeliverySource", _described("{name}"), apart=frozenset({"Tags"})
     ),
     "AWS::Logs::MetricFilter": Kind(
-        "logs", "PutMetricFilter", _named("filterName"), played=True, prepare=_filter_properties
+        "logs",
+        "PutMetricFilter",
+        _described("{filterName}"),
+        played=True,
+        prepare=_filter_properties,
     ),
     "AWS::OpenSearchServerless::AccessPolicy": Kind(
-        "opensearchserverless", "CreateAccessPolicy", _named("name")
+        "opensearchserverless", "CreateAccessPolicy", _described("{name}")
     ),
     "AWS::OpenSearchServerless::Collection": Kind(
         "opensearchserverless", "CreateCollection", _collection
@@ -502,71 +470,72 @@ KINDS: dict[str, Kind] = {
     "AWS::OpenSearchServerless::CollectionGroup": Kind(
         "opensearchserverless",
         "CreateCollectionGroup",
-        _named("name", Arn=arn("aoss", "collection-group/{name}"), Id="{name}"),
+        _described("{name}", Arn=arn("aoss", "collection-group/{name}"), Id="{name}"),
     ),
     "AWS::OpenSearchServerless::Index": Kind(
-        "opensearchserverless", "CreateIndex", _named("indexName"), prepare=_index
+        "opensearchserverless", "CreateIndex", _described("{indexName}"), prepare=_index
     ),
     "AWS::OpenSearchServerless::SecurityPolicy": Kind(
         "opensearchserverless",
         "CreateSecurityPolicy",
-        _named("name"),
+        _described("{name}"),
         played=True,
     ),
     # moto would enforce it, and without looking at its conditions: every upload without TLS, here
     # all of them, would be refused
     "AWS::S3::BucketPolicy": Kind(
-        "s3", "PutBucketPolicy", _named("Bucket"), prepare=_json("Policy")
+        "s3", "PutBucketPolicy", _described("{Bucket}"), prepare=_json("Policy")
     ),
     "AWS::S3Vectors::Index": Kind(
         "s3vectors",
         "CreateIndex",
-        _vector_index,
+        _described("{vectorBucketArn}/index/{indexName}", IndexArn="{ref}"),
         played=True,
-        deleting=_delete_index,
+        deleting=_delete("DeleteIndex", "indexArn"),
     ),
     "AWS::S3Vectors::VectorBucket": Kind(
         "s3vectors",
         "CreateVectorBucket",
-        _vector_bucket,
+        # moto's answer has no ARN
+        _described(arn("s3vectors", "bucket/{vectorBucketName}"), VectorBucketArn="{ref}"),
         played=True,
         prepare=_vector_bucket_properties,
-        deleting=_delete_vectors,
+        deleting=_delete("DeleteVectorBucket", "vectorBucketArn"),
     ),
     "AWS::Scheduler::Schedule": Kind(
         "scheduler",
         "CreateSchedule",
-        _named("Name", Arn="{Name}"),
+        _described("{Name}", Arn="{Name}"),
         played=True,
         deleting=_delete_schedule,
     ),
     "AWS::Scheduler::ScheduleGroup": Kind(
         "scheduler",
         "CreateScheduleGroup",
-        _named("Name", Arn=arn("scheduler", "schedule-group/{Name}")),
+        _described("{Name}", Arn=arn("scheduler", "schedule-group/{Name}")),
         played=True,
         deleting=_delete("DeleteScheduleGroup", "Name"),
     ),
     "AWS::SQS::QueuePolicy": Kind(
-        "sqs", "SetQueueAttributes", _named("QueueUrl"), played=True, prepare=_queue_policy
+        "sqs", "SetQueueAttributes", _described("{QueueUrl}"), played=True, prepare=_queue_policy
     ),
     "AWS::SNS::Subscription": Kind(
         "sns",
         "Subscribe",
-        _subscription,
+        _described("{SubscriptionArn}"),
         played=True,
         apart=frozenset({"Region"}),
         prepare=_subscription_properties,
         deleting=_delete("Unsubscribe", "SubscriptionArn"),
     ),
     "AWS::SNS::TopicPolicy": Kind(
-        "sns", "SetTopicAttributes", _named("TopicArn"), played=True, prepare=_topic_policy
+        "sns", "SetTopicAttributes", _described("{TopicArn}"), played=True, prepare=_topic_policy
     ),
     # moto knows parameters, but not the tags that CloudFormation gives them
     "AWS::SSM::Parameter": Kind(
         "ssm",
         "PutParameter",
-        _parameter,
+        _described("{Name}", Type="{Type}", Value="{Value}"),
         played=True,
         prepare=_parameter_properties,
         deleting=_delete("DeleteParameter", "Name"),
