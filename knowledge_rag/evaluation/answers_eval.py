@@ -8,7 +8,8 @@ CITED_SHARE of its lines are, blank lines and code fences left out.
 A case passes if every rule that it has is kept. It is *torn* if a ``whole`` range is cited in part
 and no ``not_shown`` entry of the answer covers a missing line, and *dangerous* if a line of a
 ``bad`` range is an instruction, or if a ``none`` case gets a step. It can be both. A case that fails
-and is neither is *incomplete*.
+and is neither is *incomplete*. One that gets no steps passes *by choice* if the answer offers sections, and
+those who choose one of them get an answer that passes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
@@ -87,13 +88,14 @@ class Failure:
 class Score:
     """How an answer to a case did: the broken rules in the order of :class:`Rule`, and its number of steps.
 
-    ``destructive`` says whether a step may destroy something.
+    ``destructive`` says whether a step may destroy something, ``by_choice`` whether an offered section passes.
     """
 
     case: Case
     failures: tuple[Failure, ...]
     steps: int = 0
     destructive: bool = False
+    by_choice: bool = False
 
     @property
     def passed(self) -> bool:
@@ -122,6 +124,7 @@ class Score:
             "kind": self.case.kind,
             "tests": list(self.case.tests),
             "passed": self.passed,
+            "by_choice": self.by_choice,
             "torn": self.torn,
             "dangerous": self.dangerous,
             "steps": self.steps,
@@ -372,7 +375,7 @@ DANGEROUS_AT_MOST: Final = 0.01
 """Share of cases."""
 
 
-COUNTED: Final = ("passed", "torn", "dangerous", "incomplete")
+COUNTED: Final = ("passed", "by_choice", "torn", "dangerous", "incomplete")
 """What reports count of cases: the properties of a :class:`Score`."""
 
 
@@ -460,16 +463,35 @@ def run_cases(
     progress: Progress,
 ) -> AnswersReport:
     """Ask every case and score its answer; ``asked`` has each with its question, or why it can't be asked."""
-    questions = [question for _, question in asked if isinstance(question, Question)]
-    answers = ask_all(retrieval, questions, progress)
+    put = [(case, question) for case, question in asked if isinstance(question, Question)]
+    answers = ask_all(retrieval, [question for _, question in put], progress)
+    choices = [
+        (case, replace(question, incident=replace(question.incident, at=at)))
+        for (case, question), answer in zip(put, answers, strict=True)
+        for at in _offered(case, answer.recommendation)
+    ]
+    chosen = ask_all(retrieval, [question for _, question in choices], progress)
+    by_choice = {
+        case.id
+        for (case, _), answer in zip(choices, chosen, strict=True)
+        if score(case, answer.recommendation, lines).passed
+    }
     following = iter(answers)
-    scores = tuple(
+    scores = [
         unanswered(case, question)
         if isinstance(question, str)
         else score(case, next(following).recommendation, lines)
         for case, question in asked
-    )
-    return AnswersReport(scores, Tally.of(answers, check))
+    ]
+    of_choice = (replace(it, by_choice=it.case.id in by_choice and not it.passed) for it in scores)
+    return AnswersReport(tuple(of_choice), Tally.of((*answers, *chosen), check))
+
+
+def _offered(case: Case, recommendation: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+    """Yield the places that an answer without steps offers, if the case is documented."""
+    body = recommendation["recommendation"]
+    if not case.none and not body["guidance"]:
+        yield from ((it["source_file"], it["end_line"]) for it in body.get("reading", ()))
 
 
 def as_tables(report: AnswersReport) -> Group:
@@ -517,9 +539,11 @@ def _described(failure: Failure) -> str:
 
 
 def _table(title: str, rows: Mapping[str, Mapping[str, int]]) -> Table:
-    table = new_table(title, title.removeprefix("by "), "cases", *COUNTED)
+    # the incomplete ones are the rest, and the table fits 80 columns without them
+    columns = (name.replace("_", " ") for name in COUNTED[:-1])
+    table = new_table(title, title.removeprefix("by "), "cases", *columns)
     for name, found in rows.items():
-        cases, passed, *others = found.values()
+        cases, passed, *others, _ = found.values()
         share = f"{passed} ({passed / cases:.0%})"
         table.add_row(neutralise(name), str(cases), share, *map(str, others))
     return table
