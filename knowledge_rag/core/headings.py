@@ -48,7 +48,7 @@ NEVER: Final = frozenset({Kind.PROHIBITED, Kind.OBSOLETE})
 """Kinds whose sections never give steps, whatever else includes them."""
 
 _WORDS: Final = {
-    Kind.PROHIBITED: r"what (?:(?:you|we) )?(?:must |should )?not(?: to)?(?: be)? ?do(?:ne)?|leave alone|hands off|off limits|(?:things|what) to avoid|^\W*(?:do ?n[o’']t|never|must not)\b|not (?:for|by) on-?call"
+    Kind.PROHIBITED: r"what (?:(?:you|we) )?(?:must |should |may )?not(?: to)?(?: be)? ?do(?:ne)?|leave alone|hands off|off limits|(?:things|what) to avoid|^\W*(?:(?:you|we) )?(?:do ?n[o’']ts?|never|(?:must|may) not)\b|not (?:for|by) on-?call"
     r"|anti[ -]?patterns?|forbidden|prohibited|bad (?:advice|practices?|ideas?)|wrong (?:way|approach|fix)"
     r"|what (?:went|we did) wrong|mistakes|look right but|we don[’']t do this",
     Kind.OBSOLETE: r"obsolete|deprecated|superseded|out ?dated|historical|history|(?:old|former|previous|legacy)"

@@ -441,13 +441,24 @@ def _is_after(section: Section, outline: Outline, main: Section) -> bool:
 _AFTER: Final = re.compile(r"after (.+)", re.IGNORECASE)
 
 
+def _mostly_forbids(outline: Outline, section: Section) -> bool:
+    """Whether a section without others below it is a list, and most of its items forbid something."""
+    items = [outline.text(it.start, it.end) for block in section.blocks for it in block.items]
+    forbidding = [it for it in items if forbids(LIST_MARK.sub("", it))]
+    return not section.children and 2 * len(forbidding) > len(items) > 1
+
+
 def _rules_beside(outline: Outline, main: Section) -> Iterator[Section]:
-    """Yield the sections of rules, and of what not to do, beside a procedure, or beside the ones around it."""
+    """Yield the sections of rules, and of what not to do, beside a procedure, or beside the ones around it.
+
+    One of whose items most forbid something is of rules, whatever it is called.
+    """
     for around in (main, *main.above()):
         for beside in around.parent.children if around.parent else ():
             if beside is not around and (
                 is_called_rules(beside.heading)
                 or beside.kind is Kind.PROHIBITED
+                or _mostly_forbids(outline, beside)
                 or holds_for_all(outline.text(beside.start, beside.end))
             ):
                 yield beside

@@ -151,3 +151,25 @@ class TestNotes:
     def test_a_list_of_a_page_that_is_no_notes_is_given_whole(self):
         page = self.NOTES.replace("OCR, loose notes", "Low sun on P-IN3")
         assert len(actions(advised(question("low sun on P-IN3"), {PAGE: page}))) == 3
+
+    @pytest.mark.parametrize(
+        ("heading", "items"),
+        [
+            (
+                "Golden rules",
+                ["You never clear a queue.", "Don't restart it by day.", "Ask first."],
+            ),
+            ("You must not", ["load rules by hand", "answer yourself"]),
+        ],
+    )
+    def test_what_a_page_forbids_in_a_list_comes_with_each_of_its_procedures(self, heading, items):
+        rules = "\n".join(f"- {it}" for it in items)
+        page = f"# Router\n\n## {heading}\n\n{rules}\n\n## QueueFull\n\n1. Add a worker.\n\n## DiskFull\n\n1. Wait.\n"
+        (step,) = advised(alert("QueueFull"), {PAGE: page}).guidance
+        said = " ".join(guard.text for guard in step.guards)
+        assert all(it in said for it in items)
+
+    def test_one_forbidding_item_of_another_procedure_does_not(self):
+        page = "# Router\n\n## SlotLost\n\n- Never resend it.\n\n## QueueFull\n\n1. Add a worker.\n\n## DiskFull\n\n1. Wait.\n"
+        (step,) = advised(alert("QueueFull"), {PAGE: page}).guidance
+        assert not any("resend" in guard.text for guard in step.guards)
