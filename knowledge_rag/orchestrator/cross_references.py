@@ -40,6 +40,11 @@ _SET_APART: Final = re.compile(
 """Words in quotes, in emphasis or of a link, as a heading is named within a sentence."""
 _CHAPTER: Final = re.compile(r"\b(?:section|chapter|procedure) (\d+(?:\.\d+)*)", re.IGNORECASE)
 """How a chapter is named by its number."""
+_NUMBER_ALONE: Final = re.compile(
+    r"\b(?:go (?:on )?to|see|as in|continue (?:at|in|with)) (\d{1,2}(?:\.\d+)*)(?=[ \t]*(?:[.,;:)]|[a-z]\)|$))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""How one is where its steps don't count so: "go to 3."."""
 _NEXT: Final = re.compile(r"\b(?:(?:next|following) section|section below)\b", re.IGNORECASE)
 _PREVIOUS: Final = re.compile(r"\b(?:(?:previous|last) section|section above)\b", re.IGNORECASE)
 
@@ -128,7 +133,9 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
     links = (it.removeprefix("user-content-") for it in PAGE_LINK.findall(text))
     written = (it[0] for it in NAME.finditer(text) if is_camel_case(it[0]))
     names = {fold(it) for it in (*links, *_SET_APART.findall(text), *written)} - {""}
-    numbers = set(_CHAPTER.findall(text))
+    items = (item for it in source.walk() for block in it.blocks for item in block.items)
+    own = {it.mark.strip(".)") for it in items}
+    numbers = {*_CHAPTER.findall(text), *(set(_NUMBER_ALONE.findall(text)) - own)}
     spelled = spaced_words(text)
     words = spelled.split()
     runs = set(zip(words, words[1:], words[2:], strict=False))

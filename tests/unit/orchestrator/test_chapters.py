@@ -60,6 +60,24 @@ class TestHeadings:
         ]
         assert any("the incident commander decides" in it.text for it in given.guidance[0].guards)
 
+    @pytest.mark.parametrize(
+        ("marks", "said", "is_given"),
+        [
+            ("ab", "go to 4.", True),
+            ("ab", "as in 4 b).", True),
+            ("ab", "see 4 of them.", False),
+            ("34", "go to 4.", False),
+        ],
+    )
+    def test_a_number_alone_names_a_chapter_where_no_step_has_it(self, marks, said, is_given):
+        first, second = (f"{it})" for it in marks)
+        page = CHAPTERS.replace("1. Look", f"{first} Look")
+        page = page.replace(
+            "2. Something is slow: go to section 4 first.", f"{second} If slow: {said}"
+        )
+        given = actions(advised(alert("OrdersStorage"), {PAGE: page}))
+        assert ("Find the root: `./db blockers`" in given) is is_given
+
     def test_two_chapters_that_count_make_all_of_them_chapters(self):
         text = "".join(
             f"## {n}. {name}\n\n{text}\n\n"
