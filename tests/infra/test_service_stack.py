@@ -109,13 +109,11 @@ def test_the_command_to_try_it_asks_the_alias_what_the_function_takes(synthesize
     ],
 )
 def test_what_would_surprise_is_told_before_it_is_deployed(synthesized, level, note, told, untold):
-    def messages(kind):
-        stack = synthesized.get_stack_by_name(stack_name(*kind))
-        return [m.entry.data for m in stack.messages if str(m.level).endswith(level)]
+    def count(kind):  # of the note: a bundle without Python 3.13 has a warning of its own
+        messages = synthesized.get_stack_by_name(stack_name(*kind)).messages
+        return sum(str(m.level).endswith(level) and m.entry.data.startswith(note) for m in messages)
 
-    (message,) = messages(told)
-    assert message.startswith(note)
-    assert messages(untold) == []
+    assert (count(told), count(untold)) == (1, 0)
 
 
 # the retrieval function

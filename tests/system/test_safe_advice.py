@@ -40,7 +40,7 @@ from tests.support.sample import sample_copy
 
 POLARITY = PROJECT / "tests" / "data" / "polarity"
 NEAR_MISSES = PROJECT / "tests" / "data" / "near_misses" / "cases.jsonl"
-README_QUESTION = "How do we fail over the RDS cluster?"
+QUESTION = "How do we fail over the RDS cluster?"
 FAILOVER = "runbooks/rds-failover.md"
 
 WHOLE_AT_LEAST = 57
@@ -206,11 +206,12 @@ def test_incidents_that_nothing_documents_get_few_steps_and_hardly_a_destructive
     assert len(destructive) <= DESTRUCTIVE_AT_MOST, destructive
 
 
-def test_the_question_of_the_readme_gets_the_whole_resolution_its_warning_and_its_verification(
+def test_the_first_question_of_the_console_gets_the_whole_resolution_its_warning_and_its_verification(
     sample,
 ):
-    assert README_QUESTION in (PROJECT / "README.md").read_text(encoding="utf-8")
-    (given,) = consulted(sample, [README_QUESTION])
+    first = PROJECT / "knowledge_rag" / "console" / "static" / "index.html"
+    assert QUESTION in first.read_text(encoding="utf-8")
+    (given,) = consulted(sample, [QUESTION])
     body = json_of(given)["recommendation"]
     resolution = [step for step in body["guidance"] if step["kind"] == "resolution"]
     assert [step["number"] for step in resolution] == ["1.", "2.", "3.", "4.", "5.", "6."]
@@ -242,7 +243,7 @@ def test_of_a_group_of_50_alerts_each_is_answered_or_named(sample):
 def test_a_knowledge_base_without_a_passage_documents_nothing(tmp_path):
     empty = write_files(tmp_path / "docs", {"empty.md": "\n", "front.md": "---\ntitle: A\n---\n"})
     ingest(empty, tmp_path / "empty.kb", embedder=minilm())
-    for given in consulted(tmp_path / "empty.kb", [README_QUESTION, {"alert_name": "QueueFull"}]):
+    for given in consulted(tmp_path / "empty.kb", [QUESTION, {"alert_name": "QueueFull"}]):
         body = json_of(given)
         assert (body["status"], body["confidence"]) == ("no_match", 0.0)
         assert body["recommendation"]["guidance"] == []
