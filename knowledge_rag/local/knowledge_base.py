@@ -35,6 +35,7 @@ from knowledge_rag.local.store import (
     open_for_reading,
     unfinished,
 )
+from knowledge_rag.orchestrator.words import COMMON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -127,8 +128,9 @@ class KnowledgeBase:
 
         def is_known(word: str) -> bool:
             terms = words_of(query_terms(word))
-            # a stop word is no term
-            return not terms or bool(index.keywords.known(terms)) or self._embedder.knows(word)
+            # a stop word is no term, and "dont" is no mistake for "done"
+            is_common = not terms or word in COMMON
+            return is_common or bool(index.keywords.known(terms)) or self._embedder.knows(word)
 
         with explained(self._path):
             return corrected(query, is_known, lambda: index.spelling)

@@ -161,6 +161,14 @@ def test_a_word_that_the_search_finds_by_its_stem_is_no_mistake(opened):
     assert opened.corrected("drained queues expiries").text == "drained queues expiries"
 
 
+def test_a_common_word_without_its_apostrophe_is_no_mistake(tmp_path):
+    folder = write_files(tmp_path / "corpus", {"a.md": "# A\n\nIt is done.\n\n# B\n\nThen done.\n"})
+    ingest(folder, tmp_path / "x.kb", embedder=WordHashes())
+    with KnowledgeBase(tmp_path / "x.kb", WordHashes()) as opened:
+        assert opened.corrected("the seats dont exist").meant == ()
+        assert opened.corrected("the work is donne").meant == ("done",)
+
+
 def test_an_ingest_keeps_the_words_up_to_date_and_adds_them_where_they_are_missing(tmp_path):
     folder = write_files(tmp_path / "corpus", {"a.md": "# Failover\n\n## Failover\n\nFail over.\n"})
     path = tmp_path / "x.kb"
