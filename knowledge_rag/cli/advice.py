@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -88,17 +89,19 @@ def placed(incident: Incident, at: str | None) -> Incident:
 
 def chosen_of(given: Recommendation) -> tuple[str, int] | None:
     """Ask at a terminal which of the offered sections is meant; ``None`` for none, or without a terminal."""
-    if given.guidance or not given.reading or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    streams = (sys.stdin, sys.stdout, sys.stderr)
+    if given.guidance or not given.reading or not all(it.isatty() for it in streams):
         return None
     numbers = "1" if len(given.reading) == 1 else f"1-{len(given.reading)}"
     err().print()
-    while True:
-        said = err().input(f"Show the steps of one? [{numbers}, Enter for none] ", markup=False)
-        if not said.strip():
-            return None
-        if said.strip().isdecimal() and 1 <= int(said) <= len(given.reading):
-            citation = given.reading[int(said) - 1].citation
-            return citation.source_file, citation.end_line
+    choices = {str(n): it.citation for n, it in enumerate(given.reading, start=1)}
+    said = " "
+    with suppress(EOFError):
+        while said and said not in choices:
+            asked = f"Show the steps of one? [{numbers}, Enter for none] "
+            said = err().input(asked, markup=False).strip()
+    chosen = choices.get(said)
+    return (chosen.source_file, chosen.end_line) if chosen else None
 
 
 def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | None:

@@ -177,10 +177,11 @@ def test_where_several_procedures_may_be_meant_a_number_at_the_terminal_chooses_
     assert shown.count(WHICH) == 2  # what was chosen isn't asked again
 
 
-def test_enter_at_the_terminal_chooses_none(settled):
+@pytest.mark.parametrize("key", ["\n", "\x04"], ids=["enter", "end of file"])
+def test_enter_at_the_terminal_chooses_none(settled, key):
     with settled.at_keyboard("ask", SLOW) as screen:
         screen.until(WHICH)
-        screen.type("\n")
+        screen.type(key)
         assert "Evidence" not in screen.rest()
 
 
