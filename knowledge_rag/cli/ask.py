@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import nullcontext
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
@@ -119,7 +120,8 @@ def ask(
 ) -> None:
     """Get steps for a question or an incident, each with its lines.
 
-    Where it is unclear which procedure is meant, a terminal asks which one. Exits 1 if nothing is documented, 3 if the knowledge base is unavailable.
+    Where it is unclear which procedure is meant, a terminal asks which one. Exits 1 if nothing is documented,
+    3 if the knowledge base is unavailable.
     """
     from knowledge_rag.cli.advice import LiveAnswer, chosen_of, consulted, incident_of, placed
     from knowledge_rag.cli.evidence import exit_code_of, show_changes
@@ -136,26 +138,27 @@ def ask(
     choice = AdvisorChoice(advisor.value, model_id, agent, backend.region, model)
     form = AnswerFormat.JSON if json else form
     asked_kb = chosen(kb, quiet=True) if backend.is_local else None
-    while form is AnswerFormat.TERMINAL:
-        with LiveAnswer() as live:
-            consultation = consulted(question, asked, backend, choice, kb=kb, notify=live.notify)
-        if explain:
-            show_evidence(out(), consultation.findings)
-        show_recommendation(out(), consultation.recommendation)
-        if asked_kb:
-            show_changes(since_ingest(asked_kb, _cited(consultation)), asked_kb)
-        if asked.at or asked.is_group or not (place := chosen_of(consultation.recommendation)):
-            raise typer.Exit(exit_code_of(consultation.recommendation.status))
-        asked = replace(asked, at=place)
-    consultation = consulted(question, asked, backend, choice, kb=kb)
-    recommendation = consultation.recommendation
-    if form is AnswerFormat.JSON:
+    while True:
+        with LiveAnswer() if form is AnswerFormat.TERMINAL else nullcontext() as live:
+            notify = live.notify if live else None
+            consultation = consulted(question, asked, backend, choice, kb=kb, notify=notify)
+        recommendation = consultation.recommendation
         since = since_ingest(asked_kb, _cited(consultation)) if asked_kb else None
-        answer = {"agent_outputs": {AGENT_ID: recommendation.to_dict()}}
-        print_json(answer | ({"since_ingest": since.to_dict()} if since else {}))
-    else:
-        _print_message(form, asked, consultation, asked_kb, repository_url, question)
-    raise typer.Exit(exit_code_of(recommendation.status))
+        if form is AnswerFormat.JSON:
+            answer = {"agent_outputs": {AGENT_ID: recommendation.to_dict()}}
+            print_json(answer | ({"since_ingest": since.to_dict()} if since else {}))
+        elif form is not AnswerFormat.TERMINAL:
+            _print_message(form, asked, consultation, asked_kb, repository_url, question)
+        else:
+            if explain:
+                show_evidence(out(), consultation.findings)
+            show_recommendation(out(), recommendation)
+            if asked_kb:
+                show_changes(since, asked_kb)
+            if not (asked.at or asked.is_group) and (place := chosen_of(recommendation)):
+                asked = replace(asked, at=place)
+                continue
+        raise typer.Exit(exit_code_of(recommendation.status))
 
 
 def _print_message(

@@ -351,7 +351,7 @@ class _Numbering:
 
 
 def _set_style(element: Element, kind: str, style: str) -> None:
-    """Give a paragraph (``p``), which is no item any more, or a run (``r``) a style."""
+    """Set the style of a paragraph (``p``), which is no item any more, or of a run (``r``)."""
     properties = element.find(f"{_W}{kind}Pr")
     if properties is None:
         properties = ET.Element(f"{_W}{kind}Pr")

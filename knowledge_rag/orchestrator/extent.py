@@ -249,8 +249,7 @@ def _undoing(procedure: Procedure) -> list[Procedure]:
     items += [it for it in procedure.items if it not in items and it.number.strip(".)") in numbers]
     first, *others = items
     governing = [it for it in procedure.items[0].governing if it not in first.governing]
-    undone = [it for it in procedure.items if it not in items]
-    runs = itertools.groupby(procedure.items, key=lambda it: it in undone)
+    runs = itertools.groupby(procedure.items, key=lambda it: it not in items)
     ends = [(one[0].start, one[-1].end) for is_undone, it in runs if is_undone and (one := [*it])]
     left = [NotShown(procedure.source_file, start, end, Why.UNDONE) for start, end in ends]
     return [

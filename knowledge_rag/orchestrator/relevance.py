@@ -296,9 +296,8 @@ def is_unambiguous(
     It does if its section is as close as ``Floors.sure``, or holds all of the question's words (if they are fewer than
     FEW, in what it is called), or what the question has in the form of code and nothing else that was found has; or
     if search and words together put every section of another matter at most at CLEAR_SHARE of it; or if no other
-    procedure scores more than RIVAL_SHARE
-    of what it does: where the question says which part of a page it wants, no other page's section for that part.
-    A page that isn't used any more is no rival.
+    procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a page it wants, no
+    other page's section for that part. A page that isn't used any more is no rival.
     """
     wanted = search.wanted
     if wanted.is_alert or floors is None:

@@ -16,7 +16,7 @@ HOOK = PROJECT / "examples/git-hooks/post-receive"
 
 @pytest.fixture
 def pushed(tmp_path):
-    """Give what commits files and pushes them to a bare repository with the hook."""
+    """Return a function that commits files and pushes them to a bare repository with the hook."""
     bare, work = tmp_path / "bare.git", Repository(tmp_path / "work")
     subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", bare], check=True)
     shutil.copy(HOOK, bare / "hooks/post-receive")
