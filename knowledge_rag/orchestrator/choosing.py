@@ -228,6 +228,8 @@ def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
 
 def is_torn_between(place: Place, wanted: Wanted) -> bool:
     """Whether a page has several sections under the alert's name, and nothing tells which one is meant."""
+    if place.why == "chosen":
+        return False
     section, names = place.section, wanted.names
     same = [it for it in place.outline.sections() if it.level and is_headed(it, names)]
     if len(same) < 2 or section not in same or is_exactly(section, names):

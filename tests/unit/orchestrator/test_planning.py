@@ -546,6 +546,13 @@ class TestChosenProcedures:
         assert given.guidance == ()
         assert [it.message for it in given.warnings] == [f"There are no steps at {name}:{line}."]
 
+    def test_are_given_where_an_alert_has_several_sections_of_its_name(self):
+        page = "# Disk\n\n## DiskFull (prod)\n\n- Grow it.\n\n## DiskFull (lab)\n\n- Empty it.\n"
+        torn = advised(alert("DiskFull"), {"cards.md": page})
+        assert torn.guidance == ()
+        given = advised(replace(alert("DiskFull"), at=("cards.md", 9)), {"cards.md": page})
+        assert actions(given) == ["Empty it."]
+
     def test_of_a_superseded_page_are_not_given(self):
         page = self.PAGE.replace("# Cards", "# Cards (superseded)")
         assert self.at(7, texts={"cards.md": page, "mail.md": self.OTHER}).guidance == ()
