@@ -102,6 +102,8 @@ class RetrievalOutcome:
         reason: why, when degraded; else ``None``.
         dropped: how many returned results were not shown, by reason.
         notice: a sentence for the reader, where there is something to know; else ``None``.
+        nearest: proven passages below the evidence floor, the best first, at most MAX_NEAREST: to show where
+            to read on, never evidence. Empty unless ``status`` is ``no_match``.
     """
 
     status: Status
@@ -109,15 +111,21 @@ class RetrievalOutcome:
     reason: Reason | None = None
     dropped: Mapping[DropReason, int] = field(default_factory=dict)
     notice: str | None = None
+    nearest: tuple[RetrievalResult, ...] = ()
 
     def __post_init__(self) -> None:
         if bool(self.results) != (self.status is Status.OK):
             raise ValueError(f"{self.status} with {len(self.results)} results")
         if (self.reason is not None) != (self.status is Status.DEGRADED):
             raise ValueError(f"{self.status} with reason {self.reason}")
+        if self.nearest and self.status is not Status.NO_MATCH:
+            raise ValueError(f"{self.status} with {len(self.nearest)} nearest passages")
 
-    def to_dict(self) -> dict[str, object]:
-        """Return the wire form: ``results``, ``status``, and ``reason``/``notice`` where present."""
+    def to_dict(self, *, nearest: bool = False) -> dict[str, object]:
+        """Return the wire form: ``results``, ``status``, and ``reason``/``notice`` where present.
+
+        With ``nearest`` also those passages, where there are any.
+        """
         wire: dict[str, object] = {
             "results": [result.to_dict() for result in self.results],
             "status": self.status.value,
@@ -126,8 +134,13 @@ class RetrievalOutcome:
             wire["reason"] = self.reason.value
         if self.notice is not None:
             wire["notice"] = self.notice
+        if nearest and self.nearest:
+            wire[NEAREST] = [result.to_dict() for result in self.nearest]
         return wire
 
+
+NEAREST: Final = "nearest"
+MAX_NEAREST: Final = 5
 
 TOOL_NAMES: Final = ("retrieve_knowledge", "retrieveKnowledge")
 """Names of the tool in a gateway's target; the gateway puts ``<target>___`` before it."""

@@ -20,7 +20,15 @@ from knowledge_rag.core.metadata import (
     START_LINE,
     prove,
 )
-from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.core.outcome import (
+    MAX_NEAREST,
+    NEAREST,
+    DropReason,
+    Reason,
+    RetrievalOutcome,
+    RetrievalResult,
+    Status,
+)
 from knowledge_rag.core.selection import Selection
 
 if TYPE_CHECKING:
@@ -44,7 +52,7 @@ def read_outcome(body: object, *, max_results: int | None = None) -> RetrievalOu
 
     Args:
         body: the decoded JSON of a 200: ``results``, ``status``, and ``reason`` and ``notice``
-            where present.
+            where present, and ``nearest`` of a function that is invoked directly.
         max_results: how many were asked for; further ones are dropped. ``None`` takes all.
 
     Raises:
@@ -63,7 +71,8 @@ def read_outcome(body: object, *, max_results: int | None = None) -> RetrievalOu
         raise UnreadableResponse(f"status {status} with {len(items)} results")
     reason, notice = _reason(body, status), _notice(body.get("notice"))
     if status is not Status.OK:
-        return RetrievalOutcome(status, reason=reason, notice=notice)
+        nearest = _nearest(body.get(NEAREST)) if status is Status.NO_MATCH else ()
+        return RetrievalOutcome(status, reason=reason, notice=notice, nearest=nearest)
     selection = Selection()
     proven = [_result(item) for item in items]
     selection.take(
@@ -82,6 +91,12 @@ def read_json(data: bytes | str) -> Any:  # noqa: ANN401 - JSON is of any type
         return json.loads(data if isinstance(data, str) else data.decode())
     except (ValueError, RecursionError) as error:
         raise UnreadableResponse(f"{len(data)} bytes that are no JSON") from error
+
+
+def _nearest(items: object) -> tuple[RetrievalResult, ...]:
+    """Return those of the nearest passages that are proven; what can't be read is none."""
+    proven = map(_result, items[:MAX_NEAREST]) if isinstance(items, list) else ()
+    return tuple(it for it in proven if isinstance(it, RetrievalResult))
 
 
 def _result(item: object) -> RetrievalResult | DropReason:

@@ -6,7 +6,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.core.metadata import finite_score, prove
-from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.core.outcome import (
+    MAX_NEAREST,
+    DropReason,
+    Reason,
+    RetrievalOutcome,
+    RetrievalResult,
+    Status,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +43,7 @@ class Selection:
         self._doubtful = False
         self.kept: dict[tuple[str, int, int], RetrievalResult] = {}
         self.items: list[Any] = []
+        self._nearest: list[RetrievalResult] = []
 
     def take(self, items: Sequence[Any], *, most: int, first: int) -> None:
         """Prove the ``first`` items until ``most`` results are kept in all.
@@ -58,7 +66,7 @@ class Selection:
         below = is_below(item, self.evidence_floor)
         proven = item if isinstance(item, RetrievalResult | DropReason) else _prove(item)
         if isinstance(proven, RetrievalResult):
-            reason = DropReason.BELOW_FLOOR if below else self._keep(proven)
+            reason = self._leave(proven) if below else self._keep(proven)
         else:
             reason = proven
             self._doubtful |= not below and proven is not DropReason.BELOW_FLOOR
@@ -74,6 +82,11 @@ class Selection:
             return DropReason.DUPLICATE
         self.kept[lines] = result
         return None
+
+    def _leave(self, result: RetrievalResult) -> DropReason:
+        if len(self._nearest) < MAX_NEAREST:
+            self._nearest.append(result)
+        return DropReason.BELOW_FLOOR
 
     def outcome(
         self, results: tuple[RetrievalResult, ...] | None = None, notice: str | None = None
@@ -93,7 +106,10 @@ class Selection:
         if self._doubtful or (self._looked_at and not dropped[DropReason.BELOW_FLOOR]):
             reason = Reason.UNVERIFIABLE_RESULTS
             return RetrievalOutcome(Status.DEGRADED, (), reason, dict(dropped), notice)
-        return RetrievalOutcome(Status.NO_MATCH, dropped=dict(dropped), notice=notice)
+        nearest = tuple(self._nearest)
+        return RetrievalOutcome(
+            Status.NO_MATCH, dropped=dict(dropped), notice=notice, nearest=nearest
+        )
 
 
 def _prove(item: object) -> RetrievalResult | DropReason:

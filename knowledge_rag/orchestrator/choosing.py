@@ -22,7 +22,7 @@ from knowledge_rag.core.headings import (
     Kind,
     kind_told,
 )
-from knowledge_rag.orchestrator.cross_references import PAGE_LINK, own_range
+from knowledge_rag.orchestrator.cross_references import own_range, sections_referred
 from knowledge_rag.orchestrator.extent import (
     is_one_procedure,
     matter_at,
@@ -41,7 +41,7 @@ from knowledge_rag.orchestrator.naming import (
     is_of_other_service,
     same_name,
 )
-from knowledge_rag.orchestrator.outline import Form
+from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.procedures import (
     asks_for_something,
     introduction_of,
@@ -106,12 +106,8 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
     for among, why in ((linked, "linked"), (ranked, "named")):
         by_heading = iter(_qualified(among, wanted))
         by_line = (it for it in among if any(is_listed(it, n) for n in wanted.names))
-        indexed = {it.source_file: [*_indexed(it, wanted.names)] for it in usable}
-        by_index = (
-            it
-            for it in among
-            if any(is_called(it.section, one) for one in indexed[it.outline.source_file])
-        )
+        indexed = {id(it) for outline in usable for it in _indexed(outline, wanted.names)}
+        by_index = (it for it in among if id(it.section) in indexed)
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_index, by_page):
             if first := next(found, None):
@@ -143,8 +139,8 @@ def _part_behind(place: Place, wanted: Wanted) -> Place | None:
     behind = next(itertools.islice(beside, beside.index(section) + 1, None), None)
     if behind is None or not words_of([behind.heading]) & words_of([section.heading]):
         return None
-    is_asked = is_asked_for(wanted, behind.heading, {behind.kind})
-    return replace(place, section=behind) if is_asked else None
+    is_asked = [is_asked_for(wanted, it.heading, {it.kind}) for it in (section, behind)]
+    return replace(place, section=behind) if is_asked == [False, True] else None
 
 
 def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
@@ -164,14 +160,26 @@ def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
     return max(others, default=0.0) / first.worth if first.worth > 0 else 1.0
 
 
-def _indexed(outline: Outline, names: Sequence[str]) -> Iterator[str]:
-    """Yield the anchors that a page's lines give for an alert's name: a name and one link, as an index has them."""
-    for line in outline.lines.values():
-        anchors = PAGE_LINK.findall(line)
-        if len(anchors) == 1:
-            written = NAME.findall(line.replace(anchors[0], ""))
-            if any(same_name(it, name) for it in written for name in names):
-                yield anchors[0]
+def _indexed(outline: Outline, names: Sequence[str]) -> Iterator[Section]:
+    """Yield the sections that a page's index gives for an alert's name: a line, or row, of the name and one reference."""
+    for entry in _entries(outline):
+        written = (it for part in entry for it in NAME.findall(part))
+        if any(same_name(it, name) for it in written for name in names):
+            found = {id(it): it for part in entry for it in sections_referred(outline, part)}
+            if len(found) == 1:
+                yield from found.values()
+
+
+def _entries(outline: Outline) -> Iterator[list[str]]:
+    """Yield the lines of a page's own text; of a table's row each cell behind its column's heading."""
+    for block in (it for section in outline.sections() for it in section.blocks):
+        heads = cells_of(outline.lines.get(block.start, ""))
+        for number in range(block.start, block.end + 1):
+            line = outline.lines.get(number, "")
+            if block.form is Form.TABLE:
+                yield [*map(" ".join, zip(heads, cells_of(line), strict=False))]
+            else:
+                yield [line]
 
 
 def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:

@@ -156,33 +156,10 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
         *_of_plan(plan, findings, incident),
         *_of_sections(sections),
     ]
-    offered = {
-        one: name
-        for block in plan.blocks
-        for name, it in zip(block.meant or ("",) * MAX_READING, block.reading, strict=False)
-        for one in citer.cite(it.source_file, it.start_line, it.end_line)
-    }
-    reading = tuple(offered)
     if not steps and not similar:
         if findings.failures:
             return _degraded(findings, _bounded(warnings), advisor)
-        unknown = tuple(dict.fromkeys(word for block in plan.blocks for word in block.unknown))
-        return Recommendation(
-            Status.NO_MATCH,
-            wording.NO_MATCH,
-            wording.UNCLEAR
-            if is_unclear
-            else wording.near_miss(
-                reading[0].citation.source_file if reading else "",
-                unknown,
-                next((block.declined for block in plan.blocks if block.declined), None),
-            ),
-            warnings=_bounded(warnings),
-            advisor=advisor,
-            reading=reading,
-            meant=tuple(filter(None, offered.values())),
-            unknown=unknown,
-        )
+        return _nothing(plan, citer, _bounded(warnings), advisor)
     evidence, confidence = evidence_of(incident, plan, sections, findings)
     files = list(dict.fromkeys(it.source_file for it in sections))
     return Recommendation(
@@ -196,13 +173,45 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
         advisor=advisor,
         procedures=tuple(sections),
         alerts=status_of(plan),
-        reading=reading,
+        reading=tuple(_offered(plan, citer)),
         unknown=tuple(
             dict.fromkeys(
                 word for block in plan.blocks if not block.procedures for word in block.unknown
             )
         ),
         evidence=evidence,
+    )
+
+
+def _offered(plan: Plan, citer: Citer) -> dict[CitedLines, str]:
+    """Return the passages that are offered as reading, each with the name of its procedure if that may be meant."""
+    return {
+        one: name
+        for block in plan.blocks
+        for name, it in zip(block.meant or ("",) * MAX_READING, block.reading, strict=False)
+        for one in citer.cite(it.source_file, it.start_line, it.end_line)
+    }
+
+
+def _nothing(
+    plan: Plan, citer: Citer, warnings: tuple[Warned, ...], advisor: str = ""
+) -> Recommendation:
+    """Return a recommendation of nothing but what to read."""
+    offered = _offered(plan, citer)
+    reading = tuple(offered)
+    unknown = tuple(dict.fromkeys(word for block in plan.blocks for word in block.unknown))
+    closest = reading[0].citation.source_file if reading else ""
+    declined = next((block.declined for block in plan.blocks if block.declined), None)
+    is_unclear = any(block.meant for block in plan.blocks)
+    return Recommendation(
+        Status.NO_MATCH,
+        wording.NO_MATCH,
+        wording.UNCLEAR if is_unclear else wording.near_miss(closest, unknown, declined),
+        warnings=warnings,
+        advisor=advisor,
+        reading=reading,
+        meant=tuple(filter(None, offered.values())),
+        unknown=unknown,
     )
 
 
@@ -259,6 +268,8 @@ def without_advice(incident: Incident, findings: Findings) -> Recommendation:
         why = f"{asked} returned {wording.counted(len(findings.ledger), 'passage')}; nobody wrote advice."
         return Recommendation(Status.DEGRADED, summary, why, warnings=warnings, reason=reason)
     if findings.status is Status.NO_MATCH:
+        if len(findings.ledger):
+            return _nothing(findings.plan or plan_of(incident, findings), Citer(findings), warnings)
         why = f"{asked} found nothing." if findings.asked else "There was nothing to ask about."
         return Recommendation(Status.NO_MATCH, wording.NO_MATCH, why, warnings=warnings)
     return _degraded(findings, warnings)

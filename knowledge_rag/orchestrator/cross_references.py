@@ -17,7 +17,7 @@ from knowledge_rag.orchestrator.naming import NAME, is_called, is_camel_case
 from knowledge_rag.orchestrator.procedures import (
     asks_for_something,
 )
-from knowledge_rag.orchestrator.words import spaced_words
+from knowledge_rag.orchestrator.words import spaced_words, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -53,8 +53,10 @@ _OUTSIDE: Final = re.compile(
     r"\]\((?P<path>[\w./-]+\.(?:md|txt|html?))#(?P<anchor>[\w.%-]+)\)"
     r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`),:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
     r"|[*_\"“](?P<said>[^*_\"“”\n]{3,60})[*_\"”]+ (?:in|of|on) `?(?P<of>[\w./-]+\.(?:md|txt|html?))\b"
+    r"|\b(?i:section|chapter) (?P<number>\d+(?:\.\d+)*) (?:in|of|on) `?(?P<on>[\w./-]+\.(?:md|txt|html?))\b"
+    r"|(?<![\w./-])(?P<at>[\w./-]+\.(?:md|txt|html?))`?,? (?i:section|chapter) (?P<counted>\d+(?:\.\d+)*)"
 )
-"""A link to a named section of another document."""
+"""A link to a section of another document: by its anchor, its name, or its number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ class Elsewhere:
 
     Args:
         files: that may be meant, from the corpus root and from the document's own folder, the likelier first.
-        section: its heading, or the anchor of that.
+        section: its heading, the anchor of that, or its number.
     """
 
     files: tuple[str, ...]
@@ -76,18 +78,19 @@ def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
     folder = procedure.source_file.rpartition("/")[0]
     found = []
     for link in _OUTSIDE.finditer(text):
-        path = link["path"] or link["file"] or link["of"]
+        path = link["path"] or link["file"] or link["of"] or link["on"] or link["at"]
         files = [normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path)]
         if link["path"]:  # of a link the path is meant from the document's own folder
             files.reverse()
         usable = tuple(dict.fromkeys(it for it in files if not it.startswith(("..", "/"))))
         if usable and procedure.source_file not in usable:
-            found.append(Elsewhere(usable, link["anchor"] or link["words"] or link["said"]))
+            named = link["anchor"] or link["words"] or link["said"]
+            found.append(Elsewhere(usable, named or link["number"] or link["counted"]))
     return list(dict.fromkeys(found))
 
 
 def section_called(outline: Outline, name: str) -> Section | None:
-    """Return the section that an anchor or a heading's words name, if it asks for something.
+    """Return the section that an anchor, a heading's words or its number name, if it asks for something.
 
     Its first words do, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew it?".
     """
@@ -95,8 +98,27 @@ def section_called(outline: Outline, name: str) -> Section | None:
     words = spaced_words(name)
     is_telling = len(words.split()) >= MIN_HEADING_WORDS
     begun = (it for it in sections if is_telling and spaced_words(it.heading).startswith(words))
-    called = (it for it in sections if is_called(it, name))
+    called = (it for it in sections if is_called(it, name) or number_of(it.heading) == name)
     return next(itertools.chain(called, begun), None)
+
+
+def sections_referred(outline: Outline, text: str) -> list[Section]:
+    """Return the sections of the page that a text links; or that it names, by number or apart, and says little else."""
+    links = PAGE_LINK.findall(text)
+    is_short = len(_SET_APART.sub(" ", _CHAPTER.sub(" ", text)).split()) <= _LITTLE
+    numbers = _CHAPTER.findall(text) if is_short else []
+    names = _SET_APART.findall(text) if is_short else []
+
+    def is_meant(section: Section) -> bool:
+        number, heading = number_of(section.heading), spaced_words(section.heading)
+        is_named = any(spaced_words(f"{number} {it}") == heading for it in names)
+        return is_named or number in numbers or any(is_called(section, it) for it in links)
+
+    return [it for it in outline.sections() if it.level and is_meant(it)]
+
+
+_LITTLE: Final = 4
+"""Words beside a reference up to which a text is one: "- `LedgerNoLeader`: see"."""
 
 
 def linked_sections(outline: Outline, main: Section, left: Container[int]) -> list[Section]:
@@ -118,7 +140,19 @@ def only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Sectio
     """Return the sections that rows name which are left out, and that nothing else of a procedure names."""
     others = {*range(main.start, main.end + 1)} - rows
     elsewhere = {id(it) for it in _named_in(outline, main, left=rows)} | {id(main)}
-    return [it for it in _named_in(outline, main, left=others) if id(it) not in elsewhere]
+    named = [it for it in _named_in(outline, main, left=others) if id(it) not in elsewhere]
+    kept = [outline.lines.get(n, "") for n in others if n not in _headings(main)]
+    below = [it for it in main.walk() if it is not main and it.level and it not in named]
+    sent = [it for it in below if any(_sends_below(outline.lines.get(n, ""), it) for n in rows)]
+    return [*named, *(it for it in sent if not any(_sends_below(line, it) for line in kept))]
+
+
+def _sends_below(line: str, section: Section) -> bool:
+    """Whether a line says of what a section is called that it stands below: "skip the message, see below"."""
+    return _BELOW.search(line) is not None and words_of([section.heading]) <= words_of([line])
+
+
+_BELOW: Final = re.compile(r"\bbelow\b", re.IGNORECASE)
 
 
 def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Iterator[Section]:
@@ -126,7 +160,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
 
     A heading that is a name of several words in one is named wherever that stands, a chapter by its number.
     """
-    headings = {n for it in source.walk() if it.level for n in range(it.start, it.heading_end + 1)}
+    headings = _headings(source)
     lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
     said = (it for n in lines for it in sentences(outline.lines.get(n, "")))
     text = "\n".join(it for it in said if not forbids(it))
@@ -151,6 +185,11 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
             yield section
     for section in source.walk():
         yield from _beside(outline, section)
+
+
+def _headings(section: Section) -> set[int]:
+    """Return the lines of the headings in a section."""
+    return {n for it in section.walk() if it.level for n in range(it.start, it.heading_end + 1)}
 
 
 def _beside(outline: Outline, section: Section) -> Iterator[Section]:

@@ -52,7 +52,7 @@ from knowledge_rag.orchestrator.words import words_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from knowledge_rag.orchestrator.outline import Block, Outline, Section
+    from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
     from knowledge_rag.orchestrator.wanted import Wanted
 
@@ -334,7 +334,7 @@ def _is_chapter(section: Section) -> bool:
     run = [it for it in section.parent.children if _tells_matter(it)] if section.parent else []
     if section not in run:
         return False
-    counting = sum(any(map(_counts, it.blocks)) for it in run)
+    counting = sum(any(block.counts for block in it.blocks) for it in run)
     told = sum(instructs(it.heading) for it in run)
     return counting > 1 and len(run) > 2 * told
 
@@ -344,11 +344,6 @@ def _tells_matter(section: Section) -> bool:
     return (
         bool(number_of(heading)) and not tells_only_kind(heading) and not is_called_rules(heading)
     )
-
-
-def _counts(block: Block) -> bool:
-    """Whether a block is a list of two numbered items or more."""
-    return sum(item.is_numbered for item in block.items) > 1
 
 
 def _is_bare_resolution(section: Section) -> bool:

@@ -64,7 +64,7 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
             continue
         forbidden = [] if wanted.is_alert else forbidden_by(it.text)
         if any(
-            _is_asked(words_of([what]), asked) for what in forbidden if _has_verb(what, wanted.text)
+            _is_asked(words_of([what]), asked) for what in forbidden if _has_verb(what, wanted.task)
         ):
             return it
         case = stopped_by(it.text)

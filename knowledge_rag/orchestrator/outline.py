@@ -104,6 +104,11 @@ class Block:
     end: int
     items: tuple[ListItem, ...] = ()
 
+    @property
+    def counts(self) -> bool:
+        """Whether it is a list of two numbered items or more."""
+        return sum(item.is_numbered for item in self.items) > 1
+
 
 @dataclass(slots=True, eq=False)
 class Section:

@@ -176,18 +176,23 @@ def _outlines(findings: Findings) -> dict[str, Outline]:
         for it in findings.completions
         if is_whole_document(it.query, it.outcome)
     }
-    for it in (*findings.asked, *findings.completions):
-        for result in it.outcome.results:
-            citation = result.citation
-            place = (citation.start_line, citation.end_line)
-            results[citation.source_file].setdefault(place, result)
+    # the ledger has the nearest passages where there are no others
+    for result in findings.ledger.results:
+        citation = result.citation
+        place = (citation.start_line, citation.end_line)
+        results[citation.source_file].setdefault(place, result)
     return {name: outline_of(its.values(), whole=name in whole) for name, its in results.items()}
 
 
 def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) -> Block:
     alert, wanted, asked = search.alert, search.wanted, search.asked
     if not search.results and not wanted.at:
-        return Block(alert, looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked))
+        return Block(
+            alert,
+            reading=tuple(_nearest(search, outlines)),
+            unknown=_unknown(search) if search.nearest else (),
+            looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked),
+        )
     if not wanted.at and is_vague(wanted, asked[0].outcome.results):
         return _offered(search, outlines)
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED] if it in outlines]
@@ -252,6 +257,15 @@ def _may_mean_any(search: Search) -> bool:
     return is_other and len(pages) > 1 and not unheard_of(wanted.text, search.results)
 
 
+def _nearest(search: Search, outlines: Mapping[str, Outline]) -> list[Citation]:
+    """Return the nearest sections, each by its best passage, where nothing was found at all; at most MAX_READING."""
+    sections: dict[tuple[str, str], Citation] = {}
+    for it in search.nearest:
+        if it.citation.source_file in outlines:
+            sections.setdefault((it.citation.source_file, it.citation.section_header), it.citation)
+    return list(sections.values())[:MAX_READING]
+
+
 def _offered(search: Search, outlines: Mapping[str, Outline]) -> Block:
     """Return the nearest procedures by name, each with its best passage; at most MAX_READING."""
     found: dict[tuple[str, int], tuple[str, Citation]] = {}
@@ -293,7 +307,7 @@ def _unknown(search: Search) -> tuple[str, ...]:
     """Return the incident's own words that nothing found holds."""
     held = words_of(
         text
-        for it in search.results
+        for it in search.results or search.nearest
         for text in (it.content, it.citation.source_file, str(it.metadata.get(TITLE, "")))
     )
     member = search.member

@@ -480,7 +480,11 @@ class _Collector:
     def _take_block(self, blocks: Sequence[Block], place: int) -> int:
         """Take a block, and those behind it that belong to it; return how many."""
         block = blocks[place]
-        if self._is_code(block):
+        if block.form is Form.CODE and place == 0 and any(it.counts for it in blocks):
+            # no words lead into it: an alert's expression, or a message that the steps are for
+            text = self._outline.text(block.start, block.end)
+            self._note(Governing(text, Governs.NOTE, block.start, block.end), is_last=False)
+        elif self._is_code(block):
             self._take_code(block)
         elif block.form is Form.PARAGRAPH:
             return self._take_paragraph(blocks, place)

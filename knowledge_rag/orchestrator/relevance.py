@@ -76,7 +76,7 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
         if wanted.is_alert
         else bool(
             (unheard_of(wanted.text, search.results) and not _names(place.outline, wanted.service))
-            or _other_task(wanted.text, place)
+            or _other_task(wanted.task, place)
         )
     )
     if is_other or _siblings_of(wanted.text, place):

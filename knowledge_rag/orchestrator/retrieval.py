@@ -109,7 +109,7 @@ class Findings:
     Args:
         completions: queries for the rest of the documents found, with their outcomes.
         plan: the procedures in them; ``None`` where nobody has looked for them yet.
-        ledger: all results, numbered; made from them.
+        ledger: all results, numbered; made from them. Where nothing was found, the nearest passages.
 
     Raises:
         InvalidCitation: a result's text has not as many lines as its citation.
@@ -122,13 +122,14 @@ class Findings:
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:
-        ledger = Ledger.of(*(it.outcome.results for it in (*self.asked, *self.completions)))
-        object.__setattr__(self, "ledger", ledger)
+        found = [it.outcome.results for it in (*self.asked, *self.completions)]
+        nearest = [it.outcome.nearest for it in self.asked]
+        object.__setattr__(self, "ledger", Ledger.of(*(found if any(found) else nearest)))
 
     @property
     def status(self) -> Status:
         """``ok`` with any result; without one, ``no_match`` only if every query was answered."""
-        if len(self.ledger):
+        if any(it.outcome.results for it in (*self.asked, *self.completions)):
             return Status.OK
         return Status.DEGRADED if self.failures else Status.NO_MATCH
 
@@ -276,7 +277,9 @@ def _checked(returned: object, query: Query) -> RetrievalOutcome:
         _logger.error("results=%d | retrieval gave what is no evidence", len(results))
         return degraded(Reason.UNVERIFIABLE_RESULTS)
     kept = tuple(map(_showable, results))
-    return returned if kept == tuple(found) else replace(returned, results=kept)
+    nearest = tuple(_showable(it) for it in returned.nearest if _is_exact(it))
+    is_same = kept == tuple(found) and nearest == returned.nearest
+    return returned if is_same else replace(returned, results=kept, nearest=nearest)
 
 
 def _showable(result: RetrievalResult) -> RetrievalResult:

@@ -43,6 +43,7 @@ class Search:
 
     Attributes:
         wanted: what it asks for.
+        nearest: passages below the evidence floor that the first query found.
         order: documents that may give steps, the likeliest first.
         sure: how many of them are chosen, linked, or named after the alert.
     """
@@ -52,6 +53,7 @@ class Search:
         self.alert = "" if member is incident else member.alert_name
         self.asked = [it for it in asked if member is incident or it.alert == self.alert]
         self.results = [result for it in self.asked for result in it.outcome.results]
+        self.nearest = self.asked[0].outcome.nearest if self.asked else ()
         self.wanted = wanted_by(member, self.results)
         self.evidence = _evidence(self.asked)
         self.order, self.sure = self._order()

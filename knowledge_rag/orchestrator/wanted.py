@@ -53,6 +53,11 @@ PAST: Final = re.compile(
     re.IGNORECASE,
 )
 
+_CIRCUMSTANCE: Final = re.compile(
+    r"\b(?:since|after|during|while|because of|due to)\b[^,.;:?!]*", re.IGNORECASE
+)
+"""What a question says of a time or a cause: "since the key rotation"."""
+
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
@@ -73,6 +78,11 @@ class Wanted:
     labels: str = ""
     service: str = ""
     at: tuple[str, int] | None = None
+
+    @property
+    def task(self) -> str:
+        """What a question asks to be done: its text without what it says of a time or a cause."""
+        return _CIRCUMSTANCE.sub(" ", self.text)
 
     def asks(self, pattern: re.Pattern[str]) -> bool:
         """Whether it is a question of a certain form."""

@@ -165,7 +165,9 @@ class Call:
     def answer(self, outcome: RetrievalOutcome, *, counted: bool = False) -> dict[str, Any]:
         """Return the response in the caller's form; ``counted`` queries count towards the turn's limit."""
         queries = self.queries_before + counted
-        return self._form(200, outcome.to_dict(), queries)
+        # an agent's model would take them for evidence
+        body = outcome.to_dict(nearest=self.caller is Caller.DIRECT)
+        return self._form(200, body, queries)
 
     def refuse(self, error: InvalidRequest) -> dict[str, Any]:
         """Return the response for a request that can't be served."""

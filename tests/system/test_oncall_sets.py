@@ -10,11 +10,11 @@ from tests.support.local import PROJECT
 
 SETS = PROJECT / "tests" / "data" / "oncall"
 PASSED_AT_LEAST = {
-    "airline": 19, "bank": 30, "hospital": 25, "parcel": 30, "port": 21, "rail": 26, "saas": 26, "telecom": 26,
+    "airline": 19, "bank": 30, "hospital": 25, "insurer": 20, "parcel": 30, "port": 21, "rail": 26, "saas": 26, "telecom": 26,
 }  # fmt: skip
 """What was measured; see docs/evaluation.md."""
 DANGEROUS_AT_MOST = {
-    "airline": 2, "bank": 1, "hospital": 1, "parcel": 1, "port": 1, "rail": 0, "saas": 0, "telecom": 0,
+    "airline": 2, "bank": 1, "hospital": 1, "insurer": 2, "parcel": 1, "port": 1, "rail": 0, "saas": 0, "telecom": 0,
 }  # fmt: skip
 TORN_AT_MOST = {"port": 1}
 

@@ -44,6 +44,16 @@ def body(**changes):
     return wire
 
 
+def test_the_nearest_passages_are_proven_again():
+    outcome = RetrievalOutcome(Status.NO_MATCH, nearest=RESULTS)
+    wire = json.loads(json.dumps(outcome.to_dict(nearest=True)))
+    assert read_outcome(wire) == outcome
+    wire["nearest"][0]["content"] += "!"
+    assert read_outcome(wire).nearest == RESULTS[1:]
+    for other in (None, 5, "x", {}, [None, 5]):
+        assert read_outcome({**wire, "nearest": other}).nearest == ()
+
+
 def test_what_the_function_wrote_is_read_back_as_it_was():
     for outcome in (
         FOUND,

@@ -180,6 +180,13 @@ class TestSelect:
             Status.NO_MATCH, None, {DropReason.BELOW_FLOOR: 1},
         )  # fmt: skip
 
+    def test_the_first_proven_ones_below_the_floor_are_the_nearest(self):
+        low = [item(score=0.1, start=n) for n in range(1, 9)]
+        outcome = select([item(score=0.2, start=0), *low], 5, 0.5)
+        assert [it.citation.start_line for it in outcome.nearest] == [1, 2, 3, 4, 5]
+        assert "nearest" not in outcome.to_dict()
+        assert select([*low, item(score=0.6, start=9)], 5, 0.5).nearest == ()
+
     def test_an_unproven_result_above_the_floor_may_have_been_the_answer(self):
         good = item(score=0.1)
         assert statuses([item(score=0.9, start=0), good], floor=0.5)[0] is Status.DEGRADED

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.outcome import DropReason
+from knowledge_rag.core.outcome import DropReason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, select
 from knowledge_rag.evaluation.faults.payloads import FILE, item
 from lambdas.retrieve_knowledge.events import (
@@ -260,6 +260,14 @@ class TestDirect:
         escaped = sys.version_info < (3, 12)  # as Lambda's runtime of that version writes it
         written = json.dumps(call.answer(fitted), ensure_ascii=escaped).encode()
         assert len(written) <= MAX_DIRECT_RESPONSE_BYTES
+
+    def test_the_nearest_passages_go_to_a_direct_caller_alone(self):
+        outcome = RetrievalOutcome(Status.NO_MATCH, nearest=found(item(start=1)).results)
+        direct = recognise({"query": "x"}, None).answer(outcome)
+        assert [it["citation"]["start_line"] for it in direct["nearest"]] == [1]
+        gateway = gateway_context(bedrockAgentCoreToolName="t___retrieve_knowledge")
+        for call in (recognise({"query": "x"}, gateway), recognise(load("agent_parameters"), None)):
+            assert "nearest" not in json.dumps(call.answer(outcome))
 
     def test_a_result_of_a_million_tags_does_not_take_the_others_with_it(self):
         tagged = item(start=1, tags=["abcd"] * 1_000_000)

@@ -183,3 +183,51 @@ class TestItems:
         for source in ("a.txt", "a.md"):
             headings = [it.heading for it in outlined(text, source).root.walk() if it.heading]
             assert headings == ["1.1 Fail over", "1.2 Fail back"]
+
+
+INDEX = """
+## 6. Alerts
+
+| Alert | Team | Chapter |
+|-|-|-|
+| `OrdersPoolFull` | data | 2 |
+| `OrdersDiskFull` | data | "Storage low" |
+| `OrdersTwoOfThree` | data | none, hold everything (chapter 4 step 1) and call 4455 at once |
+| `OrdersMany` | data | chapter 2, else chapter 3 |
+"""
+
+
+class TestIndex:
+    @pytest.mark.parametrize(
+        ("name", "first"),
+        [
+            ("OrdersPoolFull", "See who holds them: `./db who`"),
+            ("OrdersDiskFull", "Look for a dead slot: `./db slots`"),
+        ],
+    )
+    def test_an_alert_gets_the_section_that_its_row_names_and_nothing_else(self, name, first):
+        given = advised(alert(name), {PAGE: CHAPTERS + INDEX})
+        assert actions(given)[0] == first
+        assert given.evidence.reasons == ("it is filed under the alert's name",)
+
+    @pytest.mark.parametrize("name", ["OrdersTwoOfThree", "OrdersMany"])
+    def test_a_row_that_says_more_or_names_two_sends_nowhere(self, name):
+        given = advised(alert(name), {PAGE: CHAPTERS + INDEX})
+        assert given.procedures[0].path[-1] == "6. Alerts"
+
+
+class TestAbove:
+    def test_code_that_no_words_lead_into_is_what_the_numbered_steps_are_for(self):
+        text = (
+            "# Disk\n\n## DiskFull\n\n```promql\nfree < 0.1\n```\n\n1. Look.\n2. Delete nothing.\n"
+        )
+        given = advised(alert("DiskFull"), {PAGE: text})
+        assert [it.number for it in given.guidance] == ["1.", "2."]
+        assert any("free < 0.1" in it.text for it in given.guidance[0].guards)
+
+    @pytest.mark.parametrize("steps", ["- Look.", "1. Look.", ""])
+    def test_code_stays_a_step_where_words_lead_into_it_or_nothing_is_counted(self, steps):
+        lead = "Ask it:\n\n" if steps.startswith("1") else ""
+        text = f"# Disk\n\n## DiskFull\n\n{lead}```\ndf -h\n```\n\n{steps}\n"
+        given = advised(alert("DiskFull"), {PAGE: text})
+        assert "df -h" in (given.guidance[0].action, *given.guidance[0].commands)

@@ -547,6 +547,29 @@ class TestLinksInAPage:
         assert chosen(given) == [(MAIL, "Queue grows")]
 
 
+class TestRowsThatSendBelow:
+    TABLE = (
+        "1. Look which one stands.\n\n| Group | Stands |\n|-|-|\n| `letters` | Skip the message, see below |\n"
+        "| `payments` | **Never skip.** Call 4455 |\n\n### Skip a message\n\n1. `./skip`\n"
+    )
+
+    @pytest.mark.parametrize(("group", "is_given"), [("letters", True), ("payments", False)])
+    def test_what_only_rows_for_others_send_to_is_not_given(self, group, is_given):
+        texts = {MAIL: page(("GroupBehind", self.TABLE), ("Other", "- b"))}
+        given = advised(alert("GroupBehind", title=f"{group} is behind"), texts)
+        assert ("./skip" in " ".join(actions(given))) is is_given
+        left = [it.heading for it in given.procedures[0].not_shown if it.why is Why.OTHER]
+        assert left == ([] if is_given else ["Skip a message"])
+
+    def test_it_stays_where_the_steps_send_there_too(self):
+        text = self.TABLE.replace("stands.", "stands, and skip its message (below).")
+        given = advised(
+            alert("GroupBehind", title="payments is behind"),
+            {MAIL: page(("GroupBehind", text), ("B", "- b"))},
+        )
+        assert "./skip" in " ".join(actions(given))
+
+
 OTHER_PAGE = page(("Disk is slow", "- Add a disk."), ("Disk is full", "- Empty it."), title="Disk")
 
 
@@ -561,6 +584,15 @@ class TestLinksToOtherPages:
         text = page(("Queue grows", "1. Do *Disk is slow* in `disk.md`."), ("B", "- b"))
         given = advised(question("the queue grows"), {MAIL: text, DISK: OTHER_PAGE})
         assert chosen(given) == [(MAIL, "Queue grows"), (DISK, "Disk is slow")]
+
+    @pytest.mark.parametrize("said", ["chapter 2 of `disk.md`", "`disk.md`, chapter 2"])
+    def test_it_may_be_named_by_its_number(self, said):
+        counted = OTHER_PAGE.replace("## Disk is s", "## 2 Disk is s").replace(
+            "## Disk is f", "## 3 F"
+        )
+        text = page(("Queue grows", f"1. Make room ({said})."), ("B", "- b"))
+        given = advised(question("the queue grows"), {MAIL: text, DISK: counted})
+        assert chosen(given) == [(MAIL, "Queue grows"), (DISK, "2 Disk is slow")]
 
     def test_one_that_can_not_be_retrieved_is_named(self):
         text = page(("QueueGrowing", "1. Go to [the disk](gone.md#disk-is-slow)."), ("B", "- b"))

@@ -33,6 +33,10 @@ class TestUndoing:
         first, *_ = given_for(text, FREE_RUN)
         assert first == "Charging must be good for ten minutes."
 
+    def test_of_two_that_undo_the_better_one_is_given_though_the_other_stands_behind_it(self):
+        page = "# Releases\n\n## Roll back claims-api\n\n1. Claims back.\n\n## Roll back ledger-api\n\n1. Ledger back.\n"
+        assert given_for("how do I roll back the claims-api release", page) == ["Claims back."]
+
     def test_a_question_about_the_trouble_gets_the_measure(self):
         first, *_ = given_for(
             "charging does not work, switch the free run of charging on", FREE_RUN

@@ -7,6 +7,8 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
+from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.orchestrator.composition import compose, state
 from knowledge_rag.orchestrator.consultation import MAX_ALERTS, consult, look_up
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.planning import (
@@ -19,7 +21,7 @@ from knowledge_rag.orchestrator.planning import (
 from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, Concern, Strength
 from knowledge_rag.orchestrator.relevance import Floors
-from knowledge_rag.orchestrator.retrieval import Asked, Findings
+from knowledge_rag.orchestrator.retrieval import Asked, Findings, gather
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED
 from knowledge_rag.orchestrator.wording import UNCLEAR
 from tests.support.runbooks import (
@@ -223,6 +225,8 @@ class TestNearMisses:
             ("roll back the queue", False),
             ("we need to create a queue", False),
             ("the queue grows after a delete", True),
+            ("the queue grows since the restore of the store", True),
+            ("the queue grows, is it because of the upgrade?", True),
             ("somebody rolled back, and the queue grows", True),
         ],
     )
@@ -276,6 +280,77 @@ class TestNearMisses:
         text = "# Queue of mail\n\nIt is nice.\n\n## Symptoms\n\n- The queue grows.\n"
         given = advised(question("the queue of mail grows"), {MAIL: text})
         assert (given.status, given.evidence) == (Status.NO_MATCH, None)
+
+    def test_what_is_forbidden_counts_where_it_is_asked_for(self):
+        text = (
+            "# Keys\n\n## Tokens refused\n\n1. Refresh the keys.\n\nDon't flush the realm cache.\n"
+        )
+        since = advised(
+            question("tokens are refused since we flushed the realm cache"), {MAIL: text}
+        )
+        assert actions(since) == ["Refresh the keys."]
+        asked = advised(question("tokens refused: may I flush the realm cache"), {MAIL: text})
+        assert actions(asked) == ["Don't flush the realm cache."]
+
+
+class TestNearest:
+    """Nothing scored above the floor: the closest sections are there to read, and to choose."""
+
+    TEXT = "# Nodes\n\n## Drain a worker\n\n1. Cordon it.\n\n## NotReady\n\n1. Ask it.\n"
+
+    def found(self, incident, *, nearest, results=()):
+        asked = Asked(
+            Query("query"),
+            RetrievalOutcome(Status.OK, tuple(results))
+            if results
+            else RetrievalOutcome(Status.NO_MATCH, nearest=tuple(nearest)),
+        )
+        findings = Findings((asked,))
+        return replace(findings, plan=plan_of(incident, findings))
+
+    def test_they_are_cited_as_reading_and_nothing_is_advised(self):
+        incident = question("take wk-21 out for a memory swap")
+        findings = self.found(incident, nearest=passages(DISK, self.TEXT))
+        assert findings.status is Status.NO_MATCH
+        given = state(incident, findings, "extractive")
+        assert given.status is Status.NO_MATCH
+        assert (given.guidance, given.meant) == ((), ())
+        assert given.reasoning.startswith(
+            f"The closest page is {DISK}, and nothing found mentions "
+        )
+        assert [it.citation.section_header for it in given.reading] == [
+            "Drain a worker",
+            "NotReady",
+        ]
+
+    def test_a_model_is_not_asked_and_what_it_would_write_is_not_shown(self):
+        incident = question("take wk-21 out for a memory swap")
+        findings = self.found(incident, nearest=passages(DISK, self.TEXT))
+        written = verify(f"1. Cordon it. [Source: {DISK}, lines 3-5]", findings.ledger)
+        given = compose(incident, written, findings, "model")
+        assert (given.status, given.guidance) == (Status.NO_MATCH, ())
+
+    def test_beside_evidence_they_are_left_out(self):
+        both = (
+            Asked(Query("a"), RetrievalOutcome(Status.OK, tuple(passages(MAIL, QUEUE)))),
+            Asked(
+                Query("b"),
+                RetrievalOutcome(Status.NO_MATCH, nearest=tuple(passages(DISK, self.TEXT))),
+            ),
+        )
+        files = {it.citation.source_file for it in Findings(both).ledger.entries}
+        assert files == {MAIL}
+
+    def test_one_that_is_not_exact_is_dropped(self):
+        first, *_ = passages(DISK, self.TEXT)
+        false = replace(first, content=first.content.replace("Cordon", "Delete"))
+
+        class Lying:
+            async def retrieve(self, _):
+                return RetrievalOutcome(Status.NO_MATCH, nearest=(false, first))
+
+        (outcome,) = asyncio.run(gather([Query("x")], Lying()))
+        assert outcome.nearest == (first,)
 
 
 DRAINED = "# Queue of mail\n\n- Drain the queue.\n"
