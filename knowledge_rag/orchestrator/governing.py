@@ -255,8 +255,11 @@ _FORBIDDEN: Final = re.compile(
     r"(?:never|do not|don[’']?t)\s+(?P<what>[a-z][^.,:;!?()\n]{3,80})", re.IGNORECASE
 )
 _STOPPED: Final = re.compile(
-    r"^\W*(?P<case>[^.:;\n]{3,60}):\s*(?:stop\b|hands off\b|do nothing\b)", re.IGNORECASE
+    r"^\W*(?P<case>[^.:;\n]{3,60}):\s*(?:stop\b|hands off\b|do nothing\b)"
+    r"|^(?P<coded>[^.:;`\n]{0,40}`[^`\n]{3,40}`[^.:;`\n]{0,10}):\s*(?:do not|don[’']?t|never)\b",
+    re.IGNORECASE,
 )
+"""In which case words say to stop; where the case is named as code, also what they say not to do in it."""
 
 
 def forbidden_by(text: str) -> list[str]:
@@ -268,7 +271,7 @@ def forbidden_by(text: str) -> list[str]:
 def stopped_by(text: str) -> str:
     """Return in which case words say to stop: "Ransomware suspected: stop here."; ``""`` if they don't."""
     found = _STOPPED.match(text)
-    return found["case"] if found else ""
+    return found["case"] or found["coded"] if found else ""
 
 
 def excluded_by(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from knowledge_rag.orchestrator.governing import (
     out_of_scope,
     stopped_by,
 )
-from knowledge_rag.orchestrator.naming import NAME, is_of_other_service
+from knowledge_rag.orchestrator.naming import CODE_SPAN, NAME, is_of_other_service
 from knowledge_rag.orchestrator.procedures import (
     introduction_of,
     rules_of,
@@ -90,10 +90,10 @@ def _has_verb(forbidden: str, text: str) -> bool:
 
 
 def _names_all(case: str, wanted: Wanted) -> bool:
-    """Whether an incident has every name of a case that is written as one: pedidos-db-ro-2."""
+    """Whether an incident has every name of a case that is written as one, pedidos-db-ro-2, and all that is code."""
     names = (it[0] for it in NAME.finditer(case) if not it[0].isalpha())
     text = f"{wanted.text} {wanted.labels}".casefold()
-    return all(it.casefold() in text for it in names)
+    return all(it.casefold() in text for it in (*names, *CODE_SPAN.findall(case)))
 
 
 def still_to_write(outline: Outline, wanted: Wanted) -> int | None:

@@ -292,6 +292,19 @@ class TestNearMisses:
         asked = advised(question("tokens refused: may I flush the realm cache"), {MAIL: text})
         assert actions(asked) == ["Don't flush the realm cache."]
 
+    @pytest.mark.parametrize(
+        ("mode", "is_given"), [("none", True), ("expand", True), ("contract", False)]
+    )
+    def test_a_case_that_is_named_as_code_holds_off_what_is_not_done_in_it(self, mode, is_given):
+        text = (
+            "# Releases\n\n## Roll back a claims-api release\n\nNo migration (`migration: none`):\n\n1. Roll it back.\n\n"
+            "With a migration (`migration: contract`): do not roll back, call 4432.\n"
+        )
+        said = f"release of claims-api is bad, migration: {mode}, how do I roll it back"
+        given = advised(question(said), {MAIL: text})
+        assert ("Roll it back." in actions(given)) is is_given
+        assert ("call 4432" in actions(given)[0]) is not is_given
+
 
 class TestNearest:
     """Nothing scored above the floor: the closest sections are there to read, and to choose."""
