@@ -145,6 +145,25 @@ def _status(front_matter: Mapping[str, str | list[str]]) -> str:
     return value if isinstance(value, str) else ""
 
 
+_GONE: Final = (
+    "superseded", "outdated", "obsolete", "deprecated", "archived", "retired", "withdrawn", "replaced",
+)  # fmt: skip
+_OLD_FOLDERS: Final = frozenset(
+    {"old", "archive", "archived", "obsolete", "deprecated", "historical", "legacy"}
+)
+
+
+def is_out_of_use(source_file: str, status: object) -> bool:
+    """Return whether a document isn't used any more, by its status or by a folder that it lies in.
+
+    >>> is_out_of_use("runbooks/rds.md", "superseded by aurora.md"), is_out_of_use("old/rds.md", "")
+    (True, True)
+    """
+    said = status.casefold() if isinstance(status, str) else ""
+    *folders, _ = source_file.casefold().split("/")
+    return any(it in said for it in _GONE) or not _OLD_FOLDERS.isdisjoint(folders)
+
+
 def metadata_bytes(metadata: Mapping[str, MetadataValue]) -> int:
     """Return the bytes that metadata take as JSON; see MAX_METADATA_BYTES."""
     return len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())

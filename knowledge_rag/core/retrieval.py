@@ -18,7 +18,7 @@ from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import FORESEEN, MAX_CODE_CHARACTERS, as_failure
 from knowledge_rag.core.locating import NOT_LOCATED, SOURCE_URI, locate, raw_passage
-from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE, STATUS, is_out_of_use
 from knowledge_rag.core.outcome import DropReason, Reason, RetrievalOutcome, Status
 from knowledge_rag.core.selection import Selection, best_score, is_below
 
@@ -214,8 +214,10 @@ class Retriever:
             # another chunker may have dropped lines, such as headings
             more = self._originals is not None or len(answer.items) >= _wanted(query)
             outcome = _in_line_order(outcome, more=more)
-        elif not NOT_LOCATED.isdisjoint(outcome.dropped):
-            outcome = replace(outcome, notice=UNLOCATED_NOTICE)
+        else:
+            outcome = _current_first(outcome)
+            if not NOT_LOCATED.isdisjoint(outcome.dropped):
+                outcome = replace(outcome, notice=UNLOCATED_NOTICE)
         return Retrieval(
             outcome,
             answer.request_id,
@@ -367,6 +369,18 @@ def is_whole_document(query: Query, outcome: RetrievalOutcome) -> bool:
         and len(outcome.results) < query.max_results
         and all(result.citation.source_file == query.source_file for result in outcome.results)
     )
+
+
+def _current_first(outcome: RetrievalOutcome) -> RetrievalOutcome:
+    """Put the passages of documents that aren't used any more behind the others; all are kept."""
+    old = [
+        it
+        for it in outcome.results
+        if is_out_of_use(it.citation.source_file, it.metadata.get(STATUS))
+    ]
+    if not old or len(old) == len(outcome.results):
+        return outcome
+    return replace(outcome, results=(*(it for it in outcome.results if it not in old), *old))
 
 
 def _in_line_order(outcome: RetrievalOutcome, *, more: bool) -> RetrievalOutcome:

@@ -22,6 +22,7 @@ from knowledge_rag.core.headings import (
     Kind,
     kind_told,
 )
+from knowledge_rag.core.metadata import is_out_of_use
 from knowledge_rag.orchestrator.cross_references import own_range, sections_referred
 from knowledge_rag.orchestrator.extent import (
     is_one_procedure,
@@ -66,10 +67,6 @@ _SUPERSEDED: Final = re.compile(
     re.IGNORECASE,
 )
 """How a page's title or first words say that it isn't used any more."""
-_GONE: Final = re.compile(
-    r"\b(?:superseded|outdated|obsolete|deprecated|archived|retired|withdrawn|replaced)\b",
-    re.IGNORECASE,
-)
 _ENVIRONMENT: Final = re.compile(
     r"\b(?:staging|sandbox|pre-?prod(?:uction)?|dev(?:elopment)?|playground)\b", re.IGNORECASE
 )
@@ -78,9 +75,6 @@ _ONLY_FOR: Final = re.compile(
     re.IGNORECASE,
 )
 """For what words say alone to be: "only on staging", "Staging only"."""
-_OLD_FOLDERS: Final = frozenset(
-    {"old", "archive", "archived", "obsolete", "deprecated", "historical", "legacy"}
-)
 
 
 def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> Place | None:
@@ -250,10 +244,7 @@ def is_torn_between(place: Place, wanted: Wanted) -> bool:
 
 def is_superseded(outline: Outline) -> bool:
     """Whether a page says in its front matter or first lines, or by its folder, that it isn't used any more."""
-    if _GONE.search(outline.status):
-        return True
-    *folders, _ = outline.source_file.casefold().split("/")
-    if _OLD_FOLDERS & set(folders):
+    if is_out_of_use(outline.source_file, outline.status):
         return True
     top = top_of(outline)
     first = [

@@ -410,6 +410,21 @@ class TestRetriever:
         retrieval = Retriever(client, SETTINGS).retrieve(Query("x"), Deadline.after(1))
         assert retrieval.outcome.status is Status.OK
 
+    def test_documents_that_are_out_of_use_come_last_and_none_is_lost(self):
+        scored = [
+            item(start=1, score=0.9, status="superseded by aurora.md"),
+            item(start=2, score=0.8, source_file="old/rds.md"),
+            item(start=3, score=0.7),
+            item(start=4, score=0.6, status="draft"),
+        ]
+        retriever = Retriever(Client(retrieved(*scored)), SETTINGS)
+        outcome = retriever.retrieve(Query("x"), Deadline.after(1)).outcome
+        assert [it.citation.start_line for it in outcome.results] == [3, 4, 1, 2]
+        of_one = retriever.retrieve(
+            Query("x", filters={"source_file": FILE}), Deadline.after(1)
+        ).outcome
+        assert [it.citation.start_line for it in of_one.results] == [1, 2, 3, 4]
+
     def test_too_late_to_prove_the_results_is_a_timeout(self):
         deadline = Deadline(1.0, lambda: 2.0)
         with pytest.raises(RetrievalFailed) as caught:
