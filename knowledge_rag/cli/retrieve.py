@@ -62,7 +62,7 @@ def retrieve(
     )
     from knowledge_rag.cli.knowledge_bases import asked, chosen
     from knowledge_rag.core.metadata import SOURCE_FILE
-    from knowledge_rag.core.outcome import Reason
+    from knowledge_rag.core.outcome import NEAREST, Reason
     from knowledge_rag.local.settings import timed_out
     from knowledge_rag.local.since_ingest import since_ingest
 
@@ -76,6 +76,7 @@ def retrieve(
         body = ask(event)
     if "error" in body:
         raise InvalidRequest(body["error"])
+    body.pop(NEAREST, None)  # programs hand what is printed to models, as evidence
     if body.get("reason") == Reason.TIMEOUT:
         body["notice"] = timed_out(budget.seconds)
     since = since_ingest(path, _cited(body))
