@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
+from knowledge_rag.channel.buttons import Buttons
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.signatures import signature
@@ -112,7 +113,8 @@ def posts_of(destination: Destination, message: Message, subject: str = "") -> l
     """Return what is posted of a message, in its order."""
     kind, key = destination.kind, message.receipt
     if kind is Kind.SLACK:
-        pages = to_slack(message)
+        signed = Buttons(destination.secret, destination.channel) if destination.buttons else None
+        pages = to_slack(message, signed)
         return [
             Post({**page, "channel": destination.channel}, f"{key}-{number}")
             for number, page in enumerate(pages, start=1)

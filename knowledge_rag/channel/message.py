@@ -19,6 +19,7 @@ from knowledge_rag.extract.lint.secrets import find_secrets
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.consultation import answer_parts
 from knowledge_rag.orchestrator.incident import name_of
+from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.wording import listed
 
 if TYPE_CHECKING:
@@ -57,6 +58,22 @@ Place = tuple[str, int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """A procedure that a reader can have given whole: by document and line, as ``Incident.at`` has it.
+
+    Args:
+        name: what it is called; ``""`` for the one that the message gives, with all of its steps.
+        receipt: of the answer that offers it, and its ``number`` there, from 1; ``""`` for the message's own.
+    """
+
+    name: str
+    source_file: str
+    line: int
+    receipt: str = ""
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """An answer to be written.
 
@@ -74,6 +91,8 @@ class Message:
         first: lines of the first procedure, for a message of one line.
         steps: how many steps it has.
         dangerous: how many of them are destructive.
+        offers: procedures that can be given whole: those that may be meant, or the one that is given.
+        folded: whether steps that its author means, for this case or another one, are named and not shown.
         links: where lines can be opened; ``None`` if that isn't known.
         receipt: id of the receipt; ``""`` for an answer that isn't posted.
     """
@@ -93,6 +112,8 @@ class Message:
     first: Place | None = None
     steps: int = 0
     dangerous: int = 0
+    offers: tuple[Offer, ...] = ()
+    folded: bool = False
     links: Links | None = None
     receipt: str = ""
 
@@ -145,7 +166,10 @@ def message_of(
     whole = consultation.recommendation.to_dict()
     message = message_from(title or name_of(incident), whole, parts, by_model=by_model)
     said = tuple(one_line(line) for line in about if line)
-    return replace(message, about=said, links=links)
+    # a place is of one alert's procedure; and a choice is offered once
+    offered = () if incident.is_group or incident.is_empty else message.offers
+    offers = tuple(it for it in offered if not (incident.at and it.name))
+    return replace(message, about=said, offers=offers, links=links)
 
 
 def message_from(
@@ -187,6 +211,12 @@ def message_from(
         first=_first(advice),
         steps=len(guidance),
         dangerous=sum(bool(step.get("destructive")) for step in guidance),
+        offers=tuple(_offers(guidance, reading)),
+        folded=any(
+            it["reason"] in _FOLDED
+            for one in advice.get("procedures", ())
+            for it in one["not_shown"]
+        ),
     )
 
 
@@ -227,6 +257,22 @@ def evidence_line(whole: Mapping[str, Any]) -> str:
         reasons = "; ".join(evidence["reasons"])
         return f"Evidence: {evidence['strength']}" + (f" ({reasons})" if reasons else "")
     return "" if whole["recommendation"].get("meant") else str(whole["reasoning"])
+
+
+_FOLDED: Final = frozenset({Why.NOT_RETRIEVED, Why.OTHER, Why.ROW, Why.UNDONE, Why.NOT_GIVEN})
+"""Of what is not shown, the steps that are shown where the procedure is asked for by its place alone."""
+
+
+def _offers(
+    guidance: Sequence[Mapping[str, Any]], reading: Sequence[tuple[str, Citation]]
+) -> Iterator[Offer]:
+    """Yield the procedure that is given, else the sections that may be meant."""
+    if guidance:
+        cited = guidance[0]["citation"]
+        yield Offer("", cited["source_file"], cited["start_line"])
+        return
+    # of several lines the last one, as in `read_place`: a passage may begin with headings of sections around its own
+    yield from (Offer(name, it.source_file, it.end_line) for name, it in reading)
 
 
 def _first(advice: Mapping[str, Any]) -> Place | None:

@@ -1,7 +1,8 @@
 """Receipts of posted answers: what was asked, and hashes of the lines that were cited.
 
 A receipt's id is made of the hash of what it says. The receipts of a day stand in one file, each line with the hash of
-the line before it, so that none can be changed, removed or put in without the rest of the day showing it.
+the line before it, so that none can be changed, removed or put in without the rest of the day showing it. Reports of
+wrong citations stand beside them, in a file of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import hashlib
 import json
 import os
 import threading
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,17 +21,22 @@ from knowledge_rag.channel.text import to_text
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from knowledge_rag.channel.message import Message
     from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.retrieval import Findings
 
 FIRST: Final = "0" * 64
 """In place of the hash before the first receipt of a day."""
+
+_DAYS: Final = "????-??-??.jsonl"
+_REPORTS: Final = "reports.jsonl"
 
 _ID: Final = 20
 """Characters of base32, which are 100 bits."""
@@ -46,6 +53,52 @@ class Found:
 
     says: Mapping[str, Any]
     problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """A procedure that a posted answer offered.
+
+    Args:
+        question: that was asked.
+        name: what it is called; ``""`` for the one that the answer gave, with all of its steps.
+        at: document and line, as ``Incident.at`` has it.
+        document_sha256: of the document, as it was offered.
+    """
+
+    question: str
+    name: str
+    at: tuple[str, int]
+    document_sha256: str
+
+    def check(self, findings: Findings) -> None:
+        """Check that what was found for it is from the document that was offered.
+
+        Raises:
+            InvalidRequest: it has changed, isn't there any more, or couldn't be searched.
+        """
+        file, line = self.at
+        hashes = _hashes(findings, file)
+        if hashes == {self.document_sha256} and self.document_sha256:
+            return
+        if hashes:
+            raise InvalidRequest(f"{file} has changed since this answer: ask again.")
+        asked = (*findings.asked, *findings.completions)
+        if any(it.outcome.status is Status.DEGRADED for it in asked):
+            raise InvalidRequest(
+                "The knowledge base could not be searched: press the button again in a moment."
+            )
+        raise InvalidRequest(f"There are no steps at {file}:{line}.")
+
+
+def _hashes(findings: Findings, file: str) -> set[str]:
+    """Return the hashes of a document's versions that results are from."""
+    return {
+        str(result.metadata.get(DOCUMENT_SHA256, ""))
+        for it in (*findings.asked, *findings.completions)
+        for result in it.outcome.results
+        if result.citation.source_file == file
+    }
 
 
 def receipt_of(message: Message, consultation: Consultation, asked_at: str) -> dict[str, Any]:
@@ -80,6 +133,15 @@ def receipt_of(message: Message, consultation: Consultation, asked_at: str) -> d
         "advisor": consultation.recommendation.advisor,
         "by_model": message.by_model,
         "evidence": evidence,
+        "offers": [
+            {
+                "name": it.name,
+                "source_file": it.source_file,
+                "line": it.line,
+                "document_sha256": ",".join(sorted(_hashes(findings, it.source_file))),
+            }
+            for it in message.offers
+        ],
         "answer_sha256": hashlib.sha256(to_text(message).encode()).hexdigest(),
         "version": VERSION,
     }
@@ -91,8 +153,23 @@ def id_of(says: Mapping[str, Any]) -> str:
     return "kr-" + base64.b32encode(hashed).decode().lower()[:_ID]
 
 
+def offer_in(says: Mapping[str, Any], number: int) -> Offered:
+    """Return an offer of a receipt, by its number from 1.
+
+    Raises:
+        InvalidRequest: it has none of that number.
+    """
+    for one in says.get("offers", ())[max(0, number - 1) : number]:
+        at = (one["source_file"], one["line"])
+        return Offered(says["question"], one["name"], at, one["document_sha256"])
+    raise InvalidRequest("This answer offered nothing of that number.")
+
+
 class Receipts:
-    """The receipts of a folder, a file for each day (UTC), readable by its owner alone; thread-safe."""
+    """The receipts of a folder, a file for each day (UTC), readable by its owner alone.
+
+    Safe to use from several threads, and from several processes where the system locks files.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -101,21 +178,13 @@ class Receipts:
     def add(self, says: Mapping[str, Any]) -> str:
         """Append a receipt to the file of its day, and return its id; one that is there already stays alone."""
         number = id_of(says)
-        with self._lock:
-            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            path = self._folder / f"{str(says['asked_at'])[:10]}.jsonl"
+        with self._opened(f"{str(says['asked_at'])[:10]}.jsonl") as (path, append):
             before = FIRST
             for one in _lines(path):
                 if one.get("id") == number:
                     return number
                 before = str(one.get("sha256"))
-            line = {"id": number, "says": says, "before": before, "sha256": _chained(before, says)}
-            data = canonical(line) + b"\n"
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            with os.fdopen(handle, "ab") as opened:
-                opened.write(data)
-                opened.flush()
-                os.fsync(opened.fileno())
+            append({"id": number, "says": says, "before": before, "sha256": _chained(before, says)})
         return number
 
     def find(self, number: str) -> Found:
@@ -124,12 +193,55 @@ class Receipts:
         Raises:
             InvalidRequest: there is none of that id.
         """
-        for path in sorted(self._folder.glob("*.jsonl"), reverse=True):
+        for path in sorted(self._folder.glob(_DAYS), reverse=True):
             lines = list(_lines(path))
             for position, one in enumerate(lines):
                 if one.get("id") == number:
                     return Found(one["says"], tuple(_problems(path.name, lines, position)))
         raise InvalidRequest(f"no receipt {number[:80]} in {self._folder}")
+
+    def report(self, number: str, citation: Citation, person: str, reported_at: str) -> bool:
+        """Append that a person takes a citation of a receipt for wrong; return whether that is new.
+
+        Args:
+            number: of the receipt.
+            citation: of its evidence.
+            person: what stands for who says so; never a name or an account.
+            reported_at: ISO 8601, UTC.
+        """
+        told = {"id": number, "citation": citation.to_dict(), "by": person}
+        with self._opened(_REPORTS) as (path, append):
+            if any(
+                {**one, "reported_at": ""} == {**told, "reported_at": ""} for one in _lines(path)
+            ):
+                return False
+            append({**told, "reported_at": reported_at})
+        return True
+
+    def reports(self, number: str) -> list[dict[str, Any]]:
+        """Return the reports of a receipt: ``citation``, ``by`` and ``reported_at`` of each."""
+        found = (it for it in _lines(self._folder / _REPORTS) if it.get("id") == number)
+        return [{key: it[key] for key in ("citation", "by", "reported_at")} for it in found]
+
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[tuple[Path, Callable[[Mapping[str, Any]], None]]]:
+        """Yield a file of the folder, which nobody else changes meanwhile, and what appends a line to it."""
+        with self._lock:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            path = self._folder / name
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(handle, "ab") as opened:
+                with suppress(ImportError):
+                    import fcntl  # noqa: PLC0415 - Unix only
+
+                    fcntl.flock(opened, fcntl.LOCK_EX)  # until it is closed
+
+                def append(line: Mapping[str, Any]) -> None:
+                    opened.write(canonical(line) + b"\n")
+                    opened.flush()
+                    os.fsync(opened.fileno())
+
+                yield path, append
 
 
 def citation_in(evidence: Mapping[str, Any]) -> Citation:

@@ -61,6 +61,8 @@ _KEYS: Final = {
     Kind.WEBHOOK: ("secret_env", "url"),
 }
 """Settings that each kind needs."""
+_MORE: Final = {Kind.SLACK: ("buttons",)}
+"""Settings that a kind may have."""
 _FORMS: Final = {"channel": _CHANNEL, "repository": _REPOSITORY, "sender": _EMAIL}
 _HINTS: Final = {
     "channel": "the channel's id, such as C0123ABCDEF (its name can change)",
@@ -79,6 +81,7 @@ class Destination:
         url: of the API, without a final slash; of a webhook the whole address.
         secret: its key, or what webhooks are signed with.
         channel: Slack's id of a channel.
+        buttons: whether the Slack app runs, which answers them.
         sender: PagerDuty user who signs notes.
         repository: GitHub's ``owner/name``.
         issue: number of an issue there.
@@ -92,6 +95,7 @@ class Destination:
     sender: str = ""
     repository: str = ""
     issue: int = 0
+    buttons: bool = False
 
     @property
     def is_shared(self) -> bool:
@@ -201,13 +205,16 @@ class _Reader:
             self.wrong.append(f"{about}: kind must be one of {', '.join(Kind)}")
             return None
         kind = Kind(own["kind"])
-        self._unknown(about, own, {*_KEYS[kind], "kind", "url"})
+        buttons = own.get("buttons", False)
+        self._unknown(about, own, {*_KEYS[kind], *_MORE.get(kind, ()), "kind", "url"})
+        if not isinstance(buttons, bool):
+            self.wrong.append(f"{about}: buttons must be true or false")
         texts = {key: self._text(about, own, key) for key in _KEYS[kind] if key != "issue"}
         secret = self._secret(about, texts.get("token_env") or texts.get("secret_env") or "")
         url = self._url(about, str(own.get("url") or ADDRESSES.get(kind, "")))
         issue = self._number(own, "issue", 0, 10**9, about) if kind is Kind.GITHUB else 0
         more = {key: texts[key] for key in _FORMS if key in texts}
-        return Destination(name, kind, url, secret, issue=issue, **more)
+        return Destination(name, kind, url, secret, issue=issue, buttons=buttons is True, **more)
 
     def _hook(self, name: str, own: Mapping[str, Any], known: set[str]) -> Hook | None:
         about = f"hooks.{name}"

@@ -5,6 +5,10 @@ or markup there: the only links are elements that this module makes of citations
 which copy as they stand. A quote is a model's, and nothing else is quoted.
 
 A message that is too long for Slack goes on in its thread. A step stays with the lines that govern it.
+
+Buttons stand below the last message; the one that copies commands, below each that has some. Their labels are plain
+text without what could be a link, a mention or a citation, and their values are signed, see
+:mod:`~knowledge_rag.channel.buttons`.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from knowledge_rag.channel.buttons import Act
 from knowledge_rag.channel.marks import Writer, citations_of, plain, rows_of, tree_of
 from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
 from knowledge_rag.channel.text import BRACKETS, numbers_of
@@ -25,8 +30,9 @@ if TYPE_CHECKING:
 
     from markdown_it.tree import SyntaxTreeNode
 
+    from knowledge_rag.channel.buttons import Buttons
     from knowledge_rag.channel.marks import Reference
-    from knowledge_rag.channel.message import Message
+    from knowledge_rag.channel.message import Message, Place
 
 MAX_BLOCKS: Final = 50
 MAX_CHARACTERS: Final = 3000
@@ -39,6 +45,17 @@ MAX_BYTES: Final = 12_000
 MAX_MESSAGES: Final = 5
 """A message and what goes on in its thread; the last one counts what is left out."""
 
+MAX_WHOLE: Final = 25
+"""The same where somebody asked for all steps."""
+
+MAX_LABEL: Final = 75
+MAX_BUTTONS: Final = 25
+"""Of a block."""
+
+MAX_OPTIONS: Final = 100
+ACTION: Final = "knowledge-rag-"
+"""Begins the id of our buttons; what they do follows."""
+
 _ROOM: Final = 4
 """Blocks kept free for what stands below: sources and the receipt."""
 
@@ -50,12 +67,19 @@ Element = dict[str, Any]
 """An element of a ``rich_text`` block."""
 
 
-def to_slack(message: Message) -> list[dict[str, Any]]:
+def to_slack(
+    message: Message, buttons: Buttons | None = None, most: int = MAX_MESSAGES
+) -> list[dict[str, Any]]:
     """Return the messages to post, the first in the channel and the others in its thread.
 
     Each has ``text`` (for notifications), ``blocks`` and the settings that keep Slack from adding links or previews.
+
+    Args:
+        message: to be written, with its receipt if there are buttons.
+        buttons: signs them; ``None`` where no app runs that answers.
+        most: messages.
     """
-    pages = _pages(message)
+    pages = _pages(message, buttons, most)
     of = [
         f" ({number}/{len(pages)})" if len(pages) > 1 else "" for number in range(1, len(pages) + 1)
     ]
@@ -97,17 +121,16 @@ class _Unit:
         yield _Unit(self.blocks[-1:], left)
 
 
-def _pages(message: Message) -> list[list[dict[str, Any]]]:
+def _pages(message: Message, buttons: Buttons | None, most: int) -> list[list[dict[str, Any]]]:
     writer = _Writer(message)
+    foot = _Foot(message, buttons)
     whole = [_head(message), *writer.units(), *_tail(message)]
-    units = [
-        part for unit in whole for part in ([unit] if _fits(message, [unit]) else unit.apart())
-    ]
+    units = [part for unit in whole for part in ([unit] if foot.fits([unit]) else unit.apart())]
     pages: list[list[_Unit]] = [[]]
     left = 0
     for unit in units:
-        if pages[-1] and not _fits(message, [*pages[-1], unit]):
-            if len(pages) == MAX_MESSAGES:
+        if pages[-1] and not foot.fits([*pages[-1], unit]):
+            if len(pages) == most:
                 left += 1
                 continue
             pages.append([])
@@ -119,18 +142,108 @@ def _pages(message: Message) -> list[list[dict[str, Any]]]:
     last = len(pages)
     return [
         [block for unit in page for block in unit.blocks]
-        + _sources(message, frozenset(chain.from_iterable(unit.numbers for unit in page)))
-        + (_receipt(message) if number == last else [])
+        + foot.below(page, is_last=number == last, is_cut=left > 0)
         for number, page in enumerate(pages, start=1)
     ]
 
 
-def _fits(message: Message, units: Sequence[_Unit]) -> bool:
-    numbers = frozenset(chain.from_iterable(unit.numbers for unit in units))
-    blocks = [block for unit in units for block in unit.blocks]
-    below = [*_sources(message, numbers), *_receipt(message)]
-    count = len(blocks) + max(_ROOM, len(below) + 1)
-    return count <= MAX_BLOCKS and _size(blocks) + _size(below) <= MAX_BYTES
+@dataclass(frozen=True, slots=True)
+class _Foot:
+    """What stands below the units of a page: its sources, and at the end of a message the receipt and the buttons."""
+
+    message: Message
+    buttons: Buttons | None
+
+    def fits(self, units: Sequence[_Unit]) -> bool:
+        blocks = [block for unit in units for block in unit.blocks]
+        below = self.below(units, is_last=True, is_cut=True)
+        count = len(blocks) + max(_ROOM, len(below) + 1)
+        return count <= MAX_BLOCKS and _size(blocks) + _size(below) <= MAX_BYTES
+
+    def below(self, units: Sequence[_Unit], *, is_last: bool, is_cut: bool) -> list[dict[str, Any]]:
+        numbers = frozenset(chain.from_iterable(unit.numbers for unit in units))
+        made = _sources(self.message, numbers) + (_receipt(self.message) if is_last else [])
+        if self.buttons is None or not self.message.receipt:
+            return made
+        commands = commands_in([block for unit in units for block in unit.blocks])
+        elements = list(self._of_answer(is_cut=is_cut)) if is_last else []
+        if commands:
+            copies = self.buttons.value(Act.COPY, self.message.receipt, 0, commands)
+            elements.append(_button(Act.COPY, "Copy commands", copies))
+        if is_last and self.message.places:
+            wrong = self.buttons.value(Act.WRONG, self.message.receipt)
+            elements.append(_button(Act.WRONG, "Wrong citation", wrong))
+        return [*made, *_actions(elements)]
+
+    def _of_answer(self, *, is_cut: bool) -> Iterator[Element]:
+        """Yield a button for each procedure that may be meant, or for all steps if some are left out."""
+        if self.buttons is None:
+            return
+        for position, it in enumerate(self.message.offers, start=1):
+            act = Act.CHOOSE if it.name else Act.ALL
+            if it.name or is_cut or self.message.folded:
+                receipt = it.receipt or self.message.receipt
+                value = self.buttons.value(act, receipt, it.number or position)
+                label = f"{position}. {it.name}" if it.name else "Show all steps"
+                yield _button(act, label, value, position)
+
+
+def commands_in(blocks: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the texts of code blocks, as they stand in a message's blocks; those of others don't count."""
+    rich = (it for block in blocks if block.get("type") == "rich_text" for it in block["elements"])
+    code = (it for it in rich if it.get("type") == _CODE)
+    return [str(piece.get("text", "")).rstrip("\n") for it in code for piece in it["elements"]]
+
+
+def commands_blocks(commands: Sequence[str]) -> dict[str, Any]:
+    """Return a message of nothing but commands, each in a code block of its own."""
+    blocks = _blocks({"type": _CODE, "elements": [_words(it)]} for it in commands)
+    return _settings(f"{counted(len(commands), 'command')}", blocks)
+
+
+def citations_blocks(places: Sequence[Place], receipt: str, buttons: Buttons) -> dict[str, Any]:
+    """Return a message that asks which citation is wrong."""
+    options = [
+        {
+            "text": _label(f"{number}. {document_of(cited)}:{lines_of(cited)}", tail=True),
+            "value": buttons.value(Act.WHICH, receipt, number),
+        }
+        for number, cited in enumerate(places[:MAX_OPTIONS], start=1)
+    ]
+    select = {
+        "type": "static_select",
+        "action_id": ACTION + Act.WHICH,
+        "placeholder": _label("Which citation?"),
+        "options": options,
+    }
+    words = "Which citation doesn't hold?"
+    return _settings(words, [_rich([_section([_words(words)])]), *_actions([select])])
+
+
+def _actions(elements: Sequence[Element]) -> list[dict[str, Any]]:
+    return [
+        {"type": "actions", "elements": list(elements[start : start + MAX_BUTTONS])}
+        for start in range(0, len(elements), MAX_BUTTONS)
+    ]
+
+
+def _button(act: Act, label: str, value: str, number: int = 0) -> Element:
+    action = f"{ACTION}{act}" + (f"-{number}" if act is Act.CHOOSE else "")
+    return {"type": "button", "action_id": action, "text": _label(label), "value": value}
+
+
+def _label(text: str, *, tail: bool = False) -> dict[str, Any]:
+    """Return a label of at most MAX_LABEL characters, in which nothing is markup, a link, a mention or a citation."""
+    shown = _inert(plain(text)).translate(_OTHER_BRACKETS)
+    units = shown.encode("utf-16-le", "replace")  # as JavaScript counts
+    if len(units) > 2 * MAX_LABEL:
+        kept = 2 * (MAX_LABEL - 1)
+        part = (units[-kept:] if tail else units[:kept]).decode("utf-16-le", "ignore")
+        shown = f"…{part}" if tail else f"{part}…"
+    return {"type": "plain_text", "text": shown, "emoji": False}
+
+
+_OTHER_BRACKETS: Final = str.maketrans("[]<>", "()‹›")
 
 
 def _numbers_of(block: dict[str, Any]) -> frozenset[int]:
@@ -205,7 +318,12 @@ def _flat(told: str) -> str:
     """Return the text of a notification: entities escaped, no address and no mention."""
     for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         told = told.replace(character, entity)
-    return told.replace("@", "@ ").replace("://", ": //")[:MAX_CHARACTERS]
+    return _inert(told)[:MAX_CHARACTERS]
+
+
+def _inert(text: str) -> str:
+    """Return a text in which nothing is an address or a mention."""
+    return text.replace("@", "@ ").replace("://", ": //")
 
 
 def _words(text: str, **style: bool) -> Element:

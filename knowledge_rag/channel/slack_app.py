@@ -1,7 +1,10 @@
-"""Answers questions in Slack: a mention, the command ``/runbook``, and follow-ups in the thread of an answer.
+"""Answers questions in Slack: a mention, the command ``/runbook``, follow-ups in the thread of an answer, and buttons.
 
 Slack's own library acknowledges each event before anything is looked up. An event that Slack sends again is known by
 its id. The thread remembers what it is about, so that "how do I undo it?" is asked of the same procedure.
+
+Of a pressed button nothing is believed but its signed value, and that only if the message that it stands in has it:
+what was offered is looked up in the receipt of the answer.
 """
 
 from __future__ import annotations
@@ -10,23 +13,39 @@ import html
 import re
 import threading
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from slack_bolt import App
 from slack_sdk.errors import SlackApiError
 
-from knowledge_rag.channel.slack import notice_blocks, to_slack
+from knowledge_rag.channel.buttons import NOT_OURS, Act, Buttons
+from knowledge_rag.channel.message import document_of, lines_of, place
+from knowledge_rag.channel.receipts import citation_in, offer_in
+from knowledge_rag.channel.slack import (
+    ACTION,
+    MAX_MESSAGES,
+    MAX_WHOLE,
+    citations_blocks,
+    commands_blocks,
+    commands_in,
+    notice_blocks,
+    to_slack,
+)
+from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from slack_bolt import Ack, Respond
     from slack_sdk import WebClient
 
-    from knowledge_rag.channel.message import Message
+    from knowledge_rag.channel.message import Message, Place
+    from knowledge_rag.channel.receipts import Offered, Receipts
 
 MAX_REMEMBERED: Final = 1000
 """Threads, and ids of events."""
@@ -34,6 +53,13 @@ MAX_REMEMBERED: Final = 1000
 USAGE: Final = "Ask a question or name an alert, such as: SQS queue is backing up"
 NOT_HERE: Final = "Invite the app to this channel first."
 FAILED: Final = "The look-up failed; the app's log says why. Nobody knows whether it is documented."
+ALREADY: Final = "It stands in this thread already, or will in a moment."
+NO_RECEIPT: Final = (
+    "The app has no receipt of this answer, so it can't check the button. Ask again."
+)
+CHANGED_RECEIPT: Final = (
+    "The receipt of this answer was changed, so the button can't be checked. Ask again."
+)
 
 _MENTION: Final = re.compile(r"<@[A-Z0-9]+(?:\|[^>]*)?>")
 _MARKED: Final = re.compile(r"<(?:[^|>]*\|)?([^>]*)>")
@@ -45,10 +71,17 @@ class Conversations:
     """Looks questions up, one at a time, and remembers what each thread is about.
 
     Args:
-        ask: looks a question up, and returns the message with its receipt.
+        ask: looks a question up, and returns the message with its receipt; of what a posted answer offered, the
+            procedure that stands there.
+        receipts: of posted answers.
+        key: the bot's token, with which buttons are signed.
+        clock: returns the seconds since 1970.
     """
 
-    ask: Callable[[str], Message]
+    ask: Callable[[str, Offered | None], Message]
+    receipts: Receipts
+    key: str = field(repr=False)
+    clock: Callable[[], float]
     _threads: OrderedDict[tuple[str, str], str] = field(default_factory=OrderedDict)
     _seen: OrderedDict[str, None] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -58,18 +91,64 @@ class Conversations:
         with self._lock:
             return _remember(self._seen, event_id, None)
 
+    def forget(self, event_id: str) -> None:
+        """Let an event come for the first time once more."""
+        with self._lock:
+            self._seen.pop(event_id, None)
+
     def answer(self, question: str, channel: str, thread: str) -> list[dict[str, Any]]:
         """Return the messages that answer a question in a thread."""
         with self._lock:
             about = self._threads.get((channel, thread), "")
             # what the thread is about names the procedure, and the question says which part of it
-            message = self.ask(f"{about}: {question}" if about else question)
-            self.about(channel, thread, about or question)
-        return to_slack(message)
+            message = self.ask(f"{about}: {question}" if about else question, None)
+            _remember(self._threads, (channel, thread), about or question)
+        return to_slack(message, self.buttons(channel))
 
-    def about(self, channel: str, thread: str, what: str) -> None:
-        """Remember what a thread is about."""
-        _remember(self._threads, (channel, thread), what)
+    def given(self, act: Act, value: object, channel: str, thread: str) -> list[dict[str, Any]]:
+        """Return the messages of a procedure that an answer in a thread offered.
+
+        Raises:
+            InvalidRequest: it wasn't offered there, or its document has changed.
+        """
+        pressed = self.buttons(channel).read(act, value)
+        offered = offer_in(self._says(pressed.receipt), pressed.number)
+        with self._lock:
+            message = self.ask(offered.question, offered)
+            about = self._threads.get((channel, thread), offered.question)
+            _remember(self._threads, (channel, thread), about)
+        if act is Act.ALL:
+            return to_slack(replace(message, offers=()), self.buttons(channel), MAX_WHOLE)
+        return to_slack(message, self.buttons(channel), MAX_MESSAGES)
+
+    def places(self, act: Act, value: object, channel: str) -> tuple[str, int, list[Place]]:
+        """Return what a button refers to, and the cited lines of its answer.
+
+        Raises:
+            InvalidRequest: it doesn't belong there.
+        """
+        pressed = self.buttons(channel).read(act, value)
+        cited = [place(citation_in(it)) for it in self._says(pressed.receipt)["evidence"]]
+        return pressed.receipt, pressed.number, cited
+
+    def report(self, receipt: str, number: int, channel: str, user: str) -> None:
+        """Record that a person takes a citation of a receipt, by its number from 1, for wrong."""
+        citation = citation_in(self._says(receipt)["evidence"][number - 1])
+        now = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
+        self.receipts.report(receipt, citation, self.buttons(channel).person(user), now)
+
+    def buttons(self, channel: str) -> Buttons:
+        """Return what signs the buttons of a channel."""
+        return Buttons(self.key, channel)
+
+    def _says(self, receipt: str) -> Mapping[str, Any]:
+        try:
+            found = self.receipts.find(receipt)
+        except InvalidRequest as error:  # names a folder of this machine
+            raise InvalidRequest(NO_RECEIPT) from error
+        if found.problems:
+            raise InvalidRequest(CHANGED_RECEIPT)
+        return found.says
 
 
 def create_app(client: WebClient, conversations: Conversations) -> App:
@@ -84,6 +163,7 @@ def create_app(client: WebClient, conversations: Conversations) -> App:
     app.event("app_mention")(listeners.mentioned)
     app.event("message")(listeners.said)
     app.command("/runbook")(listeners.asked)
+    app.action(re.compile(f"{ACTION}.+"))(listeners.pressed)
     return app
 
 
@@ -125,6 +205,61 @@ class _Listeners:
             return
         self._answer(question, channel, str(head["ts"]))
 
+    def pressed(
+        self, ack: Ack, respond: Respond, action: dict[str, Any], body: dict[str, Any]
+    ) -> None:
+        """Do what a button says; what can't be done is told to who pressed it, and nothing is posted."""
+        ack()
+        message = body.get("message") or {}
+        # in a thread only if the message stands in one: elsewhere Slack would not show it
+        tell = partial(_tell, respond, thread_ts=message.get("thread_ts"))
+        try:
+            self._do(_Press.of(action, body), tell)
+        except InvalidRequest as error:
+            tell(notice_blocks(str(error)))
+        except SlackApiError as error:
+            tell(notice_blocks(f"Slack refused the answer: {error.response.get('error')}."))
+        except Exception as error:  # noqa: BLE001 - logged without its message; who pressed is told
+            log_defect(error, "a button in Slack could not be answered")
+            tell(notice_blocks(FAILED))
+
+    def _do(self, press: _Press, tell: Callable[..., None]) -> None:
+        """Do what a button says.
+
+        Raises:
+            InvalidRequest: it can't be done.
+        """
+        talk, channel = self.conversations, press.channel
+        match press.act:
+            case Act.CHOOSE | Act.ALL:
+                self._give(press)
+            case Act.COPY:
+                tell(commands_blocks(press.commands(talk.buttons(channel))))
+            case Act.WRONG:
+                receipt, _, places = talk.places(press.act, press.value, channel)
+                if len(places) == 1:
+                    talk.report(receipt, 1, channel, press.user)
+                    tell(notice_blocks(_reported(receipt, places[0])))
+                    return
+                tell(citations_blocks(places, receipt, talk.buttons(channel)))
+            case Act.WHICH:
+                receipt, number, places = talk.places(press.act, press.value, channel)
+                talk.report(receipt, number, channel, press.user)
+                tell(notice_blocks(_reported(receipt, places[number - 1])), replace_original=True)
+
+    def _give(self, press: _Press) -> None:
+        pressed = f"{press.channel}/{press.thread}/{press.value}"
+        if not self.conversations.is_new(pressed):
+            raise InvalidRequest(ALREADY)
+        try:
+            for post in self.conversations.given(
+                press.act, press.value, press.channel, press.thread
+            ):
+                self._post(press.channel, press.thread, post)
+        except BaseException:
+            self.conversations.forget(pressed)
+            raise
+
     def _answer(self, question: str, channel: str, thread: str) -> None:
         try:
             posts = self.conversations.answer(question, channel, thread)
@@ -136,6 +271,86 @@ class _Listeners:
 
     def _post(self, channel: str, thread: str, post: dict[str, Any]) -> None:
         self.client.chat_postMessage(channel=channel, thread_ts=thread, **post)
+
+
+@dataclass(frozen=True, slots=True)
+class _Press:
+    """A pressed button, as Slack reports it.
+
+    Args:
+        thread: of the message that it stands in.
+        blocks: of that message.
+    """
+
+    act: Act
+    value: str
+    channel: str
+    thread: str
+    user: str
+    blocks: list[dict[str, Any]] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, action: Mapping[str, Any], body: Mapping[str, Any]) -> _Press:
+        """Read what Slack reports.
+
+        Raises:
+            InvalidRequest: it is no button of ours, or its message hasn't got it.
+        """
+        try:
+            name = str(action["action_id"]).removeprefix(ACTION)
+            act = Act(name.partition("-")[0])
+            user, channel = str(body["user"]["id"]), str(body["channel"]["id"])
+            if (
+                act is Act.WHICH
+            ):  # in a message that one person sees, which Slack doesn't send along
+                return cls(act, str(action["selected_option"]["value"]), channel, "", user)
+            message, value = body["message"], str(action["value"])
+            thread, blocks = str(message.get("thread_ts") or message["ts"]), message["blocks"]
+            own = [it for one in blocks if one["type"] == "actions" for it in one["elements"]]
+            is_there = any(
+                (it["action_id"], it.get("value")) == (action["action_id"], value) for it in own
+            )
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise InvalidRequest(NOT_OURS) from error
+        if not is_there:
+            raise InvalidRequest(NOT_OURS)
+        return cls(act, value, channel, thread, user, blocks)
+
+    def commands(self, buttons: Buttons) -> list[str]:
+        """Return the commands of its message, if they are those that were posted.
+
+        Raises:
+            InvalidRequest: they aren't.
+        """
+        found = commands_in(self.blocks)
+        try:
+            buttons.read(self.act, self.value, found)
+        except InvalidRequest:
+            found = [html.unescape(it) for it in found]  # as Slack writes texts elsewhere
+            buttons.read(self.act, self.value, found)
+        return found
+
+
+def _tell(
+    respond: Respond,
+    post: Mapping[str, Any],
+    *,
+    thread_ts: str | None,
+    replace_original: bool = False,
+) -> None:
+    """Show something to the one who pressed a button, and to nobody else."""
+    respond(
+        text=post["text"],
+        blocks=post["blocks"],
+        response_type="ephemeral",
+        replace_original=replace_original,
+        thread_ts=thread_ts,
+    )
+
+
+def _reported(receipt: str, cited: Place) -> str:
+    where = f"{document_of(cited)}:{lines_of(cited)}"
+    return f"Recorded as wrong, with receipt {receipt}: {where}"
 
 
 def question_in(text: str) -> str:

@@ -34,6 +34,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.http_server import ServerThread, http_server
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.settings import LocalSettings
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
 
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from knowledge_rag.channel.destinations import Call
     from knowledge_rag.channel.events import Event
     from knowledge_rag.channel.message import Links, Message
+    from knowledge_rag.channel.receipts import Offered
     from knowledge_rag.channel.settings import HookSettings
     from knowledge_rag.cli.advisors import WriterOptions
     from knowledge_rag.cli.backend import BackendOptions
@@ -144,10 +146,29 @@ class Answering:
         title: str,
         now: float,
         queries: tuple[Query, ...] | None = None,
+        offered: Offered | None = None,
     ) -> Message:
-        """Return the message for an incident, with its receipt; ``now`` is in seconds since 1970."""
-        asking = consult(incident, self.retrieval, self.advisor, queries=queries)
+        """Return the message for an incident, with its receipt.
+
+        Args:
+            incident: that is looked up.
+            title: the question as it was asked.
+            now: seconds since 1970.
+            queries: what to ask; by default what the incident suggests.
+            offered: by an earlier answer, whose procedure is given.
+
+        Raises:
+            InvalidRequest: what was offered isn't there as it was.
+        """
+        advisor = self.advisor
+        if offered is not None:
+            incident = replace(incident, at=offered.at)
+            if not offered.name:  # all steps, as the page has them: no word chooses, and no model
+                incident, queries, advisor = Incident(at=offered.at), None, ExtractiveAdvisor()
+        asking = consult(incident, self.retrieval, advisor, queries=queries)
         consultation = asyncio.run(asking)
+        if offered is not None:
+            offered.check(consultation.findings)
         message = message_of(incident, consultation, self.links, title=title)
         asked_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
         says = receipt_of(message, consultation, asked_at)

@@ -26,7 +26,7 @@ CorpusOption = Annotated[
 
 
 def receipt(number: IdArgument, corpus: CorpusOption = None, json: JsonOption = False) -> None:
-    """Show what a posted answer was made of, and check the record.
+    """Show what a posted answer was made of, check the record, and list citations reported as wrong.
 
     Exits 1 if the record was changed, or cited lines differ from the folder.
     """
@@ -37,14 +37,16 @@ def receipt(number: IdArgument, corpus: CorpusOption = None, json: JsonOption = 
     from knowledge_rag.local.settings import LocalSettings
 
     folder = LocalSettings.from_environment().data_dir / RECEIPTS_FOLDER
-    found = Receipts(folder).find(number)
+    receipts = Receipts(folder)
+    found, reports = receipts.find(number), receipts.reports(number)
     files = CorpusFiles(corpus) if corpus else None
     states = [_state(one, files) for one in found.says["evidence"]] if files else []
     if json:
         more = {"lines": states} if files else {}
-        print_json({"id": number, **found.says, "problems": list(found.problems), **more})
+        checked = {"problems": list(found.problems), "reports": reports}
+        print_json({"id": number, **found.says, **checked, **more})
     else:
-        _show(number, found.says, found.problems, states)
+        _show(number, found.says, found.problems, states, reports)
     if found.problems or set(states) - {"same"}:
         raise typer.Exit(ExitCode.FINDINGS)
 
@@ -62,7 +64,11 @@ def _state(evidence: Mapping[str, Any], corpus: Corpus) -> str:
 
 
 def _show(
-    number: str, says: Mapping[str, Any], problems: tuple[str, ...], states: list[str]
+    number: str,
+    says: Mapping[str, Any],
+    problems: tuple[str, ...],
+    states: list[str],
+    reports: list[dict[str, Any]],
 ) -> None:
     from knowledge_rag.channel.receipts import citation_in
     from knowledge_rag.cli.procedures import place
@@ -85,6 +91,10 @@ def _show(
         show(f"  lines {one['text_sha256']}", "dim")
         show(f"  document {one['document_sha256'] or 'unknown'}", "dim")
     show(f"answer {says['answer_sha256']}", "dim")
+    for one in reports:
+        it = citation_in(one["citation"])
+        where = place(it.source_file, it.start_line, it.end_line)
+        show(f"reported as wrong: {where}, {one['reported_at']}, by {one['by']}", "yellow")
     for problem in problems:
         show(f"changed: {problem}", "bold red")
     if not problems:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from knowledge_rag.channel.message import Message
+    from knowledge_rag.channel.receipts import Offered
 
 BOT_TOKEN: Final = "SLACK_BOT_TOKEN"  # noqa: S105 - a variable's name
 APP_TOKEN: Final = "SLACK_APP_TOKEN"  # noqa: S105
@@ -37,8 +38,8 @@ def slack(
     """Answer questions in Slack, until Ctrl-C.
 
     The app connects to Slack (Socket Mode), so it needs no public address. It answers mentions, the
-    command /runbook, and follow-ups that mention it in the thread of an answer. Its tokens come from
-    SLACK_BOT_TOKEN and SLACK_APP_TOKEN.
+    command /runbook, follow-ups that mention it in the thread of an answer, and the buttons below
+    answers. Its tokens come from SLACK_BOT_TOKEN and SLACK_APP_TOKEN.
     """
     backend.check_alone(kb=kb)
     if find_spec("slack_bolt") is None:
@@ -83,13 +84,13 @@ def _serve(
         advisor = writers.advisor(backend.region, agent)
         answering = Answering(retrieval, advisor, given or found, receipts)
 
-        def ask(question: str) -> Message:
+        def ask(question: str, offered: Offered | None) -> Message:
             incident = Incident(title=corrected(one_line(question) or ""))
             queries = queries_of(question, incident)
-            return answering.answer(incident, question, time.time(), queries)
+            return answering.answer(incident, question, time.time(), queries, offered)
 
         client = WebClient(bot_token, base_url=address)
         client.retry_handlers.append(RateLimitErrorRetryHandler(max_retry_count=5))
-        app = create_app(client, Conversations(ask))
+        app = create_app(client, Conversations(ask, receipts, bot_token, time.time))
         print_address(about, address, json=json, key="slack_api_url")
         SocketModeHandler(app, app_token).start()  # type: ignore[no-untyped-call]

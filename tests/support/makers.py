@@ -47,6 +47,7 @@ class Makers(Loopback):
         plan: how the next posts end, one each: a status, a code of Slack's, ``lost`` (taken, no response), ``cut`` (not taken, no
             response).
         known: further methods of Slack's, and what they answer.
+        channels: of Slack, that the bot is in.
         responses: what was sent to the ``response_url`` of a command.
         down: whether every request ends without a response.
     """
@@ -60,6 +61,7 @@ class Makers(Loopback):
         self.known: dict[str, dict[str, Any]] = {
             "/auth.test": {"bot_id": "B1", "user_id": "U1", "team_id": "T1"}
         }
+        self.channels = {CHANNEL}
         self.responses: list[dict[str, Any]] = []
         self.signed: list[tuple[str, bytes]] = []
         self._times = iter(range(1, 10**6))
@@ -150,6 +152,8 @@ class Makers(Loopback):
 
     def _hook(self, headers: Any, wire: dict[str, Any], body: bytes) -> Raw:
         if "id" not in wire:  # Slack's response_url
+            if "blocks" in wire and (wrong := problems(wire)):
+                return Raw(wrong[0].encode(), status=500)
             self.responses.append(wire)
             return _json({"ok": True})
         self.signed.append((headers["X-Knowledge-RAG-Signature"], body))
@@ -158,7 +162,7 @@ class Makers(Loopback):
 
     def _slack(self, path: str, wire: dict[str, Any]) -> Raw:
         assert path == "/chat.postMessage"
-        if wire["channel"] != CHANNEL:
+        if wire["channel"] not in self.channels:
             return _json({"ok": False, "error": "channel_not_found"})
         if wrong := problems(wire):
             return _json({"ok": False, "error": wrong[0]})

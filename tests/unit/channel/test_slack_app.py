@@ -11,6 +11,7 @@ from slack_bolt import BoltRequest
 from slack_sdk import WebClient
 
 from knowledge_rag.channel.message import message_from
+from knowledge_rag.channel.receipts import Receipts
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.slack_app import FAILED, NOT_HERE, USAGE, Conversations, create_app
 from tests.support.cli import eventually
@@ -30,15 +31,16 @@ def asked():
 
 
 @pytest.fixture
-def send(makers, asked):
-    def ask(question):
+def send(makers, asked, tmp_path):
+    def ask(question, offered):
+        assert offered is None
         asked.append(question)
         if "fail" in question:
             raise RuntimeError(question)
         return answered(question)
 
     client = WebClient("slack-key", base_url=f"{makers.url}/slack/")
-    app = create_app(client, Conversations(ask))
+    app = create_app(client, Conversations(ask, Receipts(tmp_path), "slack-key", lambda: 0.0))
 
     def dispatch(body):
         return app.dispatch(BoltRequest(body=body, mode="socket_mode"))
@@ -126,16 +128,16 @@ def test_a_look_up_that_fails_says_so_and_not_that_nothing_is_documented(send, m
     assert posted(makers, 2)[1]["text"].startswith(FAILED[:20])
 
 
-def test_it_is_acknowledged_before_anything_is_looked_up(makers):
+def test_it_is_acknowledged_before_anything_is_looked_up(makers, tmp_path):
     begun, go = threading.Event(), threading.Event()
 
-    def slow(question):
+    def slow(question, _):
         begun.set()
         go.wait(10)
         return answered(question)
 
     client = WebClient("slack-key", base_url=f"{makers.url}/slack/")
-    app = create_app(client, Conversations(slow))
+    app = create_app(client, Conversations(slow, Receipts(tmp_path), "slack-key", lambda: 0.0))
     response = app.dispatch(BoltRequest(body=command("x"), mode="socket_mode"))
     assert response.status == 200
     begun.wait(10)
