@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from starlette.applications import Starlette
@@ -101,7 +103,9 @@ def _keep(
 
 @contextmanager
 def working(worker: Worker, clock: Callable[[], float], arrived: threading.Event) -> Iterator[None]:
-    """Work the queue off in a thread for as long as the block runs; a post that was begun is ended.
+    """Work the queue off for as long as the block runs; a post that was begun is ended.
+
+    One thread answers, and one for each destination posts, so that none waits for another.
 
     Args:
         worker: that is run.
@@ -109,27 +113,46 @@ def working(worker: Worker, clock: Callable[[], float], arrived: threading.Event
         arrived: set when something was received.
     """
     stopping = threading.Event()
+    queued = {name: threading.Event() for name in worker.settings.destinations}
+    forgotten = 0.0
 
-    def run() -> None:
-        forgotten = 0.0
+    def prepare(now: float) -> bool:
+        nonlocal forgotten
+        if now - forgotten > _HOUR:
+            worker.queue.forget(now - KEEP_SECONDS)
+            forgotten = now
+        if not worker.prepare(now):
+            return False
+        for it in queued.values():
+            it.set()
+        return True
+
+    def run(work: Callable[[float], bool], wake: threading.Event) -> None:
         while not stopping.is_set():
-            now = clock()
             try:
-                if now - forgotten > _HOUR:
-                    worker.queue.forget(now - KEEP_SECONDS)
-                    forgotten = now
-                if worker.step(now):
+                if work(clock()):
                     continue
             except Exception as error:  # noqa: BLE001 - what is queued stays, and the next round may succeed
                 log_defect(error, "the queue could not be worked off")
-            arrived.wait(IDLE_SECONDS)
-            arrived.clear()
+            wake.wait(IDLE_SECONDS)
+            wake.clear()
 
-    thread = threading.Thread(target=run, name="channel", daemon=True)
-    thread.start()
+    works = [("answers", prepare, arrived)] + [
+        (name, partial(worker.post, worker.settings.destinations[name]), wake)
+        for name, wake in queued.items()
+    ]
+    threads = [
+        threading.Thread(target=run, args=(work, wake), name=f"channel {name}", daemon=True)
+        for name, work, wake in works
+    ]
+    for it in threads:
+        it.start()
     try:
         yield
     finally:
         stopping.set()
-        arrived.set()
-        thread.join(_STOP_SECONDS)
+        for _, _, wake in works:
+            wake.set()
+        until = time.monotonic() + _STOP_SECONDS
+        for it in threads:
+            it.join(max(0.0, until - time.monotonic()))

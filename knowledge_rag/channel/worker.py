@@ -1,7 +1,7 @@
-"""Answers what was received and posts the answers, one thing at a time; time is passed in.
+"""Answers what was received and posts the answers; time is passed in.
 
-A destination that is down waits longer each time, and the others go on. A post is given up after a day, or when its
-destination says that it will never take it.
+Each destination posts one thing at a time, so that its order stays, and waits for no other one. One that is down waits
+longer each time. A post is given up after a day, or when its destination says that it will never take it.
 """
 
 from __future__ import annotations
@@ -116,8 +116,12 @@ class Worker:
 
     def step(self, now: float) -> bool:
         """Post one thing to each destination, or answer one event; return whether there was anything to do."""
-        posted = [self._post(it, now) for it in self.settings.destinations.values()]
-        return any(posted) or self._sum_up(now) or self._answer_next(now)
+        posted = [self.post(it, now) for it in self.settings.destinations.values()]
+        return any(posted) or self.prepare(now)
+
+    def prepare(self, now: float) -> bool:
+        """Answer one event or sum up what got no answer; return whether there was anything to do."""
+        return self._sum_up(now) or self._answer_next(now)
 
     # answers
 
@@ -207,7 +211,11 @@ class Worker:
 
     # posts
 
-    def _post(self, destination: Destination, now: float) -> bool:
+    def post(self, destination: Destination, now: float) -> bool:
+        """Post one thing to a destination; return whether there was anything to do.
+
+        Of one destination it may run once at a time, of several in a thread each.
+        """
         if self._paused.get(destination.name, 0.0) > now:
             return False
         post = self.queue.next_post(destination.name, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
+import threading
 from collections import Counter
 from dataclasses import replace
 
@@ -13,8 +14,10 @@ import pytest
 
 from knowledge_rag.channel.events import Maker
 from knowledge_rag.channel.queue import Queue, QueueUnusable
+from knowledge_rag.channel.server import working
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.worker import LONGEST_WAIT, sender
+from tests.support.cli import SECONDS, eventually
 from tests.unit.channel.conftest import answer, fires, pagerduty
 
 NOTES = {
@@ -272,6 +275,31 @@ class TestTrouble:
             played.receive(fires("DiskFull"))
             played.run()
         assert played.states() == {"dead": 1}
+
+
+def test_a_destination_that_hangs_delays_no_other_one_and_keeps_its_own_order(play, makers, client):
+    go, hangs, really = threading.Event(), threading.Event(), sender(client)
+
+    def send(call):
+        if call.url.endswith("/hook"):
+            hangs.set()
+            go.wait(SECONDS)
+        return really(call)
+
+    played = play(Kind.WEBHOOK, Kind.SLACK, Kind.GITHUB, send=send)
+    arrived = threading.Event()
+    with working(played.worker, lambda: played.now, arrived):
+        for name in ("First", "Second"):
+            played.receive(fires(name))
+            arrived.set()
+        eventually(hangs.is_set, "a post that hangs")
+        eventually(lambda: len(makers.of(Kind.GITHUB)) == 2, "posts of others")
+        eventually(lambda: titles(makers) == ["First", "Second"], "posts of others")
+        assert not makers.of(Kind.WEBHOOK)
+        go.set()
+        eventually(lambda: len(makers.of(Kind.WEBHOOK)) == 2, "its own posts")
+    assert [it["title"] for it in makers.of(Kind.WEBHOOK)] == ["First", "Second"]
+    assert played.states() == {"done": 6}
 
 
 class TestStorm:
