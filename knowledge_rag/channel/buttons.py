@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 NOT_OURS: Final = "This button isn't valid here: it is of another channel or of an older token of the app. Ask again."
 
-_VALUE: Final = re.compile(r"(kr-[a-z2-7]{20})\.(\d{1,4})\.([0-9a-f]{32})")
+_RECEIPT: Final = "kr-[a-z2-7]{20}"
+_VALUE: Final = re.compile(rf"({_RECEIPT})\.(\d{{1,4}})\.([0-9a-f]{{32}})")
 _SIGNED: Final = 32
 """Hexadecimal digits of a signature, 128 bits."""
 
@@ -39,6 +40,11 @@ class Act(StrEnum):
     """Asks which citation is wrong."""
     WHICH = "which"
     """Reports the citation that was selected."""
+
+
+def is_receipt(number: str) -> bool:
+    """Whether an id is one of a receipt; a list or a failed look-up has none, and only the key of its post."""
+    return re.fullmatch(_RECEIPT, number) is not None
 
 
 @dataclass(frozen=True, slots=True)

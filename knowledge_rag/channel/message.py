@@ -35,6 +35,9 @@ BY_MODEL: Final = "Written by a model. Only the citations come from the document
 MASK: Final = "<secret-masked>"
 """In place of a secret: a placeholder, so that no command runs with it."""
 
+UNCLEAR: Final = "It could be"
+"""Above the procedures that may be meant."""
+
 MAX_TITLE: Final = 150
 UNNAMED: Final = "An alert without a name"
 MAX_WARNINGS: Final = 10
@@ -302,7 +305,7 @@ def _reading(advice: Mapping[str, Any]) -> Iterator[tuple[str, Citation]]:
 
 
 def _reading_title(advice: Mapping[str, Any]) -> str:
-    return "It could be" if advice.get("meant") else "Closest sections, to read, not to follow"
+    return UNCLEAR if advice.get("meant") else "Closest sections, to read, not to follow"
 
 
 def _unknown(advice: Mapping[str, Any], whole: Mapping[str, Any]) -> str:

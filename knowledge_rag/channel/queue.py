@@ -45,6 +45,10 @@ CREATE TABLE IF NOT EXISTS counted (
   destination TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL, since REAL NOT NULL,
   PRIMARY KEY (destination, name)
 );
+CREATE TABLE IF NOT EXISTS unanswered (
+  destination TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL, alert TEXT NOT NULL,
+  payload TEXT NOT NULL, first REAL NOT NULL, last REAL NOT NULL, PRIMARY KEY (destination, name)
+);
 """
 
 
@@ -292,6 +296,9 @@ def is_told(
 def tell(changed: sqlite3.Connection, destination: str, name: str, now: float) -> None:
     """Note that a name is answered at a destination."""
     changed.execute("INSERT OR REPLACE INTO told VALUES (?, ?, ?)", (destination, name, now))
+    changed.execute(
+        "DELETE FROM unanswered WHERE destination = ? AND name = ?", (destination, name)
+    )
 
 
 def answers_since(changed: sqlite3.Connection, destination: str, since: float) -> int:
@@ -329,3 +336,36 @@ def counted_before(changed: sqlite3.Connection, before: float) -> dict[str, list
             "DELETE FROM counted WHERE destination = ? AND name = ?", (destination, name)
         )
     return found
+
+
+def leave(changed: sqlite3.Connection, destination: str, event: Event, now: float) -> None:
+    """Keep an alert whose name got no answer at a destination for after the storm."""
+    row = (destination, event.name, event.key, event.alert, json.dumps(event.payload), now, now)
+    changed.execute(
+        "INSERT INTO unanswered VALUES (?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
+        "number = number + 1, key = excluded.key, alert = excluded.alert, payload = excluded.payload, "
+        "last = excluded.last",
+        row,
+    )
+
+
+def left_over(
+    changed: sqlite3.Connection, destination: str, quiet_since: float, at_all_since: float
+) -> list[tuple[Event, int]]:
+    """Return the alerts whose names got no answer at a destination, and how often each came, the most frequent first.
+
+    None as long as one came after `quiet_since`, unless the first came before `at_all_since`.
+    """
+    rows = changed.execute(
+        "SELECT key, alert, name, payload, number, first, last FROM unanswered WHERE destination = ? "
+        "ORDER BY number DESC, name",
+        (destination,),
+    ).fetchall()
+    if not rows or (
+        max(it[6] for it in rows) > quiet_since and min(it[5] for it in rows) > at_all_since
+    ):
+        return []
+    return [
+        (Event(key, alert, name, over=False, payload=json.loads(payload)), number)
+        for key, alert, name, payload, number, _, _ in rows
+    ]

@@ -127,22 +127,14 @@ def working(worker: Worker, clock: Callable[[], float], arrived: threading.Event
             it.set()
         return True
 
-    def run(work: Callable[[float], bool], wake: threading.Event) -> None:
-        while not stopping.is_set():
-            try:
-                if work(clock()):
-                    continue
-            except Exception as error:  # noqa: BLE001 - what is queued stays, and the next round may succeed
-                log_defect(error, "the queue could not be worked off")
-            wake.wait(IDLE_SECONDS)
-            wake.clear()
-
     works = [("answers", prepare, arrived)] + [
         (name, partial(worker.post, worker.settings.destinations[name]), wake)
         for name, wake in queued.items()
     ]
     threads = [
-        threading.Thread(target=run, args=(work, wake), name=f"channel {name}", daemon=True)
+        threading.Thread(
+            target=_run, args=(work, clock, wake, stopping), name=f"channel {name}", daemon=True
+        )
         for name, work, wake in works
     ]
     for it in threads:
@@ -156,3 +148,19 @@ def working(worker: Worker, clock: Callable[[], float], arrived: threading.Event
         until = time.monotonic() + _STOP_SECONDS
         for it in threads:
             it.join(max(0.0, until - time.monotonic()))
+
+
+def _run(
+    work: Callable[[float], bool],
+    clock: Callable[[], float],
+    wake: threading.Event,
+    stopping: threading.Event,
+) -> None:
+    while not stopping.is_set():
+        try:
+            if work(clock()):
+                continue
+        except Exception as error:  # noqa: BLE001 - what is queued stays, and the next round may succeed
+            log_defect(error, "the queue could not be worked off")
+        wake.wait(IDLE_SECONDS)
+        wake.clear()

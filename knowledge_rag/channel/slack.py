@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from knowledge_rag.channel.buttons import Act
+from knowledge_rag.channel.buttons import Act, is_receipt
 from knowledge_rag.channel.marks import Writer, citations_of, plain, rows_of, tree_of
 from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
 from knowledge_rag.channel.text import BRACKETS, numbers_of
@@ -170,7 +170,7 @@ class _Foot:
         if commands:
             copies = self.buttons.value(Act.COPY, self.message.receipt, 0, commands)
             elements.append(_button(Act.COPY, "Copy commands", copies))
-        if is_last and self.message.places:
+        if is_last and self.message.places and is_receipt(self.message.receipt):
             wrong = self.buttons.value(Act.WRONG, self.message.receipt)
             elements.append(_button(Act.WRONG, "Wrong citation", wrong))
         return [*made, *_actions(elements)]

@@ -30,6 +30,7 @@ from knowledge_rag.channel.events import digest
 from knowledge_rag.channel.message import masked, message_from, one_line
 from knowledge_rag.channel.settings import SUBJECTS, Kind
 from knowledge_rag.channel.slack import notice_blocks
+from knowledge_rag.channel.storm import lists_of
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.retrieval import log_defect
@@ -53,6 +54,13 @@ TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
 MAX_RESPONSE: Final = 4_000_000
 MAX_NAMED: Final = 10
 """Names that a summary of a storm tells apart."""
+
+STORM_QUIET: Final = 120.0
+STORM_LONGEST: Final = 900.0
+"""A storm is over when no alert was left without an answer for so long, or is taken to be over so long after the first."""
+
+MAX_LISTED: Final = 50
+"""Names that are looked up after a storm; any further ones are named only."""
 
 _OVER: Final = "over-"
 """Begins the key of a post that says that an alert is over."""
@@ -121,7 +129,7 @@ class Worker:
 
     def prepare(self, now: float) -> bool:
         """Answer one event or sum up what got no answer; return whether there was anything to do."""
-        return self._sum_up(now) or self._answer_next(now)
+        return self._sum_up(now) or self._answer_next(now) or self._after_storm(now)
 
     # answers
 
@@ -140,6 +148,8 @@ class Worker:
             for it in to:
                 if it.name not in posts:
                     steps.count(changed, it.name, event.name, now)
+                    if not steps.is_told(changed, it.name, event.name, now, GIVE_UP):
+                        steps.leave(changed, it.name, event, now)
                     continue
                 steps.put(changed, (it.name, event.alert), posts[it.name], now)
                 if it.is_shared:
@@ -176,12 +186,61 @@ class Worker:
         self, event: Event, wanted: Sequence[Destination], now: float
     ) -> dict[str, list[Post]]:
         """Look an event up, and return what is posted to each destination."""
+        message = self._message(event, now)
         try:
-            message = self.answer(event, now)
             return {it.name: posts_of(it, message, event.subject) for it in wanted}
         except Exception as error:  # noqa: BLE001 - one event must not stop the others; logged without its message
-            log_defect(error, "an alert could not be answered")
+            log_defect(error, "an answer could not be written")
             return {it.name: posts_of(it, _failed(event), event.subject) for it in wanted}
+
+    def _message(self, event: Event, now: float) -> Message:
+        try:
+            return self.answer(event, now)
+        except Exception as error:  # noqa: BLE001 - one event must not stop the others; logged without its message
+            log_defect(error, "an alert could not be answered")
+            return _failed(event)
+
+    def _after_storm(self, now: float) -> bool:
+        """Answer what a storm left without an answer: a few alerts each on its own, more in one list."""
+        for it in (one for one in self.settings.destinations.values() if one.is_shared):
+            with self.queue.change() as read:
+                left = steps.left_over(read, it.name, now - STORM_QUIET, now - STORM_LONGEST)
+                recent = steps.answers_since(read, it.name, now - MINUTE)
+            if left:
+                self._answer_left(
+                    it, left, now, is_few=len(left) + recent <= self.settings.answers_a_minute
+                )
+                return True
+        return False
+
+    def _answer_left(
+        self, destination: Destination, left: list[tuple[Event, int]], now: float, *, is_few: bool
+    ) -> None:
+        if is_few:
+            posts = {
+                it.alert: self._posts(it, [destination], now)[destination.name] for it, _ in left
+            }
+        else:
+            key = f"storm-{digest([destination.name, [it.key for it, _ in left]])[:20]}"
+            posts = {key: self._listed(destination, left, now, key)}
+        with self.queue.change() as changed:
+            for alert, own in posts.items():
+                steps.put(changed, (destination.name, alert), own, now)
+            for event, _ in left:
+                steps.tell(changed, destination.name, event.name, now)
+
+    def _listed(
+        self, destination: Destination, left: list[tuple[Event, int]], now: float, key: str
+    ) -> list[Post]:
+        """Look alerts up, and return the posts that list them."""
+        found = [(it.name, number, self._message(it, now)) for it, number in left[:MAX_LISTED]]
+        names = [(it.name, number) for it, number in left]
+        try:
+            lists = lists_of(found, names[MAX_LISTED:], key)
+            return [post for one in lists for post in posts_of(destination, one)]
+        except Exception as error:  # noqa: BLE001 - they must be named at least; logged without its message
+            log_defect(error, "a list could not be written")
+            return [_summary(destination, summary_of(names, ()), key)]
 
     def _over(self, received: Received, to: Sequence[Destination], now: float) -> None:
         """Post once in the thread of an alert's answer that it is over; pagers say it themselves."""
@@ -303,7 +362,7 @@ def summary_of(numbers: Sequence[tuple[str, int]], answered: Collection[str]) ->
         answered: the names that were answered before.
 
     >>> summary_of([("DiskFull", 30), ("QueueGrows", 1)], {"DiskFull"})
-    '31 further alerts. Answered before: DiskFull (30). Not answered here, ask for them by name: QueueGrows (1).'
+    '31 further alerts. Answered before: DiskFull (30). Answers follow when it is quieter: QueueGrows (1).'
     """
     said = [f"{counted(sum(number for _, number in numbers), 'further alert')}."]
     before = [it for it in numbers if it[0] in answered]
@@ -316,7 +375,7 @@ def summary_of(numbers: Sequence[tuple[str, int]], answered: Collection[str]) ->
     return " ".join(said)
 
 
-_UNANSWERED: Final = "Not answered here, ask for them by name"
+_UNANSWERED: Final = "Answers follow when it is quieter"
 
 
 def _summary(destination: Destination, words: str, key: str) -> Post:

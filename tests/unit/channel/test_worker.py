@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
 import re
 import threading
 from collections import Counter
@@ -12,12 +13,20 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from knowledge_rag.channel.buttons import Act, Buttons
 from knowledge_rag.channel.events import Maker
 from knowledge_rag.channel.queue import Queue, QueueUnusable
+from knowledge_rag.channel.receipts import Receipts, offer_in
 from knowledge_rag.channel.server import working
 from knowledge_rag.channel.settings import Kind
-from knowledge_rag.channel.worker import LONGEST_WAIT, sender
+from knowledge_rag.channel.worker import LONGEST_WAIT, STORM_LONGEST, STORM_QUIET, sender
+from knowledge_rag.cli.hooks import Answering
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+from knowledge_rag.orchestrator.incident import Incident
+from tests.support.block_kit import buttons_in, numbers_in, problems
 from tests.support.cli import SECONDS, eventually
+from tests.support.makers import CHANNEL
+from tests.support.runbooks import Search
 from tests.unit.channel.conftest import answer, fires, pagerduty
 
 NOTES = {
@@ -302,6 +311,22 @@ def test_a_destination_that_hangs_delays_no_other_one_and_keeps_its_own_order(pl
     assert played.states() == {"done": 6}
 
 
+def storm(play, tmp_path, *kinds, **more):
+    """Return a worker that answers alerts from a page with a section for each of AlarmAx to AlarmZx."""
+    sections = "".join(f"## Alarm{chr(65 + n)}x\n\n- Drain it.\n\n" for n in range(26))
+    receipts = Receipts(tmp_path / "receipts")
+    search = Search({"runbooks/all.md": f"# All\n\n{sections}"})
+    answering = Answering(search, ExtractiveAdvisor(), None, receipts)
+
+    def answers(event, now):
+        return answering.answer(Incident.from_state(event.payload), event.name, now)
+
+    played = play(*kinds, answers=answers)
+    for name, it in played.settings.destinations.items():
+        played.settings.destinations[name] = replace(it, **more)
+    return played
+
+
 class TestStorm:
     def test_five_hundred_alarms_become_a_few_messages_that_count_all(self, play, makers):
         played = play(Kind.SLACK)
@@ -309,9 +334,9 @@ class TestStorm:
             played.receive(fires(f"Alert{number % 50}", number))
             if not number % 100:
                 played.run(1)
-        played.run(180)
+        played.run(100)
         posted = makers.of(Kind.SLACK)
-        assert len(posted) <= 3 * (played.settings.answers_a_minute + 1)
+        assert len(posted) <= 2 * (played.settings.answers_a_minute + 1)
         told = sum(
             int(re.match(r"(\d+) further", it["text"])[1])
             for it in posted
@@ -319,6 +344,72 @@ class TestStorm:
         )
         answers = sum("further alert" not in it["text"] for it in posted)
         assert told + answers == 500
+        played.run(100)
+        (listed,) = makers.of(Kind.SLACK)[len(posted) :]
+        assert listed["text"].startswith(f"{50 - answers} alerts without an answer so far")
+        assert {f"Alert{n}" for n in range(50)} == {
+            it for post in [*posted, listed] for it in re.findall(r"Alert\d+", str(post["blocks"]))
+        }
+
+    def test_an_alert_that_a_storm_left_over_is_answered_when_it_is_over(self, play, makers):
+        played = play(Kind.SLACK, Kind.GITHUB)
+        for number in range(6):
+            played.receive(fires(f"Alert{number}", number))
+        played.run(STORM_QUIET - 1)
+        played.restart()
+        assert "Alert5" not in titles(makers)
+        played.run(2)
+        assert titles(makers)[-1] == "Alert5"
+        assert "Look at Alert5" in makers.of(Kind.GITHUB)[-1]["body"]
+        played.run(STORM_LONGEST)
+        assert titles(makers).count("Alert5") == 1
+
+    def test_more_of_them_become_one_list_with_where_the_steps_of_each_begin(
+        self, play, makers, tmp_path
+    ):
+        played = storm(play, tmp_path, Kind.SLACK, Kind.GITHUB)
+        for number in range(20):
+            played.receive(fires(f"Alarm{chr(65 + number)}x", number))
+        played.receive(fires("Unwritten", 99))
+        played.run(STORM_QUIET + 60)
+        head, more = makers.of(Kind.SLACK)[-2:]
+        assert head["text"].startswith("16 alerts without an answer so far (1/2)")
+        assert more["thread_ts"] == head["ts"]
+        told = json.dumps(head["blocks"])
+        assert "Nothing documented: Unwritten (1)." in told
+        for posted in (head, more):
+            inline, listed = numbers_in(posted["blocks"])
+            assert set(inline) == set(listed)
+            assert not problems(posted)
+        assert "AlarmFx (1)" in told
+        assert "AlarmTx (1)" in json.dumps(more["blocks"])
+        assert not buttons_in(head["blocks"])
+        assert "AlarmFx (1)" in makers.of(Kind.GITHUB)[-2]["body"]
+
+    def test_where_the_app_runs_each_of_the_list_has_a_button_that_gives_its_steps(
+        self, play, makers, tmp_path
+    ):
+        played = storm(play, tmp_path, Kind.SLACK, buttons=True)
+        for number in range(16):
+            played.receive(fires(f"Alarm{chr(65 + number)}x", number))
+        played.run(STORM_QUIET + 60)
+        listed = makers.of(Kind.SLACK)[-2]
+        assert listed["text"].startswith("11 alerts")
+        first, *_ = labelled = buttons_in(listed["blocks"])
+        assert len(labelled) == 10
+        pressed = Buttons("slack-key", CHANNEL).read(Act.CHOOSE, first["value"])
+        says = Receipts(tmp_path / "receipts").find(pressed.receipt).says
+        offered = offer_in(says, pressed.number)
+        assert offered.at == ("runbooks/all.md", 5 + 4 * 5)
+        assert offered.question in first["text"]["text"]
+
+    def test_a_storm_without_an_end_is_listed_nevertheless(self, play, makers):
+        played = play(Kind.SLACK)
+        for number in range(20):
+            for more in range(8):
+                played.receive(fires(f"Alert{number}a{more}", number))
+            played.run(60)
+        assert any("without an answer so far" in it["text"] for it in makers.of(Kind.SLACK))
 
     def test_a_name_is_answered_once_until_it_has_been_quiet(self, play, makers):
         played = play(Kind.SLACK)
