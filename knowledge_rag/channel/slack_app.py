@@ -10,12 +10,14 @@ what was offered is looked up in the receipt of the answer.
 from __future__ import annotations
 
 import html
+import logging
 import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from slack_bolt import App
@@ -61,6 +63,7 @@ CHANGED_RECEIPT: Final = (
     "The receipt of this answer was changed, so the button can't be checked. Ask again."
 )
 
+_logger: Final = logging.getLogger(__name__)
 _MENTION: Final = re.compile(r"<@[A-Z0-9]+(?:\|[^>]*)?>")
 _MARKED: Final = re.compile(r"<(?:[^|>]*\|)?([^>]*)>")
 """What Slack makes of an address or a channel: ``<URL|words>``."""
@@ -339,13 +342,15 @@ def _tell(
     replace_original: bool = False,
 ) -> None:
     """Show something to the one who pressed a button, and to nobody else."""
-    respond(
+    response = respond(
         text=post["text"],
         blocks=post["blocks"],
         response_type="ephemeral",
         replace_original=replace_original,
         thread_ts=thread_ts,
     )
+    if response.status_code != HTTPStatus.OK:
+        _logger.warning("a response to a button was refused: %s", response.status_code)
 
 
 def _reported(receipt: str, cited: Place) -> str:

@@ -217,14 +217,14 @@ class Worker:
         self, destination: Destination, left: list[tuple[Event, int]], now: float, *, is_few: bool
     ) -> None:
         if is_few:
-            posts = {
-                it.alert: self._posts(it, [destination], now)[destination.name] for it, _ in left
-            }
+            posts = [
+                (it.alert, self._posts(it, [destination], now)[destination.name]) for it, _ in left
+            ]
         else:
             key = f"storm-{digest([destination.name, [it.key for it, _ in left]])[:20]}"
-            posts = {key: self._listed(destination, left, now, key)}
+            posts = [(key, self._listed(destination, left, now, key))]
         with self.queue.change() as changed:
-            for alert, own in posts.items():
+            for alert, own in posts:
                 steps.put(changed, (destination.name, alert), own, now)
             for event, _ in left:
                 steps.tell(changed, destination.name, event.name, now)

@@ -5,20 +5,21 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from markdown_it import MarkdownIt
 
+from knowledge_rag.channel.buttons import Act, Buttons
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.message import BY_MODEL, message_from
-from knowledge_rag.channel.slack import to_slack
+from knowledge_rag.channel.slack import ACTION, citations_blocks, to_slack
 from knowledge_rag.channel.text import to_text
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.source_links import RepositoryLinks
 from tests.adversarial.answers import FAMILIES, hostile
 from tests.adversarial.test_console_pages import told_parts
-from tests.support.block_kit import numbers_in, pieces_in, problems
+from tests.support.block_kit import buttons_in, labels_in, numbers_in, pieces_in, problems
 from tests.unit.console.test_answers import RECOMMENDATION
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ MENTION = re.compile(r"@\w|(?<!\w)#\d|\bGH-\d|https?://|\bwww\.\w", re.IGNORECAS
 WHOLE = {**RECOMMENDATION, "status": "ok", "warnings": []}
 EACH = int(os.environ.get("ADVERSARIAL_CHANNEL", "1600")) // len(FAMILIES)
 """Answers of each family."""
+LABEL = re.compile(r"[\[\]<>\n\u202a-\u202e\u2066-\u2069\ue000\ue001]|@\S|://")
+RECEIPT = "kr-" + "a" * 20
+BUTTONS = Buttons("xoxb-key", "C0123ABCDEF")
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 
 
@@ -48,9 +52,11 @@ def unproven(message: Message, shelf: Shelf) -> Iterator[str]:
 
 def wrong_in_slack(message: Message) -> Iterator[str]:
     """Yield what is wrong with the blocks of a message."""
+    message = replace(message, receipt=RECEIPT)
     links = {LINKS.url(*it) for it in message.places}
-    for posted in to_slack(message):
+    for posted in to_slack(message, BUTTONS):
         yield from problems(posted)
+        yield from wrong_below(message, posted["blocks"])
         inline, listed = numbers_in(posted["blocks"])
         if set(inline) - set(listed) or not set(listed) <= set(range(1, len(message.places) + 1)):
             yield f"numbers {sorted(inline)}, listed {sorted(listed)}"
@@ -67,6 +73,21 @@ def wrong_in_slack(message: Message) -> Iterator[str]:
             is_words = piece["type"] == "text" and not piece.get("style", {}).get("code")
             if kind == "rich_text_quote" and is_words and BRACKET.search(piece["text"]):
                 yield f"brackets in words: {piece['text']!r}"
+
+
+def wrong_below(message: Message, blocks: list[dict[str, Any]]) -> Iterator[str]:
+    """Yield what is wrong with the buttons of a message."""
+    asked = citations_blocks(message.places, message.receipt, BUTTONS)["blocks"]
+    for label in [*labels_in(blocks), *(labels_in(asked) if message.places else ())]:
+        if found := LABEL.search(label["text"]):
+            yield f"a label with {found[0]!r}"
+    for it in buttons_in(blocks):
+        act = Act(it["action_id"].removeprefix(ACTION).partition("-")[0])
+        if act is Act.COPY:
+            yield "a model's commands to copy"
+        pressed = BUTTONS.read(act, it["value"])
+        if pressed.receipt != RECEIPT or pressed.number > len(message.offers):
+            yield f"refers to {it['value']!r}"
 
 
 def wrong_in_note(message: Message) -> Iterator[str]:
@@ -118,4 +139,27 @@ def test_a_hostile_answer_brings_nothing_of_its_own_into_a_channel(family, shelv
             *wrong_in_note(message),
             *wrong_in_text(message),
         ]
+        assert not wrong, (family, index, wrong, answer)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_hostile_headings_of_documents_make_no_button_that_says_more_than_a_name(family, shelves):
+    for index in range(EACH):
+        (answer, _), shelf, _ = hostile(family, index, shelves)
+        cited = [entry.citation for entry in shelf.ledger.entries[:3]]
+        said = (answer.split("\n") * 3)[: len(cited)]
+        reading = [
+            {**it.to_dict(), "section_header": line} for it, line in zip(cited, said, strict=True)
+        ]
+        advice = {**WHOLE["recommendation"], "reading": reading, "meant": said}
+        unclear = {
+            **WHOLE,
+            "status": "no_match",
+            "reasoning": "It is unclear.",
+            "recommendation": advice,
+        }
+        message = message_from(answer, unclear, [], by_model=False)
+        message = replace(message, links=LINKS)
+        assert len(message.offers) == len(cited)
+        wrong = [*unproven(message, shelf), *wrong_in_slack(message)]
         assert not wrong, (family, index, wrong, answer)
