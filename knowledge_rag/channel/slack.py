@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -141,8 +141,7 @@ def _pages(message: Message, buttons: Buttons | None, most: int) -> list[list[di
         pages[-1].append(_Unit([_rich([_section([_words(words, italic=True)])])], frozenset()))
     last = len(pages)
     return [
-        [block for unit in page for block in unit.blocks]
-        + foot.below(page, is_last=number == last, is_cut=left > 0)
+        foot.page(page, is_last=number == last, is_cut=left > 0)
         for number, page in enumerate(pages, start=1)
     ]
 
@@ -159,6 +158,14 @@ class _Foot:
         below = self.below(units, is_last=True, is_cut=True)
         count = len(blocks) + max(_ROOM, len(below) + 1)
         return count <= MAX_BLOCKS and _size(blocks) + _size(below) <= MAX_BYTES
+
+    def page(self, units: Sequence[_Unit], *, is_last: bool, is_cut: bool) -> list[dict[str, Any]]:
+        """Return the blocks of a page; one large unit goes without buttons rather than be refused."""
+        blocks = [block for unit in units for block in unit.blocks]
+        whole = blocks + self.below(units, is_last=is_last, is_cut=is_cut)
+        if _size(whole) <= MAX_BYTES:
+            return whole
+        return blocks + replace(self, buttons=None).below(units, is_last=is_last, is_cut=is_cut)
 
     def below(self, units: Sequence[_Unit], *, is_last: bool, is_cut: bool) -> list[dict[str, Any]]:
         numbers = frozenset(chain.from_iterable(unit.numbers for unit in units))

@@ -13,6 +13,7 @@ from slack_sdk import WebClient
 
 from knowledge_rag.channel.buttons import NOT_OURS, Act, Buttons
 from knowledge_rag.channel.destinations import posts_of
+from knowledge_rag.channel.message import message_from
 from knowledge_rag.channel.receipts import Receipts
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.slack import ACTION, commands_in, to_slack
@@ -27,13 +28,16 @@ from knowledge_rag.channel.slack_app import (
 from knowledge_rag.cli.advice import queries_of
 from knowledge_rag.cli.hooks import Answering
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.local.source_links import RepositoryLinks
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.incident import Incident
-from tests.support.block_kit import buttons_in, numbers_in, pieces_in
+from tests.support.block_kit import buttons_in, numbers_in, pieces_in, problems
 from tests.support.cli import eventually
 from tests.support.makers import CHANNEL
 from tests.support.runbooks import Search, alert
+from tests.unit.channel.test_rendering import cites
 from tests.unit.channel.test_slack_app import mention, posted, threads
+from tests.unit.console.test_answers import RECOMMENDATION
 
 TOKEN = "slack-key"
 MAIL = "# Post\n\n## MailsWait\n\n1. Drain the mails:\n\n   ```sh\n   postqueue -f && echo <done>\n   ```\n\n2. Wait.\n"
@@ -366,6 +370,13 @@ class TestRefused:
         bot.presses(offered, "2. Backup")
         bot.refuses(FAILED[:20], 2)
 
+    def test_a_response_that_slack_does_not_take_any_more_is_in_the_log(self, bot, caplog):
+        offered = bot.asks("mails?")
+        body = pressed(offered, button(offered, "2. Backup"), OTHER, "U2", bot.makers.url)
+        bot.send({**body, "response_url": f"{bot.makers.url}/github/expired"})
+        eventually(lambda: "a response to a button was refused: 401" in caplog.text, "a line")
+        assert len(bot.posts()) == 2
+
 
 class TestHooks:
     @pytest.fixture
@@ -412,3 +423,17 @@ def test_without_a_receipt_there_is_no_button(tmp_path):
     made = answering.answer(Incident(title="mails?"), "mails?", 1e9)
     (post,) = to_slack(replace(made, receipt=""), Buttons(TOKEN, CHANNEL))
     assert not buttons_in(post["blocks"])
+
+
+def test_a_message_that_is_full_goes_without_buttons_rather_than_be_refused():
+    whole = {**RECOMMENDATION, "status": "ok", "warnings": []}
+    links = RepositoryLinks("https://git.example/{path}#L{start}-L{end}")
+    seen = set()
+    for count in range(40, 66, 3):
+        parts = [{"text": "1. Do it "}, *(cites("a.md", n, n) for n in range(10, 10 + count))]
+        made = message_from("Why?", whole, parts, by_model=False)
+        made = replace(made, links=links, receipt="kr-" + "a" * 20)
+        posts = to_slack(made, Buttons(TOKEN, CHANNEL))
+        assert not [it for post in posts for it in problems(post)]
+        seen.add(bool(buttons_in(posts[-1]["blocks"])))
+    assert seen == {True, False}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from knowledge_rag.channel.message import message_of
-from knowledge_rag.channel.receipts import Receipts, id_of, receipt_of
+from knowledge_rag.channel.receipts import Receipts, citation_in, id_of, receipt_of
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.orchestrator.consultation import consult
 from tests.support.runbooks import Search, alert
@@ -70,6 +71,33 @@ def test_whatever_is_changed_in_a_day_is_noticed(says, receipts, tmp_path, chang
         lines[1] = lines[1][:50]
     path.write_bytes(b"\n".join(lines))
     assert receipts.find(numbers[2]).problems
+
+
+def test_two_processes_that_keep_receipts_in_one_folder_break_no_chain(says, tmp_path):
+    def keep(who):
+        own = Receipts(tmp_path / "receipts")  # as another process has it
+        return [own.add({**says, "question": f"{who} {n}"}) for n in range(25)]
+
+    with ThreadPoolExecutor(4) as pool:
+        kept = [number for one in pool.map(keep, "abcd") for number in one]
+    assert len(set(kept)) == 100
+    (path,) = (tmp_path / "receipts").iterdir()
+    assert len(path.read_bytes().splitlines()) == 100
+    last = json.loads(path.read_bytes().splitlines()[-1])["id"]
+    assert not Receipts(tmp_path / "receipts").find(last).problems
+
+
+def test_reports_of_a_receipt_are_kept_apart_from_the_chain_and_once_for_each_person(
+    says, receipts
+):
+    number, other = receipts.add(says), receipts.add({**says, "question": "Other"})
+    wrong = citation_in(says["evidence"][0])
+    assert receipts.report(number, wrong, "a", "2026-11-24T03:00:00+00:00")
+    assert not receipts.report(number, wrong, "a", "2026-11-24T04:00:00+00:00")
+    assert receipts.report(number, wrong, "b", "2026-11-24T05:00:00+00:00")
+    assert [it["by"] for it in receipts.reports(number)] == ["a", "b"]
+    assert receipts.reports(other) == []
+    assert not receipts.find(other).problems
 
 
 def test_an_id_that_is_none_is_said_to_be_none(receipts):
