@@ -92,13 +92,9 @@ class Offered:
 
 
 def _hashes(findings: Findings, file: str) -> set[str]:
-    """Return the hashes of a document's versions that results are from."""
-    return {
-        str(result.metadata.get(DOCUMENT_SHA256, ""))
-        for it in (*findings.asked, *findings.completions)
-        for result in it.outcome.results
-        if result.citation.source_file == file
-    }
+    """Return the hashes of a document's versions that something was found in."""
+    found = (it for it in findings.ledger.results if it.citation.source_file == file)
+    return {str(it.metadata.get(DOCUMENT_SHA256, "")) for it in found}
 
 
 def receipt_of(message: Message, consultation: Consultation, asked_at: str) -> dict[str, Any]:

@@ -23,10 +23,11 @@ from knowledge_rag.channel.buttons import Act, is_receipt
 from knowledge_rag.channel.marks import Writer, citations_of, plain, rows_of, tree_of
 from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
 from knowledge_rag.channel.text import BRACKETS, numbers_of
+from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from markdown_it.tree import SyntaxTreeNode
 
@@ -172,7 +173,7 @@ class _Foot:
         made = _sources(self.message, numbers) + (_receipt(self.message) if is_last else [])
         if self.buttons is None or not self.message.receipt:
             return made
-        commands = commands_in([block for unit in units for block in unit.blocks])
+        commands, _ = commands_in([block for unit in units for block in unit.blocks])
         elements = list(self._of_answer(is_cut=is_cut)) if is_last else []
         if commands:
             copies = self.buttons.value(Act.COPY, self.message.receipt, 0, commands)
@@ -195,17 +196,33 @@ class _Foot:
                 yield _button(act, label, value, position)
 
 
-def commands_in(blocks: Sequence[dict[str, Any]]) -> list[str]:
-    """Return the texts of code blocks, as they stand in a message's blocks; those of others don't count."""
+def commands_in(
+    blocks: Sequence[dict[str, Any]], read: Callable[[str], str] = str
+) -> tuple[list[str], int]:
+    """Return the commands of a message's blocks that may stand alone, and how many destructive ones there are.
+
+    Those are never shown without their step, which has the lines that guard them.
+
+    Args:
+        blocks: of any message.
+        read: reads a text as it stands there.
+    """
     rich = (it for block in blocks if block.get("type") == "rich_text" for it in block["elements"])
     code = (it for it in rich if it.get("type") == _CODE)
-    return [str(piece.get("text", "")).rstrip("\n") for it in code for piece in it["elements"]]
+    pieces = (piece for it in code for piece in it["elements"])
+    texts = [read(str(it.get("text", ""))).rstrip("\n") for it in pieces]
+    alone = [it for it in texts if not dangers_in(it)]
+    return alone, len(texts) - len(alone)
 
 
-def commands_blocks(commands: Sequence[str]) -> dict[str, Any]:
-    """Return a message of nothing but commands, each in a code block of its own."""
+def commands_blocks(commands: Sequence[str], destructive: int) -> dict[str, Any]:
+    """Return a message of nothing but commands, each in a code block of its own, and how many are left out."""
     blocks = _blocks({"type": _CODE, "elements": [_words(it)]} for it in commands)
-    return _settings(f"{counted(len(commands), 'command')}", blocks)
+    left = ""
+    if destructive:
+        left = f"{counted(destructive, 'destructive command')} left out: copy from the step, below what guards it."
+        blocks += _blocks([_section(list(_said(left)))])
+    return _settings(f"{counted(len(commands), 'command')}. {left}".strip(), blocks)
 
 
 def citations_blocks(places: Sequence[Place], receipt: str, buttons: Buttons) -> dict[str, Any]:
@@ -224,6 +241,8 @@ def citations_blocks(places: Sequence[Place], receipt: str, buttons: Buttons) ->
         "options": options,
     }
     words = "Which citation doesn't hold?"
+    if len(places) > MAX_OPTIONS:
+        words += f" The first {MAX_OPTIONS} of {len(places)} are listed."
     return _settings(words, [_rich([_section([_words(words)])]), *_actions([select])])
 
 

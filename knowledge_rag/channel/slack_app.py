@@ -42,6 +42,7 @@ from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from concurrent.futures import Executor
 
     from slack_bolt import Ack, Respond
     from slack_sdk import WebClient
@@ -154,15 +155,16 @@ class Conversations:
         return found.says
 
 
-def create_app(client: WebClient, conversations: Conversations) -> App:
+def create_app(client: WebClient, conversations: Conversations, workers: Executor) -> App:
     """Create the app; the caller connects it.
 
     Args:
         client: of Slack's API, with the bot's token.
         conversations: looks questions up.
+        workers: do what was asked, so that Slack's own few threads are free to acknowledge the next event.
     """
     app = App(client=client, token_verification_enabled=False, request_verification_enabled=False)
-    listeners = _Listeners(client, conversations)
+    listeners = _Listeners(client, conversations, workers)
     app.event("app_mention")(listeners.mentioned)
     app.event("message")(listeners.said)
     app.command("/runbook")(listeners.asked)
@@ -174,9 +176,24 @@ def create_app(client: WebClient, conversations: Conversations) -> App:
 class _Listeners:
     client: WebClient
     conversations: Conversations
+    workers: Executor
+
+    def _later(self, work: Callable[..., None], *args: object) -> None:
+        """Do something when a worker is free; a failure is logged without its message."""
+
+        def do() -> None:
+            try:
+                work(*args)
+            except Exception as error:  # noqa: BLE001 - nobody waits for it
+                log_defect(error, "an event of Slack could not be answered")
+
+        self.workers.submit(do)
 
     def mentioned(self, event: dict[str, Any], body: dict[str, Any]) -> None:
         """Answer in the thread of the message that mentions the app, or begin one."""
+        self._later(self._mentioned, event, body)
+
+    def _mentioned(self, event: dict[str, Any], body: dict[str, Any]) -> None:
         if not self.conversations.is_new(str(body.get("event_id", ""))):
             return
         channel, thread = event["channel"], event.get("thread_ts") or event["ts"]
@@ -194,6 +211,9 @@ class _Listeners:
     def asked(self, ack: Ack, respond: Respond, command: dict[str, Any]) -> None:
         """Answer the command in a thread that shows what was asked."""
         ack()
+        self._later(self._asked, respond, command)
+
+    def _asked(self, respond: Respond, command: dict[str, Any]) -> None:
         question, channel = question_in(command.get("text") or ""), command["channel_id"]
         if not question:
             respond(USAGE)
@@ -213,6 +233,9 @@ class _Listeners:
     ) -> None:
         """Do what a button says; what can't be done is told to who pressed it, and nothing is posted."""
         ack()
+        self._later(self._pressed, respond, action, body)
+
+    def _pressed(self, respond: Respond, action: dict[str, Any], body: dict[str, Any]) -> None:
         message = body.get("message") or {}
         # in a thread only if the message stands in one: elsewhere Slack would not show it
         tell = partial(_tell, respond, thread_ts=message.get("thread_ts"))
@@ -237,7 +260,7 @@ class _Listeners:
             case Act.CHOOSE | Act.ALL:
                 self._give(press)
             case Act.COPY:
-                tell(commands_blocks(press.commands(talk.buttons(channel))))
+                tell(commands_blocks(*press.commands(talk.buttons(channel))))
             case Act.WRONG:
                 receipt, _, places = talk.places(press.act, press.value, channel)
                 if len(places) == 1:
@@ -303,9 +326,7 @@ class _Press:
             name = str(action["action_id"]).removeprefix(ACTION)
             act = Act(name.partition("-")[0])
             user, channel = str(body["user"]["id"]), str(body["channel"]["id"])
-            if (
-                act is Act.WHICH
-            ):  # in a message that one person sees, which Slack doesn't send along
+            if act is Act.WHICH:  # of a message that one person sees; Slack doesn't send it along
                 return cls(act, str(action["selected_option"]["value"]), channel, "", user)
             message, value = body["message"], str(action["value"])
             thread, blocks = str(message.get("thread_ts") or message["ts"]), message["blocks"]
@@ -319,19 +340,20 @@ class _Press:
             raise InvalidRequest(NOT_OURS)
         return cls(act, value, channel, thread, user, blocks)
 
-    def commands(self, buttons: Buttons) -> list[str]:
-        """Return the commands of its message, if they are those that were posted.
+    def commands(self, buttons: Buttons) -> tuple[list[str], int]:
+        """Return the commands of its message, if they are those that were posted, see `commands_in`.
 
         Raises:
             InvalidRequest: they aren't.
         """
-        found = commands_in(self.blocks)
+        found, destructive = commands_in(self.blocks)
         try:
             buttons.read(self.act, self.value, found)
         except InvalidRequest:
-            found = [html.unescape(it) for it in found]  # as Slack writes texts elsewhere
+            # Slack writes some texts with entities
+            found, destructive = commands_in(self.blocks, html.unescape)
             buttons.read(self.act, self.value, found)
-        return found
+        return found, destructive
 
 
 def _tell(

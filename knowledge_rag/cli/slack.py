@@ -25,6 +25,9 @@ APP_TOKEN: Final = "SLACK_APP_TOKEN"  # noqa: S105
 API_URL: Final = "SLACK_API_URL"
 """Another address of Slack's API, as GovSlack has."""
 
+WORKERS: Final = 4
+"""Events that are answered at once; look-ups wait for each other, posts don't."""
+
 
 @with_options
 def slack(
@@ -59,6 +62,8 @@ def _serve(
     *,
     json: bool,
 ) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
     from slack_bolt.adapter.socket_mode import SocketModeHandler
     from slack_sdk import WebClient
     from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
@@ -91,6 +96,8 @@ def _serve(
 
         client = WebClient(bot_token, base_url=address)
         client.retry_handlers.append(RateLimitErrorRetryHandler(max_retry_count=5))
-        app = create_app(client, Conversations(ask, receipts, bot_token, time.time))
-        print_address(about, address, json=json, key="slack_api_url")
-        SocketModeHandler(app, app_token).start()  # type: ignore[no-untyped-call]
+        conversations = Conversations(ask, receipts, bot_token, time.time)
+        with ThreadPoolExecutor(WORKERS, "slack") as workers:
+            app = create_app(client, conversations, workers)
+            print_address(about, address, json=json, key="slack_api_url")
+            SocketModeHandler(app, app_token).start()  # type: ignore[no-untyped-call]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
@@ -54,6 +55,7 @@ class Bot:
     makers: object
     receipts: Receipts
     texts: dict[str, str]
+    workers: ThreadPoolExecutor
     calls: list = field(default_factory=list)
     key: str = TOKEN
     hold: threading.Event | None = None
@@ -73,7 +75,7 @@ class Bot:
 
         self.talk = Conversations(ask, self.receipts, self.key, lambda: 1e9)
         client = WebClient(self.key, base_url=f"{self.makers.url}/slack/")
-        self.app = create_app(client, self.talk)
+        self.app = create_app(client, self.talk, self.workers)
 
     def send(self, body):
         return self.app.dispatch(BoltRequest(body=body, mode="socket_mode"))
@@ -145,10 +147,11 @@ def selected(option, url, channel=CHANNEL, user="U2"):
 
 @pytest.fixture
 def bot(makers, tmp_path):
-    made = Bot(makers, Receipts(tmp_path / "receipts"), dict(TEXTS))
-    threads(makers)
-    yield made
-    made.app.listener_runner.listener_executor.shutdown()
+    with ThreadPoolExecutor(4) as workers:
+        made = Bot(makers, Receipts(tmp_path / "receipts"), dict(TEXTS), workers)
+        threads(makers)
+        yield made
+        made.app.listener_runner.listener_executor.shutdown()
 
 
 class TestChoosing:
@@ -158,7 +161,7 @@ class TestChoosing:
         bot.presses(offered, "1. Post")
         given = posted(bot.makers, 3)[-1]
         assert given["thread_ts"] == offered["thread_ts"]
-        assert commands_in(given["blocks"]) == ["postqueue -f && echo <done>"]
+        assert commands_in(given["blocks"]) == (["postqueue -f && echo <done>"], 0)
         assert "you chose this procedure" in json.dumps(given["blocks"])
         inline, listed = numbers_in(given["blocks"])
         assert inline
@@ -242,7 +245,17 @@ class TestCopying:
             json.dumps(answer).replace("<done>", "&lt;done&gt;").replace("&& ", "&amp;&amp; ")
         )
         bot.presses(escaped, "Copy commands")
-        assert commands_in(bot.told()["blocks"]) == ["postqueue -f && echo <done>"]
+        assert commands_in(bot.told()["blocks"]) == (["postqueue -f && echo <done>"], 0)
+
+    def test_a_destructive_command_stays_in_its_step_with_what_guards_it(self, bot):
+        bot.texts["runbooks/disk.md"] = (
+            "# Disk\n\n## DiskFull\n\n1. Look:\n\n   ```\n   df -h\n   ```\n\n"
+            "2. Only on a replica:\n\n   ```\n   rm -rf /var/lib/data\n   ```\n"
+        )
+        bot.presses(bot.asks("DiskFull"), "Copy commands")
+        shown = bot.told()
+        assert commands_in(shown["blocks"]) == (["df -h"], 0)
+        assert "1 destructive command left out" in json.dumps(shown["blocks"])
 
     def test_a_command_that_was_not_posted_is_not_shown(self, bot):
         answer = bot.asks("MailsWait")
