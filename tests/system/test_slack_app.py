@@ -25,11 +25,11 @@ COMMAND = {
 
 
 HOOKS = """
-[hooks.alertmanager]
+[hooks.alerts]
 from = "alertmanager"
 secret_env = "HOOK_SECRET"
-to = ["oncall"]
-[destinations.oncall]
+to = ["with-buttons"]
+[destinations.with-buttons]
 kind = "slack"
 token_env = "SLACK_BOT_TOKEN"
 channel = "{channel}"
@@ -169,9 +169,7 @@ def test_the_app_answers_a_button_of_a_message_that_a_hook_posted(sample, slack,
         url = json.loads(process.stdout.readline())["hooks_url"]
         headers = {"Authorization": "Bearer hook-secret"}
         alert = {"status": "firing", "labels": {"alertname": "RdsFailover"}}
-        httpx.post(
-            f"{url}hooks/alertmanager", json={"version": "4", "alerts": [alert]}, headers=headers
-        )
+        httpx.post(f"{url}hooks/alerts", json={"version": "4", "alerts": [alert]}, headers=headers)
         eventually(lambda: answers(makers), "an answer")
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0
