@@ -32,6 +32,7 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.local.source_links import RepositoryLinks
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.procedures import Why
 from tests.support.block_kit import buttons_in, numbers_in, pieces_in, problems
 from tests.support.cli import eventually
 from tests.support.makers import CHANNEL
@@ -226,6 +227,20 @@ class TestAllSteps:
         told = json.dumps([it["blocks"] for it in bot.posts()[before:]])
         assert all(f"{n}. Look at" in told for n in range(1, 100))
         assert "not posted here" not in told
+
+    @pytest.mark.parametrize("why", Why)
+    def test_only_steps_that_somebody_may_follow_are_offered(self, why):
+        lines = {"source_file": "runbooks/a.md", "start_line": 3, "end_line": 9}
+        advice = {
+            **RECOMMENDATION["recommendation"],
+            "guidance": [{"citation": lines}],
+            "procedures": [{**lines, "not_shown": [{**lines, "reason": why.value}]}],
+        }
+        whole = {**RECOMMENDATION, "status": "ok", "recommendation": advice}
+        made = message_from("Why?", whole, [{"text": "1. Do it "}, cites()], by_model=True)
+        posts = to_slack(replace(made, receipt="kr-" + "a" * 20), Buttons(TOKEN, CHANNEL))
+        may = {Why.ROW, Why.OTHER, Why.UNDONE, Why.NOT_RETRIEVED, Why.NOT_GIVEN}
+        assert ("Show all steps" in labels(posts[-1])) is (why in may)
 
 
 class TestCopying:

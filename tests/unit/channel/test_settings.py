@@ -21,6 +21,7 @@ to = ["oncall", "tracker"]
 kind = "slack"
 token_env = "SLACK"
 channel = "C0123ABCDEF"
+buttons = true
 
 [destinations.tracker]
 kind = "github"
@@ -37,6 +38,7 @@ def test_settings_name_hooks_and_destinations():
     hook, slack, github = found.hooks["alertmanager"], *found.destinations.values()
     assert (hook.maker, hook.secret, hook.to) == (Maker.ALERTMANAGER, "h", ("oncall", "tracker"))
     assert (slack.kind, slack.url, slack.secret) == (Kind.SLACK, "https://slack.com/api", "xoxb-1")
+    assert (slack.buttons, github.buttons) == (True, False)
     assert (github.url, github.issue) == ("https://github.acme.example/api/v3", 7)
     assert (found.answers_a_minute, found.quiet_minutes) == (3, 30)
     assert found.links.url("a.md", 1, 2) == "https://git.example/blob/main/a.md#L1-L2"
@@ -57,6 +59,8 @@ def test_no_key_is_shown_by_its_settings():
         ('to = ["oncall", "tracker"]', 'to = ["nobody"]', "to must list names of destinations"),
         ('kind = "slack"', 'kind = "teams"', "kind must be one of slack"),
         ('channel = "C0123ABCDEF"', 'channel = "#oncall"', "the channel's id"),
+        ("buttons = true", 'buttons = "no"', "destinations.oncall: buttons must be true or false"),
+        ("issue = 7", "issue = 7\nbuttons = true", "destinations.tracker: unknown setting 'buttons'"),
         ('repository = "acme/ops"', 'repository = "ops"', "repository must be owner/name"),
         ("issue = 7", "issue = 0", "issue must be 1 to"),
         ("https://github.acme", "http://github.acme", "url must be an https address"),

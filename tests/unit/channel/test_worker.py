@@ -15,6 +15,7 @@ import pytest
 
 from knowledge_rag.channel.buttons import Act, Buttons
 from knowledge_rag.channel.events import Maker
+from knowledge_rag.channel.message import Offer
 from knowledge_rag.channel.queue import Queue, QueueUnusable
 from knowledge_rag.channel.receipts import Receipts, offer_in
 from knowledge_rag.channel.server import working
@@ -402,6 +403,18 @@ class TestStorm:
         offered = offer_in(says, pressed.number)
         assert offered.at == ("runbooks/all.md", 5 + 4 * 5)
         assert offered.question in first["text"]["text"]
+
+    def test_a_list_that_cannot_be_written_still_names_every_alert(self, play, makers, caplog):
+        def broken(event, now):
+            return replace(answer(event, now), offers=(Offer("", "runbooks/gone.md", 9),))
+
+        played = play(Kind.SLACK, answers=broken)
+        for number in range(12):
+            played.receive(fires(f"Alert{number}", number))
+        played.run(STORM_QUIET + 60)
+        told = makers.of(Kind.SLACK)[-1]["text"]
+        assert all(f"Alert{number} (1)" in told for number in range(5, 12))
+        assert "a list could not be written" in caplog.text
 
     def test_a_storm_without_an_end_is_listed_nevertheless(self, play, makers):
         played = play(Kind.SLACK)
