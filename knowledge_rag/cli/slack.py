@@ -97,7 +97,10 @@ def _serve(
         client = WebClient(bot_token, base_url=address)
         client.retry_handlers.append(RateLimitErrorRetryHandler(max_retry_count=5))
         conversations = Conversations(ask, receipts, bot_token, time.time)
-        with ThreadPoolExecutor(WORKERS, "slack") as workers:
-            app = create_app(client, conversations, workers)
-            print_address(about, address, json=json, key="slack_api_url")
+        workers = ThreadPoolExecutor(WORKERS, "slack")
+        app = create_app(client, conversations, workers)
+        print_address(about, address, json=json, key="slack_api_url")
+        try:
             SocketModeHandler(app, app_token).start()  # type: ignore[no-untyped-call]
+        finally:
+            workers.shutdown(cancel_futures=True)
