@@ -47,8 +47,10 @@ if TYPE_CHECKING:
     from slack_bolt import Ack, Respond
     from slack_sdk import WebClient
 
-    from knowledge_rag.channel.message import Message, Place
+    from knowledge_rag.channel.buttons import Pressed
+    from knowledge_rag.channel.message import Message
     from knowledge_rag.channel.receipts import Offered, Receipts
+    from knowledge_rag.core.citations import Citation
 
 MAX_REMEMBERED: Final = 1000
 """Threads, and ids of events."""
@@ -125,21 +127,21 @@ class Conversations:
             return to_slack(replace(message, offers=()), self.buttons(channel), MAX_WHOLE)
         return to_slack(message, self.buttons(channel), MAX_MESSAGES)
 
-    def places(self, act: Act, value: object, channel: str) -> tuple[str, int, list[Place]]:
-        """Return what a button refers to, and the cited lines of its answer.
+    def cited(self, act: Act, value: object, channel: str) -> tuple[Pressed, list[Citation]]:
+        """Return what a button refers to, and the citations of its answer.
 
         Raises:
             InvalidRequest: it doesn't belong there.
         """
         pressed = self.buttons(channel).read(act, value)
-        cited = [place(citation_in(it)) for it in self._says(pressed.receipt)["evidence"]]
-        return pressed.receipt, pressed.number, cited
+        return pressed, list(map(citation_in, self._says(pressed.receipt)["evidence"]))
 
-    def report(self, receipt: str, number: int, channel: str, user: str) -> None:
-        """Record that a person takes a citation of a receipt, by its number from 1, for wrong."""
-        citation = citation_in(self._says(receipt)["evidence"][number - 1])
+    def report(self, receipt: str, citation: Citation, channel: str, user: str) -> str:
+        """Record that a person takes a citation of a receipt for wrong, and return the words that say so."""
         now = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
         self.receipts.report(receipt, citation, self.buttons(channel).person(user), now)
+        where = place(citation)
+        return f"Recorded as wrong, with receipt {receipt}: {document_of(where)}:{lines_of(where)}"
 
     def buttons(self, channel: str) -> Buttons:
         """Return what signs the buttons of a channel."""
@@ -261,17 +263,15 @@ class _Listeners:
                 self._give(press)
             case Act.COPY:
                 tell(commands_blocks(*press.commands(talk.buttons(channel))))
-            case Act.WRONG:
-                receipt, _, places = talk.places(press.act, press.value, channel)
-                if len(places) == 1:
-                    talk.report(receipt, 1, channel, press.user)
-                    tell(notice_blocks(_reported(receipt, places[0])))
+            case Act.WRONG | Act.WHICH:
+                pressed, cited = talk.cited(press.act, press.value, channel)
+                number = pressed.number or (1 if len(cited) == 1 else 0)
+                if not number:
+                    places = list(map(place, cited))
+                    tell(citations_blocks(places, pressed.receipt, talk.buttons(channel)))
                     return
-                tell(citations_blocks(places, receipt, talk.buttons(channel)))
-            case Act.WHICH:
-                receipt, number, places = talk.places(press.act, press.value, channel)
-                talk.report(receipt, number, channel, press.user)
-                tell(notice_blocks(_reported(receipt, places[number - 1])), replace_original=True)
+                words = talk.report(pressed.receipt, cited[number - 1], channel, press.user)
+                tell(notice_blocks(words), replace_original=press.act is Act.WHICH)
 
     def _give(self, press: _Press) -> None:
         pressed = f"{press.channel}/{press.thread}/{press.value}"
@@ -373,11 +373,6 @@ def _tell(
     )
     if response.status_code != HTTPStatus.OK:
         _logger.warning("a response to a button was refused: %s", response.status_code)
-
-
-def _reported(receipt: str, cited: Place) -> str:
-    where = f"{document_of(cited)}:{lines_of(cited)}"
-    return f"Recorded as wrong, with receipt {receipt}: {where}"
 
 
 def question_in(text: str) -> str:
