@@ -10,7 +10,7 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console.document_view import read_ranges, view, without_known
+from knowledge_rag.console.document_view import read_ranges, rendered_view, view, without_known
 from knowledge_rag.console.events import as_of_now, utc_now
 from knowledge_rag.console.exports import to_chat, to_json, to_markdown, to_note
 from knowledge_rag.console.json_http import Json, only, read_object, text_in, whole_in
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from knowledge_rag.console.answers import Answer, Reports
+    from knowledge_rag.console.documents import IngestedDocument
     from knowledge_rag.console.questions import Asker
     from knowledge_rag.local.source_links import RepositoryLinks
 
@@ -89,13 +90,24 @@ class Api:
         shown = await asyncio.to_thread(self._view, source, ranges)
         return Json(without_known(shown, known))
 
-    def _view(self, source: str, ranges: Sequence[tuple[int, int]]) -> dict[str, Any]:
-        documents = self.asker.documents
-        document = documents.read(source)
+    async def rendered(self, request: Request) -> Response:
+        """Return a document as HTML whose blocks name their lines."""
+        source = request.query_params.get("source", "")
+        return Json(await asyncio.to_thread(self._rendered, source))
+
+    def _rendered(self, source: str) -> dict[str, Any]:
+        return rendered_view(self._document(source), self.asker.documents)
+
+    def _document(self, source: str) -> IngestedDocument:
+        document = self.asker.documents.read(source)
         if document is None:
             raise Refused(404, "no document of this name was ingested")
+        return document
+
+    def _view(self, source: str, ranges: Sequence[tuple[int, int]]) -> dict[str, Any]:
+        document = self._document(source)
         cards = self.asker.answers.sources(source)
-        return view(document, ranges, documents, self.repository, cards)
+        return view(document, ranges, self.asker.documents, self.repository, cards)
 
     async def metrics(self, request: Request) -> Response:
         """Return the metrics since the server started."""

@@ -129,6 +129,7 @@ def _routes(api: Api, pages: Pages, document_page: Handler) -> Iterator[Route]:
         "/api/console": api.console,
         "/api/document": api.document,
         "/api/documents": api.documents,
+        "/api/rendered": api.rendered,
         "/api/metrics": api.metrics,
         "/api/answers/{name}": api.answer,
     }

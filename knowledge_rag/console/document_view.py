@@ -19,12 +19,15 @@ from knowledge_rag.console.documents import (
     stale_json,
 )
 from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_RANGES
+from knowledge_rag.console.rendered_document import rendered_document
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.documents import front_matter_end
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL, TITLE
+from knowledge_rag.drift.page import slugs
 from knowledge_rag.extract.markup import as_markdown
 from knowledge_rag.guardrails.staleness import CitedLines, FileNow, compare
+from knowledge_rag.orchestrator.showing import is_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -77,12 +80,22 @@ def view(
         "lines": list(document.lines),
         "pages": [{"line": line, "page": page} for line, page in document.pages],
         "isComplete": document.is_complete,
+        "isMarkdown": is_markdown(document.source_file),
         "sections": _sections("\n".join(as_markdown(document.source_file, lines))),
         "ranges": _ranges(document, ranges, _stale(document, ranges, corpus, cards), repository),
     }
     if is_web_address(document.metadata.get(SOURCE_URL)):
         shown["sourceUrl"] = document.metadata[SOURCE_URL]
     return shown | _whole(document, corpus, repository)
+
+
+def rendered_view(document: IngestedDocument, documents: KeptDocuments) -> dict[str, Any]:
+    """Return a document as HTML, and the version of it that this is."""
+    if not is_markdown(document.source_file):
+        raise Refused(404, "a document of this format has no other form than its lines")
+    lines = [line or "" for line in document.lines]
+    html = rendered_document(document.source_file, lines, documents.may_have)
+    return {"version": _version(document), "html": html}
 
 
 def without_known(shown: dict[str, Any], version: str) -> dict[str, Any]:
@@ -168,9 +181,14 @@ def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines | No
 
 
 def _sections(text: str) -> list[dict[str, Any]]:
-    """Return the line, level and text of each heading."""
+    """Return the line, level and text of each heading, and the anchors that links may name it by."""
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     return [
-        {"line": bisect_right(starts, offset), "level": level, "title": title}
+        {
+            "line": bisect_right(starts, offset),
+            "level": level,
+            "title": title,
+            "anchors": sorted(slugs(title)),
+        }
         for offset, _, _, level, title in find_headings(text, front_matter_end(text))
     ]

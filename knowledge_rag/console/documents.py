@@ -56,7 +56,7 @@ class IngestedDocument:
 
 SHOWN_METADATA: Final = (
     "document_type", "service", "severity", "incident_id", "owner", "last_reviewed", "status",
-    "tags", "alerts",
+    "last_changed", "tags", "alerts",
 )  # fmt: skip
 """Metadata of a document that the page shows."""
 
@@ -96,6 +96,12 @@ class KeptDocuments:
             | {key: metadata[key] for key in SHOWN_METADATA if metadata.get(key)}
             for one, metadata in self._passages.listed(limit)
         ]
+
+    def may_have(self, source_file: str) -> bool:
+        """Whether there is a document of exactly this name; true where asking would take a request each."""
+        return not isinstance(self._passages, _Listing) or bool(
+            self._passages.passages(source_file)
+        )
 
     def read(self, source_file: str) -> IngestedDocument | None:
         """Return the document of exactly this name; ``None`` if there is none.

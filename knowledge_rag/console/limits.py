@@ -39,6 +39,9 @@ MAX_EXAMPLES: Final = 4
 MAX_DOCUMENT_CHARACTERS: Final = 5_000_000
 """Of a document that is shown: no browser likes more."""
 
+MAX_RENDERED_CHARACTERS: Final = 250_000
+"""Of a document that is rendered; a longer one is shown line by line only."""
+
 MAX_SEARCHED_FILES: Final = 2_000
 """Files that are searched for lines gone from their own file."""
 

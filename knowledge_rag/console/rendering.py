@@ -51,7 +51,7 @@ LABEL: Final = "label"
 
 _LANGUAGE: Final = re.compile(r"[a-z0-9+#-]{1,20}")
 _ALIGNED: Final = re.compile(r"text-align:(left|center|right)")
-_HEADINGS: Final = {"h1": "h3", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
+_HEADINGS: Final[Mapping[str, str]] = {"h1": "h3", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
 """An answer's headings stand below the page's own."""
 
 
@@ -60,13 +60,13 @@ def mark_of(number: int) -> str:
     return f"{OPEN}{number}{CLOSE}"
 
 
-_TAGS: Final = frozenset(
+TAGS: Final = frozenset(
     {
         "p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre", "code", "em", "strong",
         "s", "table", "thead", "tbody", "tr", "th", "td", "hr", "br", "a", "span",
     }
 )  # fmt: skip
-_ATTRIBUTES: Final[Mapping[str, set[str]]] = {
+ATTRIBUTES: Final[Mapping[str, set[str]]] = {
     "a": {"href"},
     "code": {"class"},
     "ol": {"start"},
@@ -86,15 +86,16 @@ _VALUES: Final = {
 _REFERENCE: Final = re.compile(f"{OPEN}([0-9]+){CLOSE}")
 
 
-def _kept(tag: str, attribute: str, value: str) -> str | None:
+def kept(tag: str, attribute: str, value: str) -> str | None:
+    """Return an attribute's value if it may stay; see :class:`nh3.Cleaner`."""
     allowed = _VALUES.get((tag, attribute))
     return value if allowed is None or allowed.fullmatch(value) else None
 
 
 _CLEANER: Final = nh3.Cleaner(
-    tags=set(_TAGS),
-    attributes=dict(_ATTRIBUTES),
-    attribute_filter=_kept,
+    tags=set(TAGS),
+    attributes=dict(ATTRIBUTES),
+    attribute_filter=kept,
     url_schemes={"http", "https"},
     url_relative="deny",
     link_rel="noopener noreferrer",
@@ -126,41 +127,54 @@ def _link(cited: Mapping[str, object]) -> str:
 @cache
 def parser() -> MarkdownIt:
     """Return the Markdown parser of answers."""
-    return make_parser(_Html)
+    return make_parser(Html)
 
 
-class _Html(RendererHTML):
+class Html(RendererHTML):
     """Writes HTML; each method is called by the parser for the kind of token that it is named for."""
 
+    def words(self, content: str, env: EnvType) -> str:
+        """Escape words; a reference where none can be, in code, is shown as it was written."""
+
+        def written(found: re.Match[str]) -> str:
+            number = int(found[1])
+            env[PLACED].add(number)
+            return str(env[WRITTEN][number])
+
+        return escapeHtml(MARKS.sub("", PLACE.sub(written, content)))
+
     def cite(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Return the mark of a reference."""
         del options
         number = tokens[idx].meta["number"]
         env[PLACED].add(number)
         return mark_of(number)
 
     def text(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Return words."""
         del options
-        return _shown(tokens[idx].content, env)
+        return self.words(tokens[idx].content, env)
 
     def code_inline(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
+        """Return code between words."""
         del options
-        return f"<code>{_shown(tokens[idx].content, env)}</code>"
+        return f"<code>{self.words(tokens[idx].content, env)}</code>"
 
     def code_block(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
+        """Return code that is indented."""
         del options
-        return f"<pre><code>{_shown(tokens[idx].content, env)}</code></pre>\n"
+        return f"<pre><code>{self.words(tokens[idx].content, env)}</code></pre>\n"
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Return code between fences."""
         del options
         token = tokens[idx]
-        words = token.info.split()
-        named = words and _LANGUAGE.fullmatch(words[0].lower())
-        language = f' class="language-{words[0].lower()}"' if named else ""
-        return f"<pre><code{language}>{_shown(token.content, env)}</code></pre>\n"
+        code = self.words(token.content, env)
+        return f"<pre><code{language_class(token.info)}>{code}</code></pre>\n"
 
     def link_close(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
@@ -173,23 +187,19 @@ class _Html(RendererHTML):
         return f'</a> <span class="host">({escapeHtml(host)})</span>'
 
 
-def _shown(content: str, env: EnvType) -> str:
-    """Escape words; a reference where none can be, in code, is shown as it was written."""
-
-    def written(found: re.Match[str]) -> str:
-        number = int(found[1])
-        env[PLACED].add(number)
-        return str(env[WRITTEN][number])
-
-    return escapeHtml(MARKS.sub("", PLACE.sub(written, content)))
+def language_class(info: str) -> str:
+    """Return the class of code in a language, as an attribute; ``""`` if a fence names none."""
+    words = info.split()
+    named = words and _LANGUAGE.fullmatch(words[0].lower())
+    return f' class="language-{words[0].lower()}"' if named else ""
 
 
-def prepare(tokens: Sequence[Token]) -> None:
+def prepare(tokens: Sequence[Token], headings: Mapping[str, str] = _HEADINGS) -> None:
     """Adapt tokens to the page: labels, levels of headings, links, columns."""
     if [token.type for token in tokens[:2]] == ["paragraph_open", "inline"]:
         tokens[0].attrs |= {"class": LABEL} if is_label(tokens[1].content) else {}
     for token in tokens:
-        token.tag = _HEADINGS.get(token.tag, token.tag)
+        token.tag = headings.get(token.tag, token.tag)
         if style := token.attrs.pop("style", None):
             aligned = _ALIGNED.fullmatch(str(style))
             token.attrs |= {"class": aligned[1]} if aligned else {}

@@ -98,6 +98,13 @@ def document(page, _script):
     page.page.locator(".line.marked").first.wait_for()
 
 
+def rendered(page, _script):
+    page.open().ask(QUESTION)
+    page.page.locator(".card .open").first.click()
+    page.page.get_by_role("button", name="Rendered").click()
+    page.page.locator(".rendered .marked").first.wait_for()
+
+
 def no_document(page, _script):
     page.expected = ["404"]
     page.open("/doc/never.md")
@@ -112,7 +119,7 @@ def dashboard(page, _script):
 
 STATES = (
     start, recent, answered, previewed, warned, writing, nothing, unavailable, stopped, reporting,
-    document, no_document, dashboard,
+    document, rendered, no_document, dashboard,
 )  # fmt: skip
 
 
@@ -134,7 +141,9 @@ def test_axe_finds_nothing_in_either_theme_and_nothing_is_too_wide_for_a_phone(
             script.gate.set()
 
 
-@pytest.mark.parametrize("reach", [answered, warned, document], ids=lambda it: it.__name__)
+@pytest.mark.parametrize(
+    "reach", [answered, warned, document, rendered], ids=lambda it: it.__name__
+)
 def test_axe_finds_nothing_on_a_phone(watched, script, reach):
     page = watched(viewport=PHONE)
     reach(page, script)

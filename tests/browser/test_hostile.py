@@ -75,7 +75,7 @@ def assert_inert(page):
         page.page.evaluate("""() => {
       const own = ["P","H3","H4","H5","H6","UL","OL","LI","BLOCKQUOTE","PRE","CODE","EM","STRONG","S","TABLE",
         "THEAD","TBODY","TR","TH","TD","HR","BR","A","SPAN","SUP","DIV","BUTTON","SVG","PATH","INPUT"];
-      return [...document.querySelectorAll(".blocks *, .sources *, .document-lines *")]
+      return [...document.querySelectorAll(".blocks *, .sources *, .document-lines *, .rendered *")]
         .filter((it) => it.closest(".blocks") && !own.includes(it.tagName.toUpperCase())
           || [...it.attributes].some(({ name }) => name.startsWith("on") || name === "style" || name === "src"))
         .map((it) => it.outerHTML);
@@ -133,6 +133,19 @@ def test_a_hostile_document_is_shown_letter_by_letter(page, hostile_shelf, path)
     plain = [at for at, line in enumerate(lines) if line.isascii() and line.isprintable()]
     assert rows.count() == len(lines)
     assert [shown[at] for at in plain] == [lines[at] for at in plain]
+
+
+@pytest.mark.parametrize("path", ["planted.md", "runbooks/evil.md"])
+def test_a_hostile_document_is_rendered_as_words(page, path):
+    page.open(f"/doc/{path}")
+    page.page.get_by_role("button", name="Rendered").click()
+    page.page.locator(".rendered [data-lines]").first.wait_for()
+    assert_inert(page)
+    text = page.page.locator(".rendered").inner_text()
+    assert "<script>alert(1)</script>" in text or path == "planted.md"
+    assert page.page.locator(".rendered .cite").count() == 0
+    for link in page.page.locator(".rendered a").all():
+        assert link.get_attribute("href").startswith(("http://", "https://", "/doc/", "#"))
 
 
 def test_characters_that_hide_are_shown_by_name(page):

@@ -154,7 +154,9 @@ def test_a_view_has_the_lines_the_outline_and_what_is_known():
     view = shown(documents, (5, 7), repository=repository)
     assert view["lines"] == FRONT.removesuffix("\n").split("\n")
     assert (view["title"], view["file"], view["isComplete"]) == ("Failing over", "same", True)
-    assert view["sections"] == [{"line": 5, "level": 1, "title": "Failover"}]
+    assert view["sections"] == [
+        {"line": 5, "level": 1, "title": "Failover", "anchors": ["failover"]}
+    ]
     assert view["metadata"]["service"] == "rds"
     assert view["ranges"] == [
         {

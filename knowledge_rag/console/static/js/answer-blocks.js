@@ -68,8 +68,8 @@ function tieReferences(fresh) {
     if (before instanceof Text) before.data = before.data.replace(/ $/, TIE);
 }
 
-/** @param {Element} table */
-function scrollable(table) {
+/** Keeps a wide table from making the page wide. @param {Element} table */
+export function scrollable(table) {
   const box = h("div", { class: "table-box", tabindex: "0", role: "group", "aria-label": "Table" });
   table.replaceWith(box);
   box.append(table);

@@ -21,6 +21,11 @@ function showBlock(pre) {
   const code = pre.querySelector("code") ?? pre;
   const lines = (code.textContent ?? "").replace(/\n$/, "").split("\n");
   code.replaceChildren(...lines.flatMap((line, at) => [at ? "\n" : "", h("span", { class: `command-line${isRemark(line) ? " remark" : ""}` }, ...withPlaceholders(line, words))]));
+  withCopy(pre);
+}
+
+/** Puts a button that copies it beside a block of code. @param {Element} pre */
+export function withCopy(pre) {
   const box = h("div", { class: "code" });
   pre.replaceWith(box);
   box.append(pre, copyCode(h("span", {}, "Copy")));

@@ -11,7 +11,7 @@ const SHOWN_MS = 1800;
  * @returns {HTMLElement}
  */
 export function copyButton(label, text, what = label) {
-  const button = h("button", { type: "button", class: "quiet", onclick: () => copyFrom(button, text(), what) },
+  const button = h("button", { type: "button", class: "quiet", "aria-label": label, title: label, onclick: () => copyFrom(button, text(), what) },
     icon("copy"), h("span", {}, label));
   return button;
 }

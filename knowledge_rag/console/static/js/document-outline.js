@@ -2,7 +2,7 @@
 import { lineHash } from "./citations.js";
 import { h } from "./dom.js";
 
-/** @typedef {{line: number, level: number, title: string}} Section */
+/** @typedef {{line: number, level: number, title: string, anchors: string[]}} Section */
 
 export class DocumentOutline {
   /** @type {Section[]} */

@@ -6,8 +6,10 @@ import { DocumentLines } from "./document-lines.js";
 import { DocumentOutline } from "./document-outline.js";
 import { announce, byId, counted, h } from "./dom.js";
 import { icon } from "./icons.js";
-import { hides } from "./visible-text.js";
-import { plainName, typeText } from "./wording.js";
+import { RenderedDocument } from "./rendered-document.js";
+import { keep, kept } from "./storage.js";
+import { hides, visible } from "./visible-text.js";
+import { agoText, plainName, typeText } from "./wording.js";
 
 /**
  * @typedef {import("./lines.js").Range} Range
@@ -24,6 +26,7 @@ import { plainName, typeText } from "./wording.js";
  * @property {string} title
  * @property {Record<string, string | number | string[]>} metadata
  * @property {boolean} isComplete
+ * @property {boolean} isMarkdown whether it can be rendered
  * @property {{start: number, end: number, repositoryUrl?: string, stale?: {message: string}}[]} ranges
  * @property {"same" | "changed" | "gone"} [file]
  * @property {string} [sourceUrl]
@@ -34,6 +37,10 @@ import { plainName, typeText } from "./wording.js";
  */
 
 const SETTLED_MS = 200;
+/** Whether the reader wants documents rendered; kept for all documents. */
+const RENDERED = "documents-rendered";
+/** Shown in the bar that stays. */
+const IN_BAR = new Set(["document_type", "owner", "last_reviewed", "last_changed"]);
 
 export class DocumentView {
   title = "Document";
@@ -46,23 +53,43 @@ export class DocumentView {
   #hidden = [];
   #turn = 0;
   #timer = 0;
+  #hash = "";
+  #wantsRendered = kept("localStorage", RENDERED) === true;
+  /** The version that is rendered, and why the last one couldn't be. */
+  #rendered = { version: "", failed: "" };
 
   /** @param {{back(): HTMLElement | null}} actions */
   constructor(actions) {
     this.actions = actions;
     this.element = byId("document-view");
     this.lines = new DocumentLines((range) => this.#selected(range));
+    this.rendered = new RenderedDocument((range) => this.#selected(range));
     this.heading = h("h1", { tabindex: "-1" });
     this.chosen = h("span", { class: "chosen" });
-    this.toolbar = h("div", { class: "document-tools", role: "group", "aria-label": "Lines" },
-      this.chosen,
-      copyButton("Copy link", () => this.#link(), "link"),
-      copyButton("Copy reference", () => this.#reference(), "reference"));
+    this.back = h("span", { class: "back" });
+    this.standing = h("p", { class: "standing" });
+    this.forms = h("div", { class: "forms", role: "group", "aria-label": "Show the document as" },
+      [true, false].map((rendered) => h("button", { type: "button", "aria-pressed": "false", onclick: () => this.#choose(rendered) }, rendered ? "Rendered" : "Lines")));
+    this.toolbar = h("div", { class: "document-tools", role: "group", "aria-label": "Document" },
+      this.back, this.chosen, this.forms,
+      h("span", { class: "copies" },
+        copyButton("Copy link", () => this.#link(), "link"),
+        copyButton("Copy reference", () => this.#reference(), "reference")),
+      this.standing);
     this.notices = h("div", { class: "notices" });
     this.head = h("div", { class: "document-head" });
     this.facts = h("div");
-    this.outline = new DocumentOutline(() => this.lines.shownLine(this.toolbar.getBoundingClientRect().bottom));
-    this.body = h("div", { class: "document-body" }, this.lines.element, this.outline.element);
+    this.outline = new DocumentOutline(() => this.#form.shownLine(this.toolbar.getBoundingClientRect().bottom));
+    this.body = h("div", { class: "document-body" }, this.lines.element, this.rendered.element, this.outline.element);
+  }
+
+  /** What shows the document: itself rendered, or its lines. */
+  get #form() {
+    return this.#isRendered ? this.rendered : this.lines;
+  }
+
+  get #isRendered() {
+    return this.#wantsRendered && this.#document?.isMarkdown === true && this.#rendered.version === this.#document.version;
   }
 
   /** Asks the server each time: the file may have changed. @param {URL} url */
@@ -70,9 +97,19 @@ export class DocumentView {
     this.element.hidden = false;
     const path = decoded(url.pathname.slice("/doc/".length));
     this.#range = parsedHash(url.hash);
+    this.#hash = url.hash;
+    this.back.replaceChildren(...this.#backLink());
     if (path !== this.#path || !this.#document) return this.#load(path);
+    this.#range ??= this.#named();
     this.#showRange(true);
     await this.#ask();
+  }
+
+  /** The heading that an address names by its words, as a link in a document does. @returns {Range | null} */
+  #named() {
+    const anchor = decoded(this.#hash.slice(1)).toLowerCase();
+    const section = this.#document?.sections.find(({ anchors }) => anchors.includes(anchor));
+    return anchor && section ? [section.line, section.line] : null;
   }
 
   hide() {
@@ -122,6 +159,49 @@ export class DocumentView {
     this.#document = { lines, pages, sections, ...loaded };
     if (loaded.version !== before?.version || loaded.title !== before.title) this.#fill(this.#document);
     else this.#showFacts();
+    if (this.#wantsRendered) this.#render();
+  }
+
+  /** @param {boolean} rendered */
+  async #choose(rendered) {
+    this.#wantsRendered = rendered;
+    keep("localStorage", RENDERED, rendered);
+    const line = this.lines.element.hidden ? this.rendered.shownLine(this.#top) : this.lines.shownLine(this.#top);
+    if (rendered) await this.#render();
+    this.#showForm();
+    this.#form.scrollTo(line);
+  }
+
+  /** Where what is read begins, in pixels. */
+  get #top() {
+    return this.toolbar.getBoundingClientRect().bottom;
+  }
+
+  /** Has the server render the document, if that isn't done. */
+  async #render() {
+    const shown = this.#document;
+    if (!shown?.isMarkdown || this.#rendered.version === shown.version) return;
+    this.#rendered = { version: "", failed: "" };
+    this.element.setAttribute("aria-busy", "true");
+    try {
+      const { version, html } = await read(`/api/rendered?${new URLSearchParams({ source: shown.source })}`);
+      if (this.#document?.source !== shown.source || this.#document.version !== version) return;
+      this.rendered.fill(html);
+      this.#rendered = { version, failed: "" };
+    } catch (error) {
+      this.#rendered = { version: "", failed: /** @type {RequestFailed} */ (error).message };
+    } finally {
+      this.element.removeAttribute("aria-busy");
+    }
+    if (this.#document?.source === shown.source) this.#showRange(true);
+  }
+
+  #showForm() {
+    const isRendered = this.#isRendered;
+    this.forms.hidden = !this.#document?.isMarkdown;
+    this.lines.element.hidden = isRendered;
+    this.rendered.element.hidden = !isRendered;
+    [...this.forms.children].forEach((button, at) => button.setAttribute("aria-pressed", String(isRendered === (at === 0))));
   }
 
   /** @param {ShownDocument} shown */
@@ -129,11 +209,12 @@ export class DocumentView {
     this.title = title;
     document.title = `${title} – Knowledge RAG`;
     this.heading.textContent = title;
-    this.head.replaceChildren(...this.#backLink(), this.heading, this.facts);
+    this.#range ??= this.#named();
+    this.head.replaceChildren(this.heading, this.facts);
     this.lines.fill(lines, pages);
     this.#hidden = lines.flatMap((line, at) => (line && hides(line) ? [at + 1] : []));
     this.outline.fill(sections);
-    this.element.replaceChildren(this.head, this.notices, this.toolbar, this.body);
+    this.element.replaceChildren(this.toolbar, this.head, this.notices, this.body);
     this.#showRange(true);
     announce(`${title}, ${this.#range ? linesText(...this.#range) : "opened"}`);
   }
@@ -146,12 +227,15 @@ export class DocumentView {
   /** @param {boolean} scroll */
   #showRange(scroll) {
     const range = this.#shown;
+    this.#showForm();
     this.lines.mark(range);
+    const isShown = this.rendered.mark(range) || !this.#isRendered || !range;
+    this.element.toggleAttribute("data-outside", !isShown);
     this.chosen.replaceChildren(h("span", { class: "path" }, this.#path), " ",
       h("span", { class: "at" }, range ? linesText(...range) : counted(this.lines.count, "line")));
     this.#showFacts();
     this.outline.follow();
-    if (range && scroll) this.lines.scrollTo(range[0]);
+    if (range && scroll) this.#form.scrollTo(range[0]);
     else if (scroll) scrollTo(0, 0);
   }
 
@@ -159,7 +243,10 @@ export class DocumentView {
   #showFacts() {
     if (!this.#document) return;
     this.facts.replaceChildren(...documentHead(this.#document, this.#shown));
-    this.notices.replaceChildren(...notices(this.#document, this.#range, this.#shown, this.#hidden));
+    this.standing.replaceChildren(...standing(this.#document, Date.now()));
+    const outside = this.element.hasAttribute("data-outside") ? [["Not on the rendered page.", "These lines are blank or front matter: choose Lines to see them."]] : [];
+    const failed = this.#rendered.failed && this.#wantsRendered ? [["Not rendered.", this.#rendered.failed]] : [];
+    this.notices.replaceChildren(...notices(this.#document, this.#range, this.#shown, this.#hidden, [...failed, ...outside]));
   }
 
   /** @param {Range} range */
@@ -219,11 +306,24 @@ function documentHead(document, range) {
     h("p", { class: "where" }, h("span", { class: "path" }, source)),
     h("p", { class: "tags" },
       metadata.document_type ? h("span", { class: "tag" }, typeText(String(metadata.document_type))) : null,
-      Object.entries(metadata).filter(([name]) => name !== "document_type").map(([name, value]) =>
+      Object.entries(metadata).filter(([name]) => !IN_BAR.has(name)).map(([name, value]) =>
         h("span", { class: "fact" }, h("span", {}, plainName(name)), " ", [value].flat().join(", "))),
       repositoryUrl ? outside(findingsOn(document, range)?.repositoryUrl ?? repositoryUrl, "In the repository") : null,
       sourceUrl ? outside(sourceUrl, "Original page") : null),
   ];
+}
+
+/** Who is responsible for a document and how fresh it is. @param {ShownDocument} document @param {number} now */
+function standing({ metadata, file }, now) {
+  const dated = (/** @type {string} */ words, /** @type {unknown} */ day) =>
+    h("span", { class: "fact" }, h("span", {}, words), ` ${day}`, agoText(String(day), now) ? h("span", {}, ` (${agoText(String(day), now)})`) : null);
+  const state = { same: "Same file as ingested", changed: "Changed since the ingest", gone: "The file is gone" };
+  return [
+    metadata.owner ? h("span", { class: "fact" }, h("span", {}, "Owner"), " ", ...visible(String(metadata.owner))) : h("span", { class: "lacking" }, "No owner"),
+    metadata.last_reviewed ? dated("Reviewed", metadata.last_reviewed) : h("span", { class: "lacking" }, "No review date"),
+    metadata.last_changed ? dated("Last commit", metadata.last_changed) : null,
+    file ? h("span", { class: `freshness is-${file}` }, icon(file === "same" ? "tick" : "warning"), state[file]) : null,
+  ].filter((one) => one !== null);
 }
 
 /** The server's findings about exactly these lines. @param {ShownDocument} document @param {Range | null} range */
@@ -241,8 +341,9 @@ function outside(href, words) {
  * @param {Range | null} asked the lines that were asked for
  * @param {Range | null} range those of them that there are
  * @param {number[]} hidden lines with hidden characters
+ * @param {string[][]} others of the form that is shown
  */
-function notices(document, asked, range, hidden) {
+function notices(document, asked, range, hidden, others) {
   const { file, isComplete, lines, unchecked } = document;
   const stale = findingsOn(document, range)?.stale;
   const found = [];
@@ -255,7 +356,7 @@ function notices(document, asked, range, hidden) {
   if (hidden.length) found.push(["Hidden characters.", `Shown by their code: line${hidden.length === 1 ? "" : "s"} ${listed(hidden)}.`]);
   if (isConverted(document.source)) found.push(["Extracted text.", "The file has no lines of its own: these are the lines of the text that was read from it."]);
   if (!isComplete) found.push(["Only what can be found was kept.", "Blank lines and front matter are empty here."]);
-  return found.map(([title, text]) => h("p", { class: "notice" }, icon("warning"), h("span", {}, h("strong", {}, title), " ", text)));
+  return [...found, ...others].map(([title, text]) => h("p", { class: "notice" }, icon("warning"), h("span", {}, h("strong", {}, title), " ", text)));
 }
 
 /** The state of lines of a file that has changed. @param {ShownDocument} document @param {Range | null} range */

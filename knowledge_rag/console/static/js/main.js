@@ -23,7 +23,7 @@ new Router((url) => {
 /** @returns {HTMLElement | null} the way to the answer that a document was opened from */
 function backToAnswer() {
   if (!ask.hasAnswer) return null;
-  return h("a", { class: "back-link", href: ask.address }, icon("back"), "Back to the answer");
+  return h("a", { class: "back-link", href: ask.address, "aria-label": "Back to the answer" }, icon("back"), h("span", {}, "Back to the answer"));
 }
 
 /** Dark and light: the system's choice until a reader makes one. @param {HTMLElement} button switches it */

@@ -1,5 +1,5 @@
 /**
- * The only place where text becomes markup: blocks of an answer, rendered and sanitised by the server.
+ * The only place where text becomes markup: blocks of an answer and documents, rendered and sanitised by the server.
  *
  * @typedef {import("./answer-state.js").Source} Source
  */

@@ -108,6 +108,17 @@ export function typeText(type) {
   return TYPES[type ?? ""] ?? "Document";
 }
 
+const DAY = 86_400_000;
+
+/** How long ago a day was, in words. @param {string} day ISO 8601 @param {number} now @returns {string} "" for no day */
+export function agoText(day, now) {
+  const days = Math.floor((now - Date.parse(day)) / DAY);
+  if (Number.isNaN(days)) return "";
+  if (days < 1) return days < 0 ? "in the future" : "today";
+  if (days < 60) return days === 1 ? "yesterday" : `${days} days ago`;
+  return days < 730 ? `${Math.floor(days / 30.44)} months ago` : `${Math.floor(days / 365.25)} years ago`;
+}
+
 /** @param {string} name e.g. `malformed_response` */
 export function plainName(name) {
   const words = name.replaceAll("_", " ");
