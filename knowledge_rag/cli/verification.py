@@ -17,10 +17,14 @@ from knowledge_rag.core.lines import decode
 from knowledge_rag.core.locating import RawPassage, locate
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import DropReason
-from knowledge_rag.core.response import read_json
 from knowledge_rag.core.sarif import Region, SarifResult, SarifRule, sarif_log
 from knowledge_rag.core.version import VERSION
-from knowledge_rag.guardrails.evidence_file import evidence_of, read_items, with_lines
+from knowledge_rag.guardrails.evidence_file import (
+    decoded_evidence,
+    evidence_of,
+    read_items,
+    with_lines,
+)
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import Positions, TextPositions, places, review, review_json
 from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order
@@ -88,7 +92,7 @@ def evidence_items(path: str) -> list[Item]:
     """
     text = _read(path)
     try:
-        return read_items(_documents(text))
+        return read_items(decoded_evidence(text))
     except UnreadableResponse as error:
         raise InvalidRequest(f"{input_name(path)}: {error}") from error
 
@@ -102,17 +106,6 @@ def _evidence(paths: Sequence[str], corpus: Path | None) -> tuple[EvidenceFile, 
 
         locate_in_corpus = partial(locate, original_of=FolderOriginals(corpus, sources))
     return tuple(evidence_of(with_lines(items, locate_in_corpus)) for items in files)
-
-
-def _documents(text: str) -> object:
-    """Decode JSON, or JSON Lines, as events of a stream are kept."""
-    try:
-        return read_json(text)
-    except UnreadableResponse:
-        lines = [line for line in text.split("\n") if line.strip()]
-        if len(lines) < 2 or not lines[0].lstrip().startswith("{"):
-            raise
-        return [read_json(line) for line in lines]
 
 
 def _answer(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from anyio import CapacityLimiter, to_thread
 from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 
@@ -16,12 +18,15 @@ from knowledge_rag.console.exports import to_chat, to_json, to_markdown, to_note
 from knowledge_rag.console.json_http import Json, only, read_object, text_in, whole_in
 from knowledge_rag.console.limits import (
     MAX_COMMENT_CHARACTERS,
+    MAX_EVIDENCE_BYTES,
     MAX_EXAMPLES,
     MAX_LISTED,
     MAX_SHORT_BODY_BYTES,
+    MAX_VERIFIED_CHARACTERS,
     PING_SECONDS,
 )
 from knowledge_rag.console.questions import read_question
+from knowledge_rag.console.verifying import evidence_of_cards, pasted_evidence, verification
 from knowledge_rag.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -54,6 +59,8 @@ class Api:
     reports: Reports
     about: str
     repository: RepositoryLinks | None
+    _verifying: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
+    """One at a time: answers come first."""
 
     async def console(self, request: Request) -> Response:
         """Return the version, the advisors, what is asked, and examples of questions."""
@@ -130,6 +137,25 @@ class Api:
         text = export(answer, self.repository)
         headers = _saved_as(answer, suffix)
         return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
+
+    async def verify(self, request: Request) -> Response:
+        """Compare an answer with its evidence: pasted ones, or a kept answer with what it was written from."""
+        body = await read_object(request, MAX_EVIDENCE_BYTES)
+        only(body, "answer", "evidence", "answerId")
+        key = text_in(body, "answerId", _MAX_KEY)
+        text = text_in(body, "answer", MAX_VERIFIED_CHARACTERS)
+        evidence = text_in(body, "evidence", MAX_EVIDENCE_BYTES, required=not key)
+        verified = partial(self._verified, key, text, evidence)
+        return Json(await to_thread.run_sync(verified, limiter=self._verifying))
+
+    def _verified(self, key: str, text: str, pasted: str) -> dict[str, Any]:
+        if key:
+            answer = self._answer(key)
+            text, evidence = answer.text, evidence_of_cards(answer.sources)
+        else:
+            evidence = pasted_evidence(pasted)
+        documents = self.asker.documents
+        return verification(text, evidence, documents.current(), documents.may_have)
 
     async def report(self, request: Request) -> Response:
         """Keep a report of a wrong citation, and return its file's path."""

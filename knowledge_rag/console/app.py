@@ -7,11 +7,12 @@ import logging
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 Handler = Callable[[Request], Awaitable[Response]]
+
+_WORTH_BYTES: Final = 1_000
+"""Of a response that is compressed for a browser that accepts it; streams of events never are."""
 
 _logger = logging.getLogger(__name__)
 
@@ -113,7 +117,7 @@ def create_console(
 
     return Starlette(
         routes=list(_routes(api, pages, document_page)),
-        middleware=[Middleware(Guard)],
+        middleware=[Middleware(Guard), Middleware(GZipMiddleware, minimum_size=_WORTH_BYTES)],
         exception_handlers={HTTPException: no_route},
         lifespan=lifespan,
     )
@@ -124,6 +128,7 @@ def _routes(api: Api, pages: Pages, document_page: Handler) -> Iterator[Route]:
         "/": pages.page,
         "/dashboard": pages.page,
         "/documents": pages.page,
+        "/verify": pages.page,
         "/doc/{path:path}": document_page,
         "/static/{name:path}": pages.asset,
         "/api/console": api.console,
@@ -136,6 +141,7 @@ def _routes(api: Api, pages: Pages, document_page: Handler) -> Iterator[Route]:
     writing: dict[str, Handler] = {
         "/api/ask": api.ask,
         "/api/reports": api.report,
+        "/api/verify": api.verify,
     }
     for methods, handlers in (("GET", reading), ("POST", writing)):
         for path, handler in handlers.items():

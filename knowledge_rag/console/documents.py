@@ -177,7 +177,7 @@ class AnswerPassages:
         """Return the retrieved passages of a document's last version."""
         cards = self._answers.sources(source_file)
         last = [one for one in cards if one.get("documentSha256") == cards[0].get("documentSha256")]
-        found = {_lines(one): _result(one) for one in last}
+        found = {_lines(one): result_of(one) for one in last}
         return [found[lines] for lines in sorted(found)]
 
 
@@ -196,7 +196,8 @@ def _lines(card: Mapping[str, Any]) -> tuple[int, int]:
     return card["citation"]["start_line"], card["citation"]["end_line"]
 
 
-def _result(card: Mapping[str, Any]) -> RetrievalResult:
+def result_of(card: Mapping[str, Any]) -> RetrievalResult:
+    """Return the result that a card shows."""
     metadata: dict[str, MetadataValue] = {
         name: card[key] for key, name in _METADATA.items() if key in card
     }

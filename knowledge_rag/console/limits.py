@@ -10,6 +10,12 @@ MAX_BODY_BYTES: Final = 256 * 1024
 MAX_SHORT_BODY_BYTES: Final = 32 * 1024
 """Of the others: a comment, each character of it escaped."""
 
+MAX_EVIDENCE_BYTES: Final = 2 * 1024 * 1024
+"""Of a request to verify an answer."""
+
+MAX_VERIFIED_CHARACTERS: Final = 100_000
+"""Of an answer that is verified."""
+
 MAX_ASKS: Final = 8
 """Questions that are answered at a time; further ones are refused with 503."""
 

@@ -197,6 +197,21 @@ class EvidenceFile:
     answer: str = ""
 
 
+def decoded_evidence(text: str) -> object:
+    """Decode JSON, or JSON Lines, as events of a stream are kept.
+
+    Raises:
+        UnreadableResponse: it is neither.
+    """
+    try:
+        return read_json(text)
+    except UnreadableResponse:
+        lines = [line for line in text.split("\n") if line.strip()]
+        if len(lines) < 2 or not lines[0].lstrip().startswith("{"):
+            raise
+        return [read_json(line) for line in lines]
+
+
 def read_evidence(document: object) -> EvidenceFile:
     """Read evidence from decoded JSON; passages that name no lines can't be cited.
 

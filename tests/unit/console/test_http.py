@@ -100,6 +100,24 @@ def test_documents_are_listed_where_they_can_be(console):
     assert "can't be listed" in response.json()["error"]
 
 
+def test_the_page_is_compressed_for_a_browser_that_accepts_it_and_is_small_enough_for_a_phone(
+    console,
+):
+    sent = 0
+    for name in read_assets():
+        response = console("GET", f"/static/{name}", headers={"Accept-Encoding": "gzip"})
+        sent += int(response.headers["content-length"])
+    assert sent < 120_000
+    plain = console("GET", "/static/js/main.js", headers={"Accept-Encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.content == read_assets()["js/main.js"].data
+
+
+def test_an_answer_is_never_held_back_to_be_compressed(console):
+    response = console.asked(**{"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in response.headers
+
+
 def test_nothing_but_our_own_files_runs_or_styles():
     directives = dict(part.split(" ", 1) for part in POLICY.split("; "))
     assert directives["default-src"] == "'none'"

@@ -69,6 +69,7 @@ export function answerActions({ answerId }) {
   const path = `/api/answers/${encodeURIComponent(answerId)}`;
   const copies = { Markdown: "md", Slack: "slack", "a PagerDuty note": "txt" };
   return h("div", { class: "answer-actions" },
+    h("a", { class: "quiet button", href: `/verify?answer=${encodeURIComponent(answerId)}` }, icon("tick"), "Check each claim"),
     Object.entries(copies).map(([name, ending]) => copyButton(`Copy for ${name}`.replace("for Markdown", "Markdown"), () => readText(`${path}.${ending}`), "answer")),
     h("a", { class: "quiet button", href: `${path}.md`, download: "" }, icon("save"), "Markdown"),
     h("a", { class: "quiet button", href: `${path}.json`, download: "" }, icon("save"), "JSON"),

@@ -9,6 +9,7 @@ import { copyButton } from "./copying.js";
 import { h } from "./dom.js";
 import { icon } from "./icons.js";
 import { stepsOf } from "./steps.js";
+import { plain, saveFile } from "./saving.js";
 import { keep, kept } from "./storage.js";
 
 /**
@@ -147,10 +148,7 @@ export class Checklist {
   }
 
   #save() {
-    const url = URL.createObjectURL(new Blob([this.#timeline()], { type: "text/markdown" }));
-    const name = `timeline-${new Date().toISOString().slice(0, 16).replace(/\D/g, "")}.md`;
-    h("a", { href: url, download: name }).click();
-    setTimeout(() => URL.revokeObjectURL(url));
+    saveFile("timeline", "md", this.#timeline());
   }
 }
 
@@ -186,11 +184,6 @@ function clock(iso) {
 function wordsOf({ action }) {
   const [first] = action.replace(/[`*]+/g, "").trim().split("\n");
   return first.length > LONGEST_STEP ? `${first.slice(0, LONGEST_STEP).replace(/\S*$/, "")}…` : first;
-}
-
-/** One line of a text, in which nothing is markup. @param {string} text */
-function plain(text) {
-  return text.replace(UNSEEN, " ").replace(/[\\`*[\]<>|~#]/g, "\\$&").trim();
 }
 
 /** @param {string} answer @returns {Record<string, Tick>} what is damaged is left out */

@@ -6,17 +6,20 @@ import { DocumentsView } from "./documents-view.js";
 import { byId, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { Router } from "./router.js";
+import { VerifyView } from "./verify-view.js";
 
 startTheme(byId("theme"));
 
 const ask = new AskView();
 const dashboard = new DashboardView();
 const documents = new DocumentsView();
+const verify = new VerifyView();
 const file = new DocumentView({ back: backToAnswer });
 
 new Router((url) => {
   if (url.pathname.startsWith("/doc/")) return file;
   if (url.pathname === "/documents") return documents;
+  if (url.pathname === "/verify") return verify;
   return url.pathname === "/dashboard" ? dashboard : ask;
 });
 
