@@ -31,7 +31,8 @@ def test_each_claim_is_marked_in_place_and_leads_to_its_lines(page):
     expect(text.locator(".claim.is-error mark")).to_have_text("20 minutes")
     expect(text.locator("del")).to_have_text("[Source: b.md, lines 1-2]")
     expect(shown.locator(".verify-result .outcome")).to_contain_text("Don’t rely on it as it is.")
-    shown.get_by_role("link", name=re.compile("^Claim 1, in the cited lines")).click()
+    shown.get_by_role("link", name=re.compile("^Claim 1, in the cited lines")).focus()
+    shown.keyboard.press("Enter")
     card = shown.locator("#claim-1")
     expect(card).to_be_focused()
     expect(card.locator(".cited-line")).to_contain_text("widgetctl unjam --press 3")
@@ -96,7 +97,7 @@ def test_a_hostile_answer_and_hostile_evidence_are_words(page):
     ("evidence", "message"),
     [
         ("", "Paste the evidence"),
-        ('{"status": ', "evidence: "),
+        ('{"status": ', "Evidence: "),
         ("[1, 2]", "there is no evidence in it"),
     ],
 )
