@@ -91,6 +91,14 @@ class ConsoleOptions:
             help="Folder that was ingested: the console shows what has changed since.",
         ),
     ] = None
+    rules: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Alert rules, as for coverage: the console's health page names alerts without a runbook. "
+            "May be given several times.",
+        ),
+    ] = None
     repository_url: Annotated[
         str | None,
         typer.Option(
@@ -109,7 +117,7 @@ class ConsoleOptions:
     @property
     def given(self) -> bool:
         """Whether an option is given that only the console has."""
-        wanted = (self.console_port, self.corpus, self.repository_url)
+        wanted = (self.console_port, self.corpus, self.rules, self.repository_url)
         return any(one is not None for one in wanted)
 
     def settings(self, about: str) -> ConsoleSettings:
@@ -124,16 +132,22 @@ class ConsoleOptions:
         return ConsoleSettings(about, repository, data / REPORTS_FILE, answers)
 
     def files(self, kb_path: Path) -> Corpus | None:
+        """Return the documents of the folder that was ingested, if it is known."""
+        from knowledge_rag.local.corpus import CorpusFiles
+
+        folder = self.folder(kb_path)
+        return CorpusFiles(folder) if folder is not None else None
+
+    def folder(self, kb_path: Path) -> Path | None:
         """Return the folder that was ingested, if it is known: the named one, or the sample's."""
         from knowledge_rag.cli.knowledge_bases import SAMPLE_CORPUS, SAMPLE_FILE
         from knowledge_rag.core.resources import shipped
-        from knowledge_rag.local.corpus import CorpusFiles
         from knowledge_rag.local.settings import LocalSettings
 
         if self.corpus is not None:
-            return CorpusFiles(self.corpus)
+            return self.corpus
         if kb_path == LocalSettings.from_environment().data_dir / SAMPLE_FILE:
-            return CorpusFiles(shipped(SAMPLE_CORPUS))
+            return shipped(SAMPLE_CORPUS)
         return None
 
 
@@ -169,7 +183,7 @@ def serve(
     if hooks is not None:
         if options.given:
             raise InvalidRequest(
-                "--console-port, --corpus and --repository-url don't go with --hooks: links stand in its file"
+                "--console-port, --corpus, --rules and --repository-url don't go with --hooks: links stand in its file"
             )
         from knowledge_rag.cli.hooks import serve_hooks
 
@@ -179,7 +193,7 @@ def serve(
         raise InvalidRequest("--dry-run goes with --hooks")
     if not console and (options.given or writers.given):
         raise InvalidRequest(
-            "--console-port, --corpus, --repository-url, --model, --model-id and --agent are the console's"
+            "--console-port, --corpus, --rules, --repository-url, --model, --model-id and --agent are the console's"
         )
     if backend.is_local:
         writers.check_region(backend)
@@ -251,6 +265,8 @@ def _local_console(
         repository=links_to_lines(found.path, options.repository_url),
         budget=backend.budget,
         corrected=lambda text: found.corrected(text).text,
+        corpus=options.folder(found.path),
+        rules=tuple(options.rules or ()),
     )
     advisors = writers.advisors(backend.region)
 

@@ -24,12 +24,14 @@ from knowledge_rag.console.limits import (
 from knowledge_rag.console.rendering import AnswerRenderer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 _logger = logging.getLogger(__name__)
 
 _ID_BYTES: Final = 16
+_DAMAGED: Final = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
+"""What reading an answer's file may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +126,24 @@ class Answers:
             found = self._kept.get(key)
         return found[0] if found else self._stored(key)
 
+    def outcomes(self) -> Iterator[tuple[str, str]]:
+        """Yield question and status of each kept answer, the last one first."""
+        with self._lock:
+            kept = dict(reversed(self._kept.items()))
+        for answer, _ in kept.values():
+            yield answer.question, answer.recommendation.get("status", "")
+        for path in _files(self._folder):
+            if path.stem not in kept:
+                with suppress(*_DAMAGED):
+                    fields = _fields(path.read_bytes())
+                    yield fields["question"], fields["recommendation"]["status"]
+
     def _stored(self, key: str) -> Answer | None:
         for path in _files(self._folder):
             if path.stem == key:  # a name that is there: no path is made of a request
                 try:
                     return _read(path.read_bytes())
-                except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+                except _DAMAGED:
                     _logger.warning("%s is damaged, and left out", path)
         return None
 
@@ -141,8 +155,8 @@ def _written(answer: Answer) -> bytes:
     return json.dumps({"sha256": _digest(kept), "answer": kept}).encode()
 
 
-def _read(data: bytes) -> Answer:
-    """Return the answer of a file.
+def _fields(data: bytes) -> dict[str, Any]:
+    """Return the fields of an answer's file.
 
     Raises:
         ValueError: the file is not as it was written.
@@ -150,7 +164,13 @@ def _read(data: bytes) -> Answer:
     file = json.loads(data)
     if _digest(file["answer"]) != file["sha256"]:
         raise ValueError("digest")
-    kept = json.loads(file["answer"])
+    fields: dict[str, Any] = json.loads(file["answer"])
+    return fields
+
+
+def _read(data: bytes) -> Answer:
+    """Return the answer of a file, or raise :exc:`ValueError`."""
+    kept = _fields(data)
     lists = {name: tuple(kept[name]) for name in ("sources", "removed", "parts")}
     renderer = AnswerRenderer()
     renderer.feed(kept["parts"])

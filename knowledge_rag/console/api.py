@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.console.answers import Answer, Reports
     from knowledge_rag.console.documents import IngestedDocument
+    from knowledge_rag.console.health import Health
     from knowledge_rag.console.questions import Asker
     from knowledge_rag.local.source_links import RepositoryLinks
 
@@ -59,6 +60,7 @@ class Api:
     reports: Reports
     about: str
     repository: RepositoryLinks | None
+    health_checks: Health
     _verifying: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
     """One at a time: answers come first."""
 
@@ -120,6 +122,12 @@ class Api:
         """Return the metrics since the server started."""
         del request
         return Json(self.asker.metrics.to_dict(self.asker.running))
+
+    async def health(self, request: Request) -> Response:
+        """Return what there is to mend, as far as it is known; POST begins to look."""
+        if request.method == "POST":
+            self.health_checks.begin()
+        return Json(self.health_checks.to_dict())
 
     async def answer(self, request: Request) -> Response:
         """Return a recent answer: as the page reads it, or as a file if the id ends in .json or one of _TEXTS."""

@@ -22,6 +22,7 @@ from knowledge_rag.console.answers import Answers, Reports
 from knowledge_rag.console.api import Api
 from knowledge_rag.console.documents import AnswerPassages, KeptDocuments
 from knowledge_rag.console.events import utc_now
+from knowledge_rag.console.health import Commands, Health, checks_of
 from knowledge_rag.console.json_http import Json
 from knowledge_rag.console.limits import ASK_SECONDS
 from knowledge_rag.console.metrics import ConsoleMetrics, MeasuredRetrieval
@@ -59,6 +60,8 @@ class ConsoleSettings:
         answers: folder that keeps answers across restarts; ``None`` keeps them in memory.
         budget: of each query.
         corrected: corrects spelling mistakes in a question.
+        corpus: folder that was ingested, for the health page; ``None`` if it isn't known.
+        rules: files, folders or patterns of alert rules, likewise.
     """
 
     about: str = ""
@@ -67,6 +70,8 @@ class ConsoleSettings:
     answers: Path | None = None
     budget: Budget = field(default_factory=Budget)
     corrected: Callable[[str], str] = str
+    corpus: Path | None = None
+    rules: tuple[str, ...] = ()
 
 
 def create_console(
@@ -93,7 +98,10 @@ def create_console(
     asked = MeasuredRetrieval(retrieval, metrics)
     seconds = max(ASK_SECONDS, 2 * settings.budget.seconds)
     asker = Asker(asked, advisors, kept, answers, metrics, seconds, settings.corrected)
-    api = Api(asker, Reports(settings.reports), settings.about, settings.repository)
+    commands = Commands()
+    checks = checks_of(settings.corpus, settings.rules, kept, answers, commands)
+    health = Health(checks, kept.may_have, settings.repository)
+    api = Api(asker, Reports(settings.reports), settings.about, settings.repository, health)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -101,6 +109,7 @@ def create_console(
         if prepare is not None:
             asker.prepare(prepare())
         yield
+        commands.close()
 
     pages = Pages(read_assets())
 
@@ -127,6 +136,7 @@ def _routes(api: Api, pages: Pages, document_page: Handler) -> Iterator[Route]:
     reading: dict[str, Handler] = {
         "/": pages.page,
         "/dashboard": pages.page,
+        "/health": pages.page,
         "/documents": pages.page,
         "/verify": pages.page,
         "/doc/{path:path}": document_page,
@@ -135,11 +145,13 @@ def _routes(api: Api, pages: Pages, document_page: Handler) -> Iterator[Route]:
         "/api/document": api.document,
         "/api/documents": api.documents,
         "/api/rendered": api.rendered,
+        "/api/health": api.health,
         "/api/metrics": api.metrics,
         "/api/answers/{name}": api.answer,
     }
     writing: dict[str, Handler] = {
         "/api/ask": api.ask,
+        "/api/health": api.health,
         "/api/reports": api.report,
         "/api/verify": api.verify,
     }

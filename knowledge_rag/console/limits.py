@@ -16,6 +16,12 @@ MAX_EVIDENCE_BYTES: Final = 2 * 1024 * 1024
 MAX_VERIFIED_CHARACTERS: Final = 100_000
 """Of an answer that is verified."""
 
+CHECK_SECONDS: Final = 900.0
+"""What one check of the health page may take: a first one embeds all documents."""
+
+MAX_FINDINGS: Final = 500
+"""Of a section of the health page that are listed; the others are counted."""
+
 MAX_ASKS: Final = 8
 """Questions that are answered at a time; further ones are refused with 503."""
 

@@ -148,7 +148,10 @@ def sample_files() -> dict[str, bytes]:
 
 @contextmanager
 def console(
-    shelf: Shelf, script: Script, advisors: Mapping[str, Advisor] | None = None
+    shelf: Shelf,
+    script: Script,
+    advisors: Mapping[str, Advisor] | None = None,
+    rules: tuple[str, ...] = (),
 ) -> Iterator[str]:
     """Serve a console for as long as the block runs; gives its address without the last slash."""
     with ExitStack() as stack:
@@ -164,6 +167,8 @@ def console(
                 repository=RepositoryLinks(REPOSITORY),
                 reports=shelf.kb.with_name("reports.jsonl"),
                 answers=shelf.kb.with_name("answers"),
+                corpus=shelf.folder,
+                rules=rules,
             ),
         )
         yield stack.enter_context(running(app, 0)).removesuffix("/")

@@ -5,6 +5,7 @@ import { DocumentView } from "./document-view.js";
 import { DocumentsView } from "./documents-view.js";
 import { byId, h } from "./dom.js";
 import { icon } from "./icons.js";
+import { HealthView } from "./health-view.js";
 import { Router } from "./router.js";
 import { VerifyView } from "./verify-view.js";
 
@@ -14,12 +15,14 @@ const ask = new AskView();
 const dashboard = new DashboardView();
 const documents = new DocumentsView();
 const verify = new VerifyView();
+const health = new HealthView();
 const file = new DocumentView({ back: backToAnswer });
 
 new Router((url) => {
   if (url.pathname.startsWith("/doc/")) return file;
   if (url.pathname === "/documents") return documents;
   if (url.pathname === "/verify") return verify;
+  if (url.pathname === "/health") return health;
   return url.pathname === "/dashboard" ? dashboard : ask;
 });
 

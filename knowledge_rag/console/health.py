@@ -1,0 +1,312 @@
+"""What a team has to mend, with the file and line: gaps that the command line finds, and what the console knows itself.
+
+Each check of the command line is a process of its own at low priority, one after the other, so that no answer waits for
+one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections import Counter
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.console.addresses import document_url
+from knowledge_rag.console.events import utc_now
+from knowledge_rag.console.limits import CHECK_SECONDS, MAX_FINDINGS, MAX_LISTED
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, LAST_REVIEWED
+from knowledge_rag.core.outcome import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from knowledge_rag.console.answers import Answers
+    from knowledge_rag.console.documents import KeptDocuments
+    from knowledge_rag.local.source_links import RepositoryLinks
+
+_logger = logging.getLogger(__name__)
+
+STALE_DAYS: Final = 365
+"""Since a review that are reported."""
+_LOW_PRIORITY: Final = 10
+_RUN: Final = frozenset({0, 1})
+"""Exit codes of a check that was carried out: nothing found, and findings."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What came of one check.
+
+    Args:
+        findings: each with file, line, level, kind and message, where it has them.
+        checked: how many documents or alerts were looked at.
+        of: what those are, in one word.
+    """
+
+    findings: Sequence[Mapping[str, Any]]
+    checked: int
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check.
+
+    Args:
+        name: of its section.
+        run: carries it out, and raises :exc:`CheckError`; ``None`` if something for it is missing.
+        missing: what, as an instruction.
+    """
+
+    name: str
+    run: Callable[[], Checked] | None
+    missing: str = ""
+
+
+class CheckError(Exception):
+    """A check could not be carried out; the message says why."""
+
+
+@dataclass(slots=True)
+class Health:
+    """Carries out checks in the background, and keeps what came of them; safe to use from several threads.
+
+    Args:
+        checks: in the order of the page.
+        may_have: whether the console has a document of a path.
+        repository: where documents can be changed.
+    """
+
+    checks: Sequence[Check]
+    may_have: Callable[[str], bool]
+    repository: RepositoryLinks | None = None
+    _sections: dict[str, dict[str, Any]] = field(default_factory=dict)
+    _since: str = ""
+    _running: threading.Thread | None = None
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> None:
+        """Begin to check, unless that is under way."""
+        with self._lock:
+            if self._running is not None and self._running.is_alive():
+                return
+            self._since = utc_now()
+            self._sections = {
+                one.name: {"state": "waiting"}
+                if one.run is not None
+                else {"state": "missing", "message": one.missing}
+                for one in self.checks
+            }
+            self._running = threading.Thread(target=self._work, name="health", daemon=True)
+            self._running.start()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form: ``state`` is unchecked, computing or ready."""
+        with self._lock:
+            busy = self._running is not None and self._running.is_alive()
+            state = "computing" if busy else "ready" if self._since else "unchecked"
+            sections = [{"name": name} | section for name, section in self._sections.items()]
+        return {"state": state, "since": self._since, "sections": sections}
+
+    def _work(self) -> None:
+        for one in reversed(self.checks):  # the longest one, of the alerts, stands first
+            if one.run is None:
+                continue
+            self._put(one.name, {"state": "computing"})
+            try:
+                self._put(one.name, self._section(one.run()))
+            except CheckError as error:
+                self._put(one.name, {"state": "failed", "message": str(error)})
+            except Exception:  # a check that breaks must not leave the page waiting
+                _logger.exception("the check of %s failed", one.name)
+                self._put(one.name, {"state": "failed", "message": "it failed; see the log"})
+
+    def _put(self, name: str, section: dict[str, Any]) -> None:
+        with self._lock:
+            self._sections[name] = section
+
+    def _section(self, done: Checked) -> dict[str, Any]:
+        shown = [dict(one) | self._links(one) for one in done.findings[:MAX_FINDINGS]]
+        return {
+            "state": "ready",
+            "findings": shown,
+            "count": len(done.findings),
+            "checked": done.checked,
+            "of": done.of,
+        }
+
+    def _links(self, finding: Mapping[str, Any]) -> dict[str, str]:
+        """Return the pages of a finding's line: the console's own, and where it can be changed."""
+        file, line = finding.get("file"), finding.get("line", 1)
+        if not file or not self.may_have(file):
+            return {}
+        links = {"url": document_url(file, line, line)}
+        if self.repository is not None and (url := self.repository.url(file, line, line)):
+            links["repositoryUrl"] = url
+        return links
+
+
+def checks_of(
+    folder: Path | None,
+    rules: Sequence[str],
+    documents: KeptDocuments,
+    answers: Answers,
+    commands: Commands,
+) -> list[Check]:
+    """Return the checks of a console.
+
+    Args:
+        folder: that was ingested; ``None`` if it isn't known.
+        rules: files, folders or patterns of alert rules.
+        documents: of the knowledge base.
+        answers: that were given.
+        commands: runs commands of the command line.
+    """
+    needs_folder = "Start serve with --corpus DIR, the folder that was ingested."
+    needs_rules = "Start serve with --rules PATH, your alert rules."
+    docs = str(folder)
+    drift = partial(_drift, commands, "--max-age", str(STALE_DAYS), "--", docs)
+    coverage = partial(
+        _coverage, commands, "--docs", docs, *(part for one in rules for part in ("--rules", one))
+    )
+    is_known = folder is not None
+    return [
+        Check(
+            "alerts",
+            coverage if is_known and rules else None,
+            needs_rules if is_known else needs_folder,
+        ),
+        Check("drift", drift if is_known else None, needs_folder),
+        Check("reviews", partial(_never_reviewed, documents)),
+        Check("lint", partial(_lint, commands, "--", docs) if is_known else None, needs_folder),
+        Check("questions", partial(_unanswered, answers)),
+    ]
+
+
+class Commands:
+    """Runs commands of this program, each in a process of its own, at low priority; one at a time."""
+
+    def __init__(self) -> None:
+        self._running: subprocess.Popen[bytes] | None = None
+
+    def run(self, *command: str) -> Any:  # noqa: ANN401 - JSON of a command
+        """Run a command, and return its JSON.
+
+        Raises:
+            CheckError: it could not do its work, or took too long.
+        """
+        self._running = subprocess.Popen(  # noqa: S603 - this program's own
+            [sys.executable, "-m", "knowledge_rag", *command],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        with self._running as running:
+            with suppress(OSError):  # it is over already, or may not be changed
+                os.setpriority(os.PRIO_PROCESS, running.pid, _LOW_PRIORITY)
+            try:
+                written, said = running.communicate(timeout=CHECK_SECONDS)
+            except subprocess.TimeoutExpired as error:
+                running.kill()
+                raise CheckError(f"knowledge-rag {command[0]} took too long") from error
+        if running.returncode in _RUN:
+            with suppress(ValueError):
+                return json.loads(written)
+        lines = said.decode(errors="replace").strip().splitlines()
+        raise CheckError(lines[-1] if lines else f"knowledge-rag {command[0]} failed")
+
+    def close(self) -> None:
+        """End what is running."""
+        if self._running is not None and self._running.poll() is None:
+            self._running.kill()
+
+
+def _coverage(commands: Commands, *arguments: str) -> Checked:
+    report = commands.run("coverage", "--json", *arguments)
+    gaps = [
+        {**_place(one, "file"), "level": level, "kind": one["kind"], "message": one["message"]}
+        for name, level in (("findings", "error"), ("warnings", "warning"))
+        for one in report[name]
+    ]
+    return Checked(gaps, report["alerts"], "alert")
+
+
+def _drift(commands: Commands, *arguments: str) -> Checked:
+    report = commands.run("drift", "--json", *arguments)
+    found = [
+        {
+            **_place(one, "path"),
+            "level": one["severity"],
+            "kind": one["kind"],
+            "message": one["message"] + (f"; did you mean {one['fix']}?" if "fix" in one else ""),
+        }
+        for one in report["findings"]
+    ]
+    return Checked(found, report["documents"], "document")
+
+
+def _lint(commands: Commands, *arguments: str) -> Checked:
+    report = commands.run("lint", "--json", *arguments)
+    found = [
+        {
+            **_place(one, "source_file"),
+            "level": "warning",
+            "kind": one["kind"],
+            "message": f"{one['message']}: {one['excerpt']}" if one["excerpt"] else one["message"],
+        }
+        for one in report["findings"]
+    ]
+    unread = [
+        {
+            "file": one["document"],
+            "line": 1,
+            "level": "error",
+            "kind": "unreadable",
+            "message": one["reason"],
+        }
+        for one in report["skipped"]
+    ]
+    return Checked([*unread, *found], report["documents"], "document")
+
+
+def _place(one: Mapping[str, Any], file: str) -> dict[str, Any]:
+    return {"file": one[file], "line": one["line"]}
+
+
+def _never_reviewed(documents: KeptDocuments) -> Checked:
+    listed = documents.listed(MAX_LISTED)
+    if listed is None:
+        raise CheckError("the documents of this knowledge base can't be listed")
+    runbooks = [one for one in listed if one.get(DOCUMENT_TYPE) == DocumentType.RUNBOOK.value]
+    found = [
+        {
+            "file": one["source"],
+            "line": 1,
+            "level": "warning",
+            "kind": "never-reviewed",
+            "message": f"{one['title']}: front matter has no {LAST_REVIEWED}",
+        }
+        for one in runbooks
+        if not one.get(LAST_REVIEWED)
+    ]
+    return Checked(found, len(runbooks), "runbook")
+
+
+def _unanswered(answers: Answers) -> Checked:
+    """Return the questions of kept answers for which nothing is documented, the most frequent first."""
+    asked = list(answers.outcomes())
+    counts = Counter(question for question, status in asked if status == Status.NO_MATCH)
+    found = [
+        {"level": "warning", "kind": "nothing-found", "message": question, "times": times}
+        for question, times in counts.most_common()
+    ]
+    return Checked(found, len(asked), "answer")
