@@ -82,8 +82,8 @@ def assert_inert(page):
     }""")
         == []
     )
-    known = set(page.page.locator(".card .number").all_text_contents())
-    assert {it.get_attribute("data-number") for it in page.page.locator(".cite").all()} <= known
+    known = {it.get_attribute("id") for it in page.page.locator(".card").all()}
+    assert {f"source-{it.get_attribute('data-number')}" for it in page.cites.all()} <= known
     for link in page.page.locator(".blocks a:not(.cite)").all():
         assert link.get_attribute("href").startswith(("http://", "https://"))
 

@@ -208,7 +208,7 @@ def test_on_paper_all_cited_lines_are_there(page, script):
     page.open().ask("How often do we turn the wheel of the zebra pump?")
     card = page.page.locator(".card.cited", has=page.page.locator(".folded"))
     expect(card).to_have_count(1)
-    number = card.locator(".number").inner_text()
+    number = card.get_attribute("id").removeprefix("source-")
     lines = page.page.locator(f'.blocks .cite[data-number="{number}"]').get_attribute("data-lines")
     first, last = map(int, lines.split("-"))
     shown = card.locator(".line:visible")

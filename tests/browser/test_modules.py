@@ -144,7 +144,7 @@ def test_lines_of_markdown_are_told_apart_by_their_looks(run):
         "async (lines) => (await import('/static/js/lines.js')).lineKinds(lines, true)", lines
     )
     assert kinds == [
-        "front", "front", "front", "heading", "blank", "prose", "code", "code", "code", "table",
+        "front", "front", "front", "heading", "blank", "prose", "fence", "code", "fence", "table",
     ]  # fmt: skip
 
 

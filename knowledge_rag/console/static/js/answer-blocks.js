@@ -2,6 +2,7 @@
 import { copyClicked, showCommands } from "./commands.js";
 import { h } from "./dom.js";
 import { Placeholders } from "./placeholders.js";
+import { tabulate } from "./table-rows.js";
 import { parsedBlock } from "./trusted-html.js";
 
 /** @typedef {import("./answer-state.js").Source} Source */
@@ -40,6 +41,7 @@ export class AnswerBlocks {
     tieReferences(fresh);
     showCommands(fresh);
     fresh.querySelectorAll("table").forEach(scrollable);
+    fresh.querySelectorAll("li").forEach(tabulate);
     fresh.querySelectorAll("strong:first-child").forEach(markLabel);
     const block = this.element.children[index];
     const focused = focusable(block).findIndex((one) => one === document.activeElement);

@@ -67,10 +67,12 @@ export class AnswerView {
     this.element.setAttribute("aria-busy", String(!over));
     this.text.classList.toggle("by-model", state.byModel);
     this.blocks.show(shownBlocks(state), known);
-    state.cited = this.#cited().size;
+    const cited = this.#cited();
+    number(this.blocks.element, [...cited.keys()]);
+    state.cited = cited.size;
     state.uncited = over ? markDoubts(this.blocks.element, state.recommendation) : 0;
     this.banner.show(state);
-    this.sources.show(state.sources, this.#cited(), over);
+    this.sources.show(state.sources, cited, over);
     if (over) this.#finish(state);
   }
 
@@ -177,6 +179,17 @@ export class AnswerView {
     scrollTo(cite, "center");
     flash(cite);
     cite.focus({ preventScroll: true });
+  }
+}
+
+/** Numbers citations as they follow each other in the text: search knows the sources by other numbers. @param {Element} blocks @param {number[]} order */
+function number(blocks, order) {
+  const shown = new Map(order.map((source, at) => [String(source), at + 1]));
+  for (const cite of blocks.querySelectorAll("a.cite")) {
+    const text = `[${shown.get(cite.getAttribute("data-number") ?? "") ?? "?"}]`;
+    if (cite.textContent === text) continue;
+    cite.textContent = text;
+    cite.setAttribute("aria-label", (cite.getAttribute("aria-label") ?? "").replace(/^\[\d+\]/, text));
   }
 }
 

@@ -19,7 +19,7 @@ export function placeText(path, start, end) {
 
 /** Whether a file's lines are those of a text that was made of it. @param {string} path */
 export function isConverted(path) {
-  return /\.(?:docx|ipynb)$/i.test(path);
+  return /\.(?:docx|ipynb|pdf)$/i.test(path);
 }
 
 /** For people who listen. @param {number} start @param {number} end */

@@ -13,7 +13,7 @@ import { plainName, typeText } from "./wording.js";
 /** @type {("document_type" | "service" | "severity" | "owner")[]} */
 const FACETS = ["document_type", "service", "severity", "owner"];
 /** Rows that are made at a time. */
-const SOME = 100;
+const SOME = 40;
 
 /** @returns {Promise<Listed[]>} */
 export async function allDocuments() {

@@ -16,8 +16,9 @@ export function isWithin(number, ranges) {
  * @param {Range[]} shown
  * @param {Range[]} [marked]
  * @param {Range[]} [open] those shown on a screen; paper shows all
+ * @param {boolean} [whole] whether the marks around a block of code are shown too
  */
-export function excerpt(content, start, shown, marked = [], open = shown) {
+export function excerpt(content, start, shown, marked = [], open = shown, whole = false) {
   const lines = content.split("\n");
   const kinds = lineKinds(lines, start === 1);
   /** @type {HTMLElement[]} */
@@ -26,12 +27,16 @@ export function excerpt(content, start, shown, marked = [], open = shown) {
   lines.forEach((text, index) => {
     const number = start + index;
     if (!isWithin(number, shown)) return;
+    if (kinds[index] === "fence" && !whole && number === last + 1) last = number;
+    if (kinds[index] === "fence" && !whole) return;
     const added = [row(number, text, kinds[index], isWithin(number, marked))];
     if (rows.length && number !== last + 1) added.unshift(h("div", { class: "line-gap", "aria-hidden": "true" }, "⋯"));
     for (const element of added) element.classList.toggle("folded", !isWithin(number, open));
     rows.push(...added);
     last = number;
   });
+  // nothing but such marks is cited
+  if (!rows.length && !whole && shown.length) return excerpt(content, start, shown, marked, open, true);
   return h("div", { class: "lines" }, rows);
 }
 
@@ -49,7 +54,7 @@ export function lineText(text, kind) {
   return h("span", { class: "line-text", dir: "auto" }, ...shown);
 }
 
-/** @typedef {"front" | "code" | "table" | "heading" | "blank" | "prose"} LineKind */
+/** @typedef {"front" | "fence" | "code" | "table" | "heading" | "blank" | "prose"} LineKind */
 
 const FENCE = /^\s*(?:>\s*)*(?:(?:[-*+]|\d+[.)])\s+)*(`{3,}|~{3,})/;
 
@@ -66,11 +71,12 @@ export function lineKinds(lines, isWhole = false) {
     if (index <= front) return "front";
     const mark = FENCE.exec(line)?.[1] ?? "";
     if (fence) {
-      if (mark.startsWith(fence)) fence = "";
-      return "code";
+      if (!mark.startsWith(fence)) return "code";
+      fence = "";
+      return "fence";
     }
     fence = mark;
-    return mark ? "code" : kindOf(line);
+    return mark ? "fence" : kindOf(line);
   });
 }
 

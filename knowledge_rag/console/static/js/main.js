@@ -1,22 +1,19 @@
 /** Starts the page. */
 import { AskView } from "./ask-view.js";
-import { DashboardView } from "./dashboard-view.js";
-import { DocumentView } from "./document-view.js";
 import { DocumentsView } from "./documents-view.js";
 import { byId, h } from "./dom.js";
 import { icon } from "./icons.js";
-import { HealthView } from "./health-view.js";
+import { LazyView } from "./lazy-view.js";
 import { Router } from "./router.js";
-import { VerifyView } from "./verify-view.js";
 
 startTheme(byId("theme"));
 
 const ask = new AskView();
-const dashboard = new DashboardView();
+const dashboard = new LazyView("dashboard-view", "Dashboard", async () => new (await import("./dashboard-view.js")).DashboardView());
 const documents = new DocumentsView();
-const verify = new VerifyView();
-const health = new HealthView();
-const file = new DocumentView({ back: backToAnswer });
+const verify = new LazyView("verify-view", "Verify", async () => new (await import("./verify-view.js")).VerifyView());
+const health = new LazyView("health-view", "Health", async () => new (await import("./health-view.js")).HealthView());
+const file = new LazyView("document-view", "Document", async () => new (await import("./document-view.js")).DocumentView({ back: backToAnswer }));
 
 new Router((url) => {
   if (url.pathname.startsWith("/doc/")) return file;

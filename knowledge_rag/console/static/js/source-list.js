@@ -40,7 +40,11 @@ export class SourceList {
    */
   show(sources, cited, over) {
     if (sources !== this.#sources) this.#renew(sources);
-    for (const [number, card] of this.#cards) card.cited = cited.get(number) ?? [];
+    const order = [...cited.keys()];
+    for (const [number, card] of this.#cards) {
+      card.cited = cited.get(number) ?? [];
+      card.number(order.indexOf(number) + 1);
+    }
     if (over) this.#arrange([...cited.keys()]);
     const also = this.others.querySelectorAll(".card").length;
     this.folded.hidden = also === 0;
@@ -129,15 +133,30 @@ class SourceCard {
   /** @type {Range[]} */
   #cited = [];
   #full = false;
+  name = "";
 
   /** @param {Source} source @param {CardActions} actions */
   constructor(source, actions) {
     this.source = source;
     this.actions = actions;
     this.body = h("div", { class: "card-body", hidden: true });
-    this.opener = h("button", { type: "button", class: "quiet opener", "aria-label": `Show the lines of source ${source.number}`, onclick: () => this.unfold() }, "Show lines");
+    this.shownNumber = h("span", { class: "number", "aria-hidden": "true" });
+    this.spoken = h("span", { class: "visually-hidden" });
+    this.opener = h("button", { type: "button", class: "quiet opener", onclick: () => this.unfold() }, "Show lines");
     this.element = h("article", { class: "card", id: `source-${source.number}`, tabindex: "-1", "aria-labelledby": `source-title-${source.number}` },
       ...this.#head(), this.body);
+    this.number(0);
+  }
+
+  /** Shows the number that its citations have in the text. @param {number} number 0 without one */
+  number(number) {
+    const { citation } = this.source;
+    this.name = number ? `source ${number}` : `${citation.source_file}, ${linesSpoken(...this.range)}`;
+    this.shownNumber.textContent = number ? String(number) : "";
+    const [whole, section] = titlesOf(this.source);
+    this.spoken.textContent = `Source${number ? ` ${number}` : ""}: ${section ? `${whole}: ` : ""}`;
+    this.opener.setAttribute("aria-label", `Show the lines of ${this.name}`);
+    this.body.querySelector(".report-button")?.setAttribute("aria-label", `Report a wrong citation of ${this.name}`);
   }
 
   get range() {
@@ -174,8 +193,8 @@ class SourceCard {
     const [whole, section] = titlesOf(this.source);
     return [
       h("header", { class: "card-head" },
-        h("span", { class: "number", "aria-hidden": "true" }, number),
-        h("h3", { id: `source-title-${number}` }, h("span", { class: "visually-hidden" }, `Source ${number}: ${section ? `${whole}: ` : ""}`), section || whole),
+        this.shownNumber,
+        h("h3", { id: `source-title-${number}` }, this.spoken, section || whole),
         h("p", { class: "where" }, h("span", { class: "path visually-hidden" }, citation.source_file), " ",
           h("span", { class: "at", "aria-label": linesSpoken(...this.range) }, placeText(citation.source_file, ...this.range)),
           page ? h("span", {}, `page ${page}`) : null,
@@ -193,7 +212,7 @@ class SourceCard {
     const shown = this.#full || !this.#cited.length ? [this.range] : this.#cited;
     const short = this.#full ? shown : firstLines(shown, FEW);
     this.body.replaceChildren(
-      excerpt(this.source.content, this.range[0], shown, this.#full ? this.#cited : [], short),
+      excerpt(this.source.content, this.range[0], shown, this.#full ? this.#cited : [], short, this.#full),
       ...this.#more(short),
       this.#actionRow(),
     );
@@ -221,7 +240,7 @@ class SourceCard {
       h("a", { href: documentUrl(path, start, end), class: "open", "aria-label": `Open ${name}` }, "Open"),
       this.source.sourceUrl ? h("a", { href: this.source.sourceUrl, target: "_blank", rel: "noopener noreferrer", class: "open" }, "Original page") : null,
       copyButton("Copy reference", () => referenceText(path, start, end), "reference"),
-      h("button", { type: "button", class: "quiet report-button", "aria-label": `Report a wrong citation of source ${this.source.number}`, onclick: () => this.actions.report(this.source, [start, end]) },
+      h("button", { type: "button", class: "quiet report-button", "aria-label": `Report a wrong citation of ${this.name}`, onclick: () => this.actions.report(this.source, [start, end]) },
         icon("flag"), h("span", {}, "Report")),
       h("button", { type: "button", class: "quiet back", onclick: () => this.actions.back(this.source.number) },
         icon("up"), h("span", {}, "Back to the text")));
