@@ -99,7 +99,19 @@ def test_lines_behind_a_citation_are_shown_without_the_marks_around_code(page):
     preview = page.page.locator(".preview")
     expect(preview).to_be_visible()
     assert "```" not in preview.inner_text()
-    card = page.page.locator(".card.cited", has=page.page.locator(".is-code")).first
-    assert "```" not in card.locator(".lines").inner_text()
-    card.locator(".more").click()
-    expect(card.locator(".lines")).to_contain_text("```")
+    lines = page.page.locator(".card.cited", has=page.page.locator(".is-code")).locator(".lines")
+    assert lines.count() > 0
+    assert not any("```" in it for it in lines.all_inner_texts())
+
+
+def test_all_lines_of_a_source_are_shown_as_they_stand(page):
+    page.open()
+    shown = page.page.evaluate("""async () => {
+      const { excerpt } = await import("/static/js/lines.js");
+      const text = "Run:\\n```sh\\nls\\n```\\nDone.";
+      const numbers = (it) => [...it.querySelectorAll(".line")].map((line) => Number(line.dataset.line));
+      const all = [[1, 5]];
+      return [numbers(excerpt(text, 1, all)), numbers(excerpt(text, 1, all, [], all, true)),
+        excerpt(text, 1, all).querySelectorAll(".line-gap").length, numbers(excerpt(text, 1, [[2, 2]]))];
+    }""")
+    assert shown == [[1, 3, 5], [1, 2, 3, 4, 5], 0, [2]]

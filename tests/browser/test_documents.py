@@ -181,6 +181,5 @@ def test_a_view_that_can_not_be_fetched_is_said_and_fetched_the_next_time(page):
     expect(page.page.locator("#dashboard-view")).to_contain_text("can't be reached")
     expect(page.page.get_by_role("heading", name="Dashboard")).to_be_visible()
     page.page.unroute("**/js/dashboard-view.js")
-    page.page.get_by_role("link", name="Ask", exact=True).click()
-    page.page.get_by_role("link", name="Dashboard").click()
+    page.page.get_by_role("button", name="Try again").click()
     expect(page.page.locator(".tile").first).to_be_visible()

@@ -1,5 +1,6 @@
 /** A view whose code is fetched when it is first shown: the start page stays light. */
 import { byId, h } from "./dom.js";
+import { icon } from "./icons.js";
 
 /** @typedef {import("./router.js").View} View */
 
@@ -36,7 +37,10 @@ export class LazyView {
         this.#view = await this.#loading;
       } catch {
         this.#loading = null; // the next time may go well
-        this.element.replaceChildren(this.loading, h("p", { class: "plain" }, "The console's server can't be reached. Reload the page once it runs again."));
+        this.element.replaceChildren(this.loading, h("div", { class: "outcome", "data-kind": "failed" },
+          h("div", { class: "outcome-mark" }, icon("offline")),
+          h("div", { class: "outcome-words" }, h("p", {}, h("strong", {}, "This view can't be shown"), " The console's server can't be reached.")),
+          h("button", { type: "button", class: "retry", onclick: () => this.show(url) }, icon("retry"), "Try again")));
         return;
       }
     }
