@@ -94,6 +94,29 @@ def test_a_page_that_is_not_there_is_a_page_for_people_and_json_for_programs(con
     assert console("GET", f"/doc/{NAME}").status_code == 200
 
 
+def test_a_document_is_rendered_with_the_version_of_its_lines(console):
+    shown = console("GET", f"/api/document?source={NAME}").json()
+    rendered = console("GET", f"/api/rendered?source={NAME}").json()
+    assert rendered["version"] == shown["version"]
+    assert rendered["html"].startswith("<h2 data-lines=")
+    assert shown["isMarkdown"]
+
+
+@pytest.mark.parametrize("source", ["gone.md", "../../etc/passwd", ""])
+def test_a_document_that_was_not_ingested_is_not_rendered(console, source):
+    response = console("GET", f"/api/rendered?source={source}")
+    assert response.status_code == 404
+    assert response.json() == {"error": "no document of this name was ingested"}
+
+
+def test_a_document_without_markdown_has_its_lines_only():
+    shelf = Shelf()
+    shelf.kept = {"notes.txt": "plain *text*\n"}
+    console = Console(KeptDocuments(shelf))
+    assert not console("GET", "/api/document?source=notes.txt").json()["isMarkdown"]
+    assert console("GET", "/api/rendered?source=notes.txt").status_code == 404
+
+
 def test_documents_are_listed_where_they_can_be(console):
     response = console("GET", "/api/documents")
     assert response.status_code == 404
@@ -113,8 +136,8 @@ def test_the_page_is_compressed_for_a_browser_that_accepts_it_and_is_small_enoug
     assert plain.content == read_assets()["js/main.js"].data
 
 
-def test_an_answer_is_never_held_back_to_be_compressed(console):
-    response = console.asked(**{"Accept-Encoding": "gzip"})
+def test_an_answer_is_never_held_back_to_be_compressed():
+    response = Console().asked(**{"Accept-Encoding": "gzip"})
     assert "content-encoding" not in response.headers
 
 
