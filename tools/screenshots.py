@@ -96,6 +96,10 @@ def _pictures(browser: Browser, origin: str, script: Script) -> None:
     document = _page(browser, origin, "/doc/runbooks/rds-failover.md#L89-L94")
     document.locator(".line.marked").first.wait_for()
     _save(document, "console-document")
+    document.get_by_role("button", name="Rendered").click()
+    document.locator(".rendered .marked").first.wait_for()
+    _save(document, "console-rendered")
+    _verified(browser, origin)
     _incident(browser, origin)
     script.says = WARNED
     warned = _answered(browser, origin)
@@ -103,6 +107,23 @@ def _pictures(browser: Browser, origin: str, script: Script) -> None:
     _save(warned, "console-warnings")
     script.says = None
     _dashboard(browser, origin, script)
+
+
+def _verified(browser: Browser, origin: str) -> None:
+    """An answer with a wrong number, verified against the lines that it cites."""
+    cited = (CORPUS / "runbooks/rds-failover.md").read_text(encoding="utf-8").split("\n")[86:94]
+    place = {"source_file": "runbooks/rds-failover.md", "start_line": 87, "end_line": 94}
+    result = {
+        "content": "\n".join(cited),
+        "citation": place | {"section_header": ""},
+        "metadata": {},
+    }
+    page = _page(browser, origin, "/verify")
+    page.locator("[name=answer]").fill(WARNED.replace("lag > 90s", "lag > 60s"))
+    page.locator("[name=evidence]").fill(json.dumps({"status": "ok", "results": [result]}))
+    page.get_by_role("button", name="Verify").click()
+    page.locator(".claim-card").first.wait_for()
+    _save(page, "console-verify")
 
 
 def _incident(browser: Browser, origin: str) -> None:

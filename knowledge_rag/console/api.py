@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -27,7 +28,9 @@ from knowledge_rag.console.limits import (
 )
 from knowledge_rag.console.questions import read_question
 from knowledge_rag.console.verifying import evidence_of_cards, pasted_evidence, verification
+from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.version import VERSION
+from knowledge_rag.extract.confined import PAGE, read_confined
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.source_links import RepositoryLinks
 
 _MAX_KEY: Final = 64
+_MAX_DIGITS: Final = 6
 _MAX_NUMBER: Final = 10_000
 _LOOKED_AT: Final = 100
 """Documents among which examples are looked for."""
@@ -106,6 +110,27 @@ class Api:
 
     def _rendered(self, source: str) -> dict[str, Any]:
         return rendered_view(self._document(source), self.asker.documents)
+
+    async def page(self, request: Request) -> Response:
+        """Return a page of an ingested PDF as a picture."""
+        source, number = (request.query_params.get(name, "") for name in ("source", "page"))
+        if (
+            not source.lower().endswith(".pdf")
+            or not number.isdecimal()
+            or len(number) > _MAX_DIGITS
+        ):
+            raise Refused(400, "source must be a PDF, and page a number")
+        png = await asyncio.to_thread(self._page, source, int(number))
+        return Response(png, media_type="image/png")
+
+    def _page(self, source: str, number: int) -> bytes:
+        data = self.asker.documents.original(source)
+        if data is None:
+            raise Refused(404, "the file isn't here any more as it was ingested")
+        try:
+            return base64.b64decode(read_confined(f"{PAGE}{number}", source, data)["png"])
+        except UnreadableDocument as error:
+            raise Refused(404, f"the page can't be drawn: {error.reason}") from error
 
     def _document(self, source: str) -> IngestedDocument:
         document = self.asker.documents.read(source)

@@ -144,6 +144,7 @@ def _routes(api: Api, pages: Pages, document_page: Handler) -> Iterator[Route]:
         "/api/console": api.console,
         "/api/document": api.document,
         "/api/documents": api.documents,
+        "/api/page": api.page,
         "/api/rendered": api.rendered,
         "/api/health": api.health,
         "/api/metrics": api.metrics,

@@ -23,7 +23,7 @@ from knowledge_rag.guardrails.staleness import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.console.answers import Answers
     from knowledge_rag.core.outcome import MetadataValue
@@ -118,6 +118,16 @@ class KeptDocuments:
         whole = self._file(source_file, sha256, kept) or _filled(kept, sha256)
         known = (source_file, sha256, whole or kept, whole is not None, metadata)
         return IngestedDocument(*known, tuple(_pages(passages)))
+
+    def original(self, source_file: str) -> bytes | None:
+        """Return the file that a document was ingested from; ``None`` if it isn't here, or has changed since."""
+        passages = self._passages.passages(source_file)
+        read: Callable[[str], bytes | None] | None = getattr(self._corpus, "data", None)
+        if not passages or read is None:
+            return None
+        data = read(source_file)
+        sha256 = passages[0].metadata.get(DOCUMENT_SHA256)
+        return data if data and hashlib.sha256(data).hexdigest() == sha256 else None
 
     def _file(
         self, source_file: str, sha256: str, kept: Sequence[str | None]

@@ -32,6 +32,8 @@ MAX_SECONDS: Final = 60.0
 """Wall time that one document may take; the largest PDF that is read takes some three."""
 HTML_SECONDS: Final = 20.0
 """Likewise of one web page; the largest that is read takes some six."""
+PAGE: Final = "page "
+"""Before the number of a PDF's page that is to be drawn."""
 _MAX_ANSWER_BYTES: Final = 160_000_000
 """Twice four bytes for each of the 20 million characters that a PDF may have."""
 
@@ -39,7 +41,13 @@ _MAX_ANSWER_BYTES: Final = 160_000_000
 def read_confined(
     kind: str, name: str, data: bytes, seconds: float = MAX_SECONDS
 ) -> dict[str, Any]:
-    """Read a document of a kind (``pdf``, ``html``, ``docx`` or ``ipynb``), with limits on memory and time.
+    """Read a document of a kind, with limits on memory and time.
+
+    Args:
+        kind: ``pdf``, ``html``, ``docx`` or ``ipynb``; PAGE and a number draw that page of a PDF.
+        name: of the document, for errors.
+        data: of its file.
+        seconds: that it may take.
 
     Returns:
         The fields of what the reader of that kind returns.
@@ -137,6 +145,10 @@ def serve(connection: Connection) -> None:
 
 def _read(kind: str, data: bytes) -> DataclassInstance:
     # each reader's library is loaded where there is such a document
+    if kind.startswith(PAGE):
+        from knowledge_rag.extract.pdf import draw_page  # noqa: PLC0415
+
+        return draw_page("", data, int(kind.removeprefix(PAGE)))
     if kind == "pdf":
         from knowledge_rag.extract.pdf import read_pdf  # noqa: PLC0415
 

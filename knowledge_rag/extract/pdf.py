@@ -6,7 +6,10 @@ is parted again, because the lines are what is cited. Nothing is recognised in p
 
 from __future__ import annotations
 
+import base64
 import re
+import struct
+import zlib
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from threading import Lock
@@ -31,6 +34,10 @@ MAX_PAGES: Final = 2_000
 MAX_CHARACTERS: Final = 20_000_000
 """Of all pages together: a small file may unpack to any size."""
 
+DRAWN_WIDTH: Final = 1_000
+MAX_DRAWN_HEIGHT: Final = 3_000
+"""Pixels of a page that is drawn."""
+
 _pdfium = Lock()
 """pdfium may be in one thread at a time."""
 
@@ -48,6 +55,54 @@ class PdfText:
     title: str
     pages: tuple[str, ...]
     notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PdfPicture:
+    """A page as it looks: a PNG in base64."""
+
+    png: str
+
+
+def draw_page(name: str, data: bytes, number: int) -> PdfPicture:
+    """Draw a page of a PDF, DRAWN_WIDTH pixels wide, or less where it is very tall.
+
+    Raises:
+        UnreadableDocument: the file can't be opened, or has no such page.
+    """
+    with _pdfium, closing(_opened(name, data)) as document:
+        if not 1 <= number <= len(document):
+            raise UnreadableDocument(name, f"it has no page {number}")
+        try:
+            with closing(document[number - 1]) as page:
+                width, height = page.get_size()
+                scale = min(DRAWN_WIDTH / width, MAX_DRAWN_HEIGHT / height)
+                with closing(page.render(scale=scale, rev_byteorder=True)) as drawn:
+                    rows = bytes(drawn.buffer)
+                    shape = (drawn.width, drawn.height, drawn.stride, drawn.n_channels)
+        except (PdfiumError, ZeroDivisionError) as error:
+            raise UnreadableDocument(name, f"page {number} is damaged") from error
+    return PdfPicture(base64.b64encode(_png(rows, *shape)).decode())
+
+
+def _png(rows: bytes, width: int, height: int, stride: int, channels: int) -> bytes:
+    """Return a picture of 8 bits a channel as a PNG: grey (1 channel), RGB (3) or RGB and one to ignore (4)."""
+    colour = 0 if channels == 1 else 2
+    lines = bytearray()
+    for at in range(0, height * stride, stride):
+        line = rows[at : at + width * channels]
+        if channels == 4:
+            kept = bytearray(width * 3)
+            for channel in range(3):
+                kept[channel::3] = line[channel::4]
+            line = bytes(kept)
+        lines += b"\0" + line  # no filter
+    header = struct.pack(">IIBBBBB", width, height, 8, colour, 0, 0, 0)
+    parts = ((b"IHDR", header), (b"IDAT", zlib.compress(bytes(lines), 6)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+        for kind, body in parts
+    )
 
 
 def read_pdf(name: str, data: bytes) -> PdfText:

@@ -283,6 +283,16 @@ class CorpusFiles:
         except UnreadableDocument as error:
             return FileNow(sha256, None, error.reason)
 
+    def data(self, source_file: str) -> bytes | None:
+        """Return the bytes of a document; ``None`` if there is none of exactly that path, or it can't be read."""
+        file = self._files.get(source_file)
+        if file is None or not self._holds(file.path):
+            return None
+        try:
+            return read_bytes(file, self._max_file_bytes)
+        except UnreadableDocument:
+            return None
+
     def _holds(self, path: Path) -> bool:
         """Whether it still lies in the folder: it may have become a link since it was listed."""
         return Path(os.path.realpath(path)).is_relative_to(self._root)  # never raises on a loop

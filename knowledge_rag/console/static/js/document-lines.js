@@ -43,7 +43,7 @@ export class DocumentLines {
   fill(lines, pages) {
     const kinds = lineKinds(lines.map((line) => line ?? ""), true);
     this.#rows = lines.map((line, index) => documentRow(index + 1, line, kinds[index]));
-    for (const { line, page } of pages) this.#row(line)?.querySelector(".line-text")?.setAttribute("data-page", String(page));
+    for (const { line, page } of pages) this.#row(line)?.setAttribute("data-page", String(page));
     this.#range = null;
     this.#focused = 1;
     const groups = [];

@@ -6,6 +6,7 @@ import { DocumentLines } from "./document-lines.js";
 import { DocumentOutline } from "./document-outline.js";
 import { announce, byId, counted, h } from "./dom.js";
 import { icon } from "./icons.js";
+import { PdfPage } from "./pdf-page.js";
 import { RenderedDocument } from "./rendered-document.js";
 import { keep, kept } from "./storage.js";
 import { hides, visible } from "./visible-text.js";
@@ -53,6 +54,7 @@ export class DocumentView {
   #hidden = [];
   #turn = 0;
   #timer = 0;
+  #pageTimer = 0;
   #hash = "";
   #wantsRendered = kept("localStorage", RENDERED) === true;
   /** The version that is rendered, and why the last one couldn't be. */
@@ -80,7 +82,9 @@ export class DocumentView {
     this.head = h("div", { class: "document-head" });
     this.facts = h("div");
     this.outline = new DocumentOutline(() => this.#form.shownLine(this.toolbar.getBoundingClientRect().bottom));
-    this.body = h("div", { class: "document-body" }, this.lines.element, this.rendered.element, this.outline.element);
+    this.page = new PdfPage();
+    this.body = h("div", { class: "document-body" }, this.lines.element, this.rendered.element, this.outline.element, this.page.element);
+    document.addEventListener("scroll", () => this.#followPage(), { passive: true });
   }
 
   /** What shows the document: itself rendered, or its lines. */
@@ -110,6 +114,13 @@ export class DocumentView {
     const anchor = decoded(this.#hash.slice(1)).toLowerCase();
     const section = this.#document?.sections.find(({ anchors }) => anchors.includes(anchor));
     return anchor && section ? [section.line, section.line] : null;
+  }
+
+  /** Draws the page of the line that is looked at, once the reader stays there. */
+  #followPage() {
+    if (this.element.hidden || this.page.element.hidden) return;
+    clearTimeout(this.#pageTimer);
+    this.#pageTimer = setTimeout(() => this.#document && this.page.show(this.lines.shownLine(this.#top)), SETTLED_MS);
   }
 
   hide() {
@@ -214,6 +225,7 @@ export class DocumentView {
     this.lines.fill(lines, pages);
     this.#hidden = lines.flatMap((line, at) => (line && hides(line) ? [at + 1] : []));
     this.outline.fill(sections);
+    this.page.fill(this.#path, pages, this.#document?.file === "same");
     this.element.replaceChildren(this.toolbar, this.head, this.notices, this.body);
     this.#showRange(true);
     announce(`${title}, ${this.#range ? linesText(...this.#range) : "opened"}`);
@@ -235,6 +247,7 @@ export class DocumentView {
       h("span", { class: "at" }, range ? linesText(...range) : counted(this.lines.count, "line")));
     this.#showFacts();
     this.outline.follow();
+    this.page.show(range ? range[0] : 1);
     if (range && scroll) this.#form.scrollTo(range[0]);
     else if (scroll) scrollTo(0, 0);
   }
