@@ -31,6 +31,7 @@ def test_each_claim_is_marked_in_place_and_leads_to_its_lines(page):
     expect(text.locator(".claim.is-error mark")).to_have_text("20 minutes")
     expect(text.locator("del")).to_have_text("[Source: b.md, lines 1-2]")
     expect(shown.locator(".verify-result .outcome")).to_contain_text("Don’t rely on it as it is.")
+    expect(shown.locator(".verify-result .outcome")).to_contain_text("References resolved: 2 of 3.")
     shown.get_by_role("link", name=re.compile("^Claim 1, in the cited lines")).focus()
     shown.keyboard.press("Enter")
     card = shown.locator("#claim-1")

@@ -154,8 +154,8 @@ function banner(done) {
     h("div", { class: "outcome-mark" }, icon(kind === "ok" ? "tick" : "warning")),
     h("div", { class: "outcome-words" },
       h("p", {}, h("strong", {}, title), " ", summary(done)),
-      h("p", {}, `References resolved: ${metrics.references - metrics.invalid_references} of ${metrics.references}. Evidence: ${counted(evidence.passages, "passage")}.`,
-        unproven ? ` No hash binds ${unproven} of them to their lines.` : "",
+      h("p", {}, `References resolved: ${metrics.references} of ${metrics.references + metrics.invalid_references}. Evidence: ${counted(evidence.passages, "passage")}.`,
+        unproven ? ` No hash proves the lines of ${unproven === evidence.passages ? "these" : `${unproven} of them`}.` : "",
         evidence.dropped ? ` ${counted(evidence.dropped, "passage")} can’t be cited.` : "",
         evidence.degraded.length ? " A search failed, so the evidence may be incomplete." : "")),
     h("span"));
