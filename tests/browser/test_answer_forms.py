@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
+from tests.browser.accessibility import violations
 from tests.browser.consoles import QUESTION, Script, console, sample_files, shelf_of
 
 WIDGETS = """\
@@ -72,6 +73,7 @@ def test_rows_of_a_table_stand_in_columns_that_are_named_once(page):
     assert lefts[0] == lefts[1]
     assert lefts[0] == sorted(set(lefts[0]))
     assert second.locator(".column").first.bounding_box()["width"] <= 1
+    assert violations(page.page) == []
     # a step all the same: it can be ticked, copied and read
     first.get_by_role("checkbox").check()
     expect(first).to_contain_text("Done")

@@ -9,6 +9,7 @@ import pytest
 from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.limits import MAX_EVIDENCE_BYTES
 from knowledge_rag.console.verifying import pasted_evidence, verification
+from tests.unit.console.kept import Folder
 from tests.unit.console.test_http import QUESTION, Console
 from tests.unit.console.test_markup import HOSTILE
 
@@ -81,6 +82,14 @@ def test_the_cited_lines_are_the_evidences_own_with_their_page_if_there_is_one()
             "passages"
         ][0]
     )
+
+
+def test_a_document_that_is_gone_or_has_changed_since_is_said_beside_its_lines():
+    gone = checked(corpus=Folder())["passages"]
+    assert ["gone" in one["stale"] for one in gone] == [True, True]
+    changed = checked(corpus=Folder(a="\n\n\n\n" + LINES.replace("10", "15")))["passages"]
+    assert "stale" not in changed[0]
+    assert "changed" in changed[1]["stale"]
 
 
 def test_a_reference_that_retrieval_did_not_return_is_a_finding_beyond_the_claims():
