@@ -179,7 +179,9 @@ def serve(
     With --stack and the like, only the console is served. With --hooks, webhooks of your pager
     are received instead, and answers are posted where the file says.
     """
-    backend.check_alone(kb=kb, corpus=options.corpus, **({} if hooks else {"port": port}))
+    backend.check_alone(
+        kb=kb, corpus=options.corpus, rules=options.rules, **({} if hooks else {"port": port})
+    )
     if hooks is not None:
         if options.given:
             raise InvalidRequest(

@@ -15,14 +15,14 @@ import threading
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.console.addresses import document_url
 from knowledge_rag.console.events import utc_now
 from knowledge_rag.console.limits import CHECK_SECONDS, MAX_FINDINGS, MAX_LISTED
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import DOCUMENT_TYPE, LAST_REVIEWED
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, LAST_CHANGED, LAST_REVIEWED
 from knowledge_rag.core.outcome import Status
 
 if TYPE_CHECKING:
@@ -135,7 +135,8 @@ class Health:
             self._sections[name] = section
 
     def _section(self, done: Checked) -> dict[str, Any]:
-        shown = [dict(one) | self._links(one) for one in done.findings[:MAX_FINDINGS]]
+        linked = cache(self.may_have)
+        shown = [dict(one) | self._links(one, linked) for one in done.findings[:MAX_FINDINGS]]
         return {
             "state": "ready",
             "findings": shown,
@@ -144,10 +145,10 @@ class Health:
             "of": done.of,
         }
 
-    def _links(self, finding: Mapping[str, Any]) -> dict[str, str]:
+    def _links(self, finding: Mapping[str, Any], linked: Callable[[str], bool]) -> dict[str, str]:
         """Return the pages of a finding's line: the console's own, and where it can be changed."""
         file, line = finding.get("file"), finding.get("line", 1)
-        if not file or not self.may_have(file):
+        if not file or not linked(file):
             return {}
         links = {"url": document_url(file, line, line)}
         if self.repository is not None and (url := self.repository.url(file, line, line)):
@@ -287,16 +288,17 @@ def _never_reviewed(documents: KeptDocuments) -> Checked:
     if listed is None:
         raise CheckError("the documents of this knowledge base can't be listed")
     runbooks = [one for one in listed if one.get(DOCUMENT_TYPE) == DocumentType.RUNBOOK.value]
+    never = [one for one in runbooks if not one.get(LAST_REVIEWED)]
     found = [
         {
             "file": one["source"],
             "line": 1,
             "level": "warning",
             "kind": "never-reviewed",
-            "message": f"{one['title']}: front matter has no {LAST_REVIEWED}",
+            "message": f"{one['title']}: front matter has no {LAST_REVIEWED}"
+            + (f"; last commit {one[LAST_CHANGED]}" if one.get(LAST_CHANGED) else ""),
         }
-        for one in runbooks
-        if not one.get(LAST_REVIEWED)
+        for one in sorted(never, key=lambda one: str(one.get(LAST_CHANGED, "")))  # the oldest first
     ]
     return Checked(found, len(runbooks), "runbook")
 

@@ -102,7 +102,32 @@ def _dashboard(page, _script):
     page.page.locator(".figure").first.wait_for()
 
 
-VIEWS = (_start, _answered, _warned, _unavailable, _document, _dashboard)
+def _rendered(page, script):
+    _document(page, script)
+    page.page.get_by_role("button", name="Rendered").click()
+    page.page.locator(".rendered [data-lines]").first.wait_for()
+
+
+def _verified(page, script):
+    script.says = WARNED
+    page.open().ask(QUESTION)
+    page.page.get_by_role("link", name="Check each claim").click()
+    page.page.locator(".claim-card").first.wait_for()
+
+
+def _verifying(page, _script):
+    page.open("/verify")
+
+
+def _health(page, _script):
+    page.open("/health")
+    page.page.locator("#health-view[data-state='ready']").wait_for(timeout=180_000)
+
+
+VIEWS = (
+    _start, _answered, _warned, _unavailable, _document, _rendered, _verifying, _verified, _health,
+    _dashboard,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("reach", VIEWS, ids=lambda it: it.__name__.strip("_"))

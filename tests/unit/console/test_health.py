@@ -12,6 +12,7 @@ from knowledge_rag.console.answers import Answers
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.health import Check, Checked, CheckError, Commands, Health, checks_of
 from knowledge_rag.console.limits import MAX_FINDINGS
+from knowledge_rag.local.knowledge_base import Document
 from knowledge_rag.local.source_links import RepositoryLinks
 from tests.unit.console.kept import Shelf
 from tests.unit.console.test_answers import answer
@@ -138,3 +139,33 @@ def test_looking_begins_with_a_request_that_only_the_page_can_make():
     ]
     foreign = {"Sec-Fetch-Site": "cross-site"}
     assert console("POST", "/api/health", headers=foreign).status_code == 403
+
+
+class _Listed:
+    """Documents that are listed with some metadata."""
+
+    def __init__(self, *documents):
+        self.documents = documents
+
+    def listed(self, limit):
+        return [(Document(name, name.title()), facts) for name, facts in self.documents[:limit]]
+
+    def passages(self, source_file):
+        return [source_file]
+
+
+def test_runbooks_without_a_review_are_listed_with_their_last_commit_the_oldest_first():
+    runbook = {"document_type": "runbook"}
+    documents = KeptDocuments(
+        _Listed(
+            ("new.md", runbook | {"last_changed": "2026-05-01"}),
+            ("old.md", runbook | {"last_changed": "2021-02-03"}),
+            ("seen.md", runbook | {"last_reviewed": "2026-01-01"}),
+            ("incident.md", {"document_type": "postmortem"}),
+        )
+    )
+    found = checks_of(None, (), documents, Answers(), Commands())
+    section = ready(health_of(*found))["reviews"]
+    assert [one["file"] for one in section["findings"]] == ["old.md", "new.md"]
+    assert section["findings"][0]["message"].endswith("last commit 2021-02-03")
+    assert section["checked"] == 3
