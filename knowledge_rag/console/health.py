@@ -7,7 +7,6 @@ one.
 from __future__ import annotations
 
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -24,6 +23,7 @@ from knowledge_rag.console.limits import CHECK_SECONDS, MAX_FINDINGS, MAX_LISTED
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, LAST_CHANGED, LAST_REVIEWED
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from knowledge_rag.console.answers import Answers
     from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.local.source_links import RepositoryLinks
-
-_logger = logging.getLogger(__name__)
 
 STALE_DAYS: Final = 365
 """Since a review that are reported."""
@@ -126,8 +124,8 @@ class Health:
                 self._put(one.name, self._section(one.run()))
             except CheckError as error:
                 self._put(one.name, {"state": "failed", "message": str(error)})
-            except Exception:  # a check that breaks must not leave the page waiting
-                _logger.exception("the check of %s failed", one.name)
+            except Exception as error:  # noqa: BLE001 - logged without its message; the page must not wait on
+                log_defect(error, f"the check of {one.name} failed")
                 self._put(one.name, {"state": "failed", "message": "it failed; see the log"})
 
     def _put(self, name: str, section: dict[str, Any]) -> None:
@@ -198,6 +196,8 @@ class Commands:
 
     def __init__(self) -> None:
         self._running: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+        self._closed = False
 
     def run(self, *command: str) -> Any:  # noqa: ANN401 - JSON of a command
         """Run a command, and return its JSON.
@@ -205,14 +205,17 @@ class Commands:
         Raises:
             CheckError: it could not do its work, or took too long.
         """
-        self._running = subprocess.Popen(  # noqa: S603 - this program's own
-            [sys.executable, "-m", "knowledge_rag", *command],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        with self._lock:
+            if self._closed:
+                raise CheckError("the console ends")
+            self._running = subprocess.Popen(  # noqa: S603 - this program's own
+                [sys.executable, "-m", "knowledge_rag", *command],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
         with self._running as running:
-            with suppress(OSError):  # it is over already, or may not be changed
+            with suppress(OSError, AttributeError):  # it is over, or Windows has no priorities
                 os.setpriority(os.PRIO_PROCESS, running.pid, _LOW_PRIORITY)
             try:
                 written, said = running.communicate(timeout=CHECK_SECONDS)
@@ -226,7 +229,9 @@ class Commands:
         raise CheckError(lines[-1] if lines else f"knowledge-rag {command[0]} failed")
 
     def close(self) -> None:
-        """End what is running."""
+        """End what is running, and begin nothing more."""
+        with self._lock:
+            self._closed = True
         if self._running is not None and self._running.poll() is None:
             self._running.kill()
 
