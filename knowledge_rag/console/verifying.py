@@ -91,7 +91,7 @@ def verification(
 
 @dataclass(slots=True)
 class _Page:
-    """An answer, each character of it with its claim and the gravest finding there.
+    """An answer, each character of it with its claim, and with the reference or the gravest finding there.
 
     Args:
         review: of the answer.
@@ -117,6 +117,9 @@ class _Page:
                 start, end = positions.written(span)
                 whole.add((start, end))
                 self._claim_at[start:end] = [number] * (end - start)
+        for cited in self.review.verified.citations:
+            start, end = positions.written((cited.start, cited.end))
+            self._mark_at[start:end] = ["reference"] * (end - start)
         for found in sorted(self.review.findings, key=lambda one: one.rule.level is Level.ERROR):
             span = found.start, found.end
             own = self._claim_at[found.start] if found.start < length else -1

@@ -57,7 +57,8 @@ def test_the_result_is_saved_as_a_file_in_which_nothing_is_markup(page):
     with shown.expect_download() as saved:
         shown.get_by_role("button", name="Markdown").click()
     text = Path(saved.value.path()).read_text(encoding="utf-8")
-    assert "1. **In the cited lines** (a.md, line 5)" in text
+    said = "1. Run \\`widgetctl unjam --press 3\\`, then restart."
+    assert f"1. **In the cited lines** (a.md, line 5): {said}" in text
     assert "   - number 20 minutes is not in a.md, line 6" in text
     assert "`````text\n1. Run" in text  # a fence that the answer can't end
     with shown.expect_download() as saved:

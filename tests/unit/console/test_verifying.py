@@ -55,6 +55,7 @@ def test_each_claim_is_marked_where_it_stands():
     assert (first["state"], second["state"]) == ("ok", "error")
     assert marks(done, "error") == ["20 minutes"]
     assert marks(done, "removed") == ["[Source: b.md, lines 1-2]"]
+    assert marks(done, "reference") == ["[Source: a.md, lines 5-5]", "[Source: a.md, lines 6-6]"]
     claimed = "".join(one["text"] for one in done["pieces"] if one.get("claim") == 1)
     assert claimed.startswith("2. Wait 20 minutes.")
     assert not done["verified"]

@@ -12,7 +12,7 @@ import { plainName } from "./wording.js";
 /**
  * @typedef {"ok" | "warning" | "error"} State
  * @typedef {{kind: string, level: string, message: string}} Finding
- * @typedef {{text: string, claim?: number, mark?: "error" | "warning" | "removed"}} Piece
+ * @typedef {{text: string, claim?: number, mark?: "error" | "warning" | "removed" | "reference"}} Piece
  * @typedef {{source: string, start: number, end: number, content: string, url?: string, stale?: string}} Passage
  * @typedef {{state: State, where: string, checked: string, passages: {passage: number, lines: number[]}[],
  *   atoms: {kind: string, text: string, where: string | null}[], findings: Finding[]}} Claim
@@ -185,6 +185,7 @@ function claimLink(claim, state, words) {
 function piece({ text, mark }) {
   const shown = text.split("\n").flatMap((line, at) => [at ? "\n" : "", ...visible(line)]);
   if (!mark) return shown;
+  if (mark === "reference") return [h("span", { class: "reference" }, shown)];
   return [mark === "removed" ? h("del", {}, shown) : h("mark", { class: `is-${mark}` }, shown)];
 }
 
@@ -230,7 +231,7 @@ function findingsList(findings) {
 function report(done) {
   const answer = done.pieces.map(({ text }) => text).join("");
   const claims = done.claims.flatMap((claim, at) => {
-    const words = done.pieces.filter((one) => one.claim === at).map(({ text }) => text).join(" ");
+    const words = done.pieces.map((one) => (one.claim === at ? one.text : "\n")).join("");
     return [`${at + 1}. **${STATES[claim.state].words}** (${plain(claim.where)}): ${plain(words)}`,
       ...claim.findings.map(({ message }) => `   - ${plain(message)}`),
       ...claim.atoms.map(({ kind, text, where }) => `   - ${kind} ${plain(text)}: ${where ? plain(where) : "**not found**"}`)];
