@@ -57,6 +57,7 @@ def test_an_answer_comes_while_the_checks_run_and_they_end_with_file_and_line(pa
     section(page, "Procedures that no longer fit").get_by_role(
         "link", name="<img src=x>.md:3"
     ).click()
+    expect(page.page.locator(".line.marked")).to_have_count(1)
     assert page.marked() == [3]
 
 
