@@ -27,7 +27,7 @@ def test_nothing_documented_says_so_and_shows_no_text(page):
     page.open().ask(UNDOCUMENTED)
     expect(page.outcome).to_have_attribute("data-kind", "nothing")
     assert "Nothing documented" in text_of(page)
-    assert "nothing came back that could answer this" in text_of(page)
+    assert "nothing found mentions" in text_of(page)
     assert page.page.locator(".block").count() == 0
     page.outcome.locator("summary").click()
     expect(page.outcome.locator(".queries li").first).to_have_text(UNDOCUMENTED)
