@@ -31,6 +31,7 @@ from knowledge_rag.orchestrator.extent import (
     tabs_of_others,
     top_of,
 )
+from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import (
     NAME,
     is_called,
@@ -97,11 +98,11 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         anchors = wanted.anchors[place.outline.source_file]
         if any(is_called(place.section, anchor) for anchor in anchors):
             return replace(place, why="linked")
+    indexes: dict[str, list[Section]] = {}
     for among, why in ((linked, "linked"), (ranked, "named")):
         by_heading = iter(_qualified(among, wanted))
         by_line = (it for it in among if any(is_listed(it, n) for n in wanted.names))
-        indexed = {id(it) for outline in usable for it in _indexed(outline, wanted.names)}
-        by_index = (it for it in among if id(it.section) in indexed)
+        by_index = (it for it in among if it.section in _indexed(it.outline, wanted.names, indexes))
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_index, by_page):
             if first := next(found, None):
@@ -154,26 +155,33 @@ def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
     return max(others, default=0.0) / first.worth if first.worth > 0 else 1.0
 
 
-def _indexed(outline: Outline, names: Sequence[str]) -> Iterator[Section]:
-    """Yield the sections that a page's index gives for an alert's name: a line, or row, of the name and one reference."""
-    for entry in _entries(outline):
-        written = (it for part in entry for it in NAME.findall(part))
-        if any(same_name(it, name) for it in written for name in names):
-            found = {id(it): it for part in entry for it in sections_referred(outline, part)}
-            if len(found) == 1:
-                yield from found.values()
+def _indexed(
+    outline: Outline, names: Sequence[str], known: dict[str, list[Section]]
+) -> list[Section]:
+    """Return the sections that a page's index gives for an alert's name; ``known`` are those of other pages."""
+    if outline.source_file not in known:
+        known[outline.source_file] = [*_of_index(outline, names)]
+    return known[outline.source_file]
 
 
-def _entries(outline: Outline) -> Iterator[list[str]]:
-    """Yield the lines of a page's own text; of a table's row each cell behind its column's heading."""
+def _of_index(outline: Outline, names: Sequence[str]) -> Iterator[Section]:
+    """Yield the section of each line, or row, of an alert's name and one reference."""
+    begins = tuple(filter(None, (fold(it)[:2] for it in names)))
     for block in (it for section in outline.sections() for it in section.blocks):
-        heads = cells_of(outline.lines.get(block.start, ""))
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
+            # most lines are of something else, and this is seen at once
+            if "<" not in line and not any(it in line.casefold() for it in begins):
+                continue
+            entry = [line]
             if block.form is Form.TABLE:
-                yield [*map(" ".join, zip(heads, cells_of(line), strict=False))]
-            else:
-                yield [line]
+                heads = cells_of(outline.lines.get(block.start, ""))
+                entry = [*map(" ".join, zip(heads, cells_of(line), strict=False))]
+            written = (it for part in entry for it in NAME.findall(part))
+            if any(same_name(it, name) for it in written for name in names):
+                found = {id(it): it for part in entry for it in sections_referred(outline, part)}
+                if len(found) == 1:
+                    yield from found.values()
 
 
 def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
