@@ -101,10 +101,15 @@ def _number(message: Message, number: int) -> str:
     return f"[{shown}](<{url}>)" if url else shown
 
 
-def rewritten(parts: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the answer as Markdown lines in which only its citations read as citations, by file and lines."""
+def rewritten(parts: Iterable[Mapping[str, Any]], *, levels: int = DEMOTED) -> list[str]:
+    """Return the answer as Markdown lines in which only its citations read as citations, by file and lines.
+
+    Args:
+        parts: of the answer's text.
+        levels: by which its headings stand lower than in the answer.
+    """
     references: list[Reference] = []
-    return written(marked_parts(parts, references), references, citation_words)
+    return written(marked_parts(parts, references), references, citation_words, levels=levels)
 
 
 def written(
@@ -112,6 +117,8 @@ def written(
     references: Sequence[Reference],
     cite: Callable[[Citation], str],
     code: Callable[[Citation], str] | None = None,
+    *,
+    levels: int = DEMOTED,
 ) -> list[str]:
     """Return marked Markdown as lines in which only its citations read as citations.
 
@@ -120,8 +127,9 @@ def written(
         references: in it.
         cite: writes a citation.
         code: writes one that stands in code; by default as the answer has it.
+        levels: by which its headings stand lower than in the answer.
     """
-    return _Writer(references, cite, code).written(marked)
+    return _Writer(references, cite, code, levels).written(marked)
 
 
 def words(text: str) -> str:
@@ -149,10 +157,12 @@ class _Writer(LineWriter):
         references: Sequence[Reference],
         cite: Callable[[Citation], str],
         code: Callable[[Citation], str] | None,
+        levels: int,
     ) -> None:
         super().__init__(references)
         self._cite = cite
         self._code = code
+        self._levels = levels
 
     def words(self, text: str, **_: bool) -> Iterator[str]:
         return _said(text)
@@ -175,7 +185,7 @@ class _Writer(LineWriter):
     def block(self, node: SyntaxTreeNode) -> list[str]:
         match node.type:
             case "heading":
-                level = min(6, int(node.tag[1:]) + DEMOTED)
+                level = min(6, int(node.tag[1:]) + self._levels)
                 made = [f"{'#' * level} {self._line(node)}".rstrip()]
             case "blockquote":
                 made = [f"> {line}".rstrip() for line in self.blocks(node.children) or [""]]

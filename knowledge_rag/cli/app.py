@@ -37,6 +37,7 @@ COMMANDS: Final = {
     "receipt": "receipt",
     "slack": "slack",
     "mcp": "mcp",
+    "skills": "skills",
     "gameday": "gameday",
     "doctor": "doctor",
     "smoke": "smoke",

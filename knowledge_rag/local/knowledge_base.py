@@ -18,7 +18,7 @@ import numpy as np
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.core.field_words import field_words
 from knowledge_rag.core.languages import ENGLISH, language_of
-from knowledge_rag.core.metadata import prove
+from knowledge_rag.core.metadata import SECTION_SEPARATOR, prove
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.embeddings import DIMENSIONS
@@ -262,6 +262,10 @@ SELECT source_file, title, metadata FROM documents
 JOIN chunks ON chunks.id = (SELECT min(id) FROM chunks WHERE document = documents.id)
 ORDER BY source_file LIMIT ?
 """
+_HEADINGS: Final = """
+SELECT DISTINCT source_file, title, json_extract(metadata, '$.section_path')
+FROM documents JOIN chunks ON document = documents.id
+"""
 _PASSAGES: Final = """
 SELECT text, metadata FROM chunks JOIN documents ON document = documents.id
 WHERE source_file = ? ORDER BY start_line, end_line
@@ -325,6 +329,15 @@ class KnowledgeBaseDocuments:
         with self._opened() as connection:
             rows = connection.execute(_LISTED, (limit,)).fetchall()
         return [(Document(name, title), json.loads(metadata)) for name, title, metadata in rows]
+
+    def headings(self) -> list[tuple[str, ...]]:
+        """Return, for each section of each document, its path, its title and the headings around and above it."""
+        with self._opened() as connection:
+            rows = connection.execute(_HEADINGS).fetchall()
+        return [
+            (name, title, *filter(None, str(path or "").split(SECTION_SEPARATOR)))
+            for name, title, path in rows
+        ]
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
         """Return a document's lines; see ``Documents``."""

@@ -212,7 +212,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
         if procedures and is_about and not unclear:
             elsewhere = links_out(place.outline, procedures[0])
-            given = _with_elsewhere(procedures, elsewhere, outlines, alert)
+            given = with_elsewhere(procedures, elsewhere, outlines, alert)
             return Block(
                 alert,
                 given,
@@ -282,7 +282,7 @@ def _offered(search: Search, outlines: Mapping[str, Outline]) -> Block:
     )
 
 
-def _with_elsewhere(
+def with_elsewhere(
     procedures: list[Procedure],
     elsewhere: Sequence[Elsewhere],
     outlines: dict[str, Outline],

@@ -1,0 +1,196 @@
+"""The one skill to load for an alert, in a few hundred tokens.
+
+Search and choice are those of every answer. A skill is to be loaded if the alert's name or link decides it, or if the
+procedure that was chosen and the passage that search found best are in the same one. Else the skills that may be meant
+are named; where nothing is documented, that is said.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.channel.message import evidence_line, one_line, outcome_line
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.orchestrator.wording import UNCLEAR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from knowledge_rag.channel.skills import Skill, Skills
+    from knowledge_rag.core.citations import Citation
+    from knowledge_rag.orchestrator.consultation import Consultation
+
+MAX_TOKENS: Final = 500
+"""Tokens of an answer by default, as :func:`~knowledge_rag.core.tokens.token_cost` estimates them."""
+
+MAX_SKILLS: Final = 5
+"""Skills that are named at most."""
+
+_SHOWN: Final = 160
+"""Characters of the description of a skill that is one of several."""
+_BY_WORDS: Final = frozenset({"", "found"})
+"""Why a procedure was chosen, if neither a name nor a link decided."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The skills for an alert.
+
+    Args:
+        status: ``ok`` with a skill to load; ``no_match`` where none is certain or nothing is documented.
+        skills: the likeliest first; with ``ok`` the first one is to be loaded.
+        is_documented: whether each of the skills may be meant, rather than just be the closest.
+        said: how good the evidence is, or why no skill is given.
+    """
+
+    status: Status
+    skills: tuple[Skill, ...]
+    is_documented: bool
+    said: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        named = [described(it) for it in self.skills]
+        given = named[:1] if self.status is Status.OK else []
+        others = named[len(given) :]
+        return {
+            "status": self.status.value,
+            "reasoning": self.said,
+            "load": given[0] if given else None,
+            "could_be": others if self.is_documented else [],
+            "closest": [] if self.is_documented else others,
+        }
+
+
+def found(consultation: Consultation, skills: Skills) -> Found:
+    """Return the skills of what a consultation chose and found."""
+    given = consultation.recommendation
+    whole = given.to_dict()
+    said = one_line(f"{outcome_line(whole)} {evidence_line(whole)}")
+    passages = [
+        it.citation for one in consultation.findings.asked[:1] for it in one.outcome.results
+    ]
+    reading = [it.citation for it in given.reading]
+    if given.status is not Status.OK or not given.guidance:
+        made = _skills_at((*passages, *reading) if given.meant else (*reading, *passages), skills)
+        return Found(given.status, made, bool(given.meant), said)
+    chosen = given.guidance[0].citations[0].citation
+    plan = consultation.findings.plan
+    is_decided = plan is not None and not _BY_WORDS & {block.why for block in plan.blocks}
+    made = _skills_at((chosen, *passages) if is_decided else (*passages, chosen), skills)
+    own = {it.name for it in _skills_at((chosen,), skills)}
+    if made and (is_decided or made[0].name in own):
+        return Found(Status.OK, made, is_documented=True, said=said)
+    return Found(Status.NO_MATCH, made, is_documented=True, said=UNCLEAR)
+
+
+def _skills_at(places: Iterable[Citation], skills: Skills) -> tuple[Skill, ...]:
+    made: dict[str, Skill] = {}
+    for at in places:
+        if skill := skills.at(at.source_file, at.start_line, at.end_line):
+            made.setdefault(skill.name, skill)
+    return tuple(itertools.islice(made.values(), MAX_SKILLS))
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """As many skills as fit, one line each.
+
+    Args:
+        lines: name and document.
+        names: of these skills.
+        is_whole: whether there are no others.
+    """
+
+    lines: tuple[str, ...]
+    names: tuple[str, ...]
+    is_whole: bool
+
+    @property
+    def text(self) -> str:
+        """The lines, and that there are more."""
+        return "\n".join((*self.lines, *(() if self.is_whole else (_MORE,)))) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {"skills": list(self.names), "complete": self.is_whole}
+
+
+_MORE: Final = "... and more. `skills find` searches all of them by an alert's text."
+
+
+def listing(skills: Iterable[Skill], max_tokens: int) -> Listing:
+    """List skills as far as they fit in ``max_tokens``; no body is made for it."""
+    left = max_tokens - token_cost(_MORE) - 1
+    lines: list[str] = []
+    names: list[str] = []
+    for skill in skills:
+        line = neutralise(f"{skill.name}: {skill.source_file}")
+        left -= token_cost(f"{line}\n")
+        if left < 0:
+            return Listing(tuple(lines), tuple(names), is_whole=False)
+        lines.append(line)
+        names.append(skill.name)
+    return Listing(tuple(lines), tuple(names), is_whole=True)
+
+
+def described(skill: Skill) -> dict[str, Any]:
+    """Return what a host needs to know of a skill to load it."""
+    return {
+        "name": skill.name,
+        "description": skill.description,
+        "source_file": skill.source_file,
+        "start_line": skill.start,
+        "end_line": skill.end,
+        "digest": f"sha256:{skill.digest}",
+        "flagged": sorted({it.kind.value for it in skill.flagged}),
+    }
+
+
+def in_words(it: Found, max_tokens: int = MAX_TOKENS) -> str:
+    """Return what was found as text of at most ``max_tokens``.
+
+    The skill to load comes first, then its procedure, whole or not at all, then the others as far as they fit.
+    """
+    lines, others = [it.said], it.skills
+    if it.status is Status.OK:
+        first, *rest = it.skills
+        others = tuple(rest)
+        lines = [f"Load the skill {first.name} ({_place(first)}).", it.said, *_warned(first)]
+        whole = [*lines, "", first.body.rstrip("\n")]
+        fits = token_cost("\n".join(whole)) <= max_tokens
+        lines = whole if fits else [*lines, f"Its procedure doesn't fit in {max_tokens} tokens."]
+        heading = "If it is not that:"
+    else:
+        heading = "It could be:" if it.is_documented else "Closest, to read, not to follow:"
+    kept = _fitting([*lines, "", heading], [_other(one) for one in others], max_tokens)
+    return neutralise("\n".join(kept or lines)) + "\n"
+
+
+def _fitting(lines: Sequence[str], others: Sequence[str], most: int) -> list[str]:
+    """Return lines with as many others as fit; nothing if none does."""
+    kept = [*lines]
+    for line in others:
+        if token_cost("\n".join((*kept, line))) > most:
+            break
+        kept.append(line)
+    return kept if len(kept) > len(lines) else []
+
+
+def _warned(skill: Skill) -> Iterator[str]:
+    if skill.flagged:
+        yield f"Lint found text in it that is aimed at a model: {skill.flagged[0].message}."
+
+
+def _place(skill: Skill) -> str:
+    return f"{skill.source_file}:{skill.start}-{skill.end}"
+
+
+def _other(skill: Skill) -> str:
+    said = skill.description
+    short = said if len(said) <= _SHOWN else said[:_SHOWN].rpartition(" ")[0] + " ..."
+    return f"- {skill.name} ({_place(skill)}): {short}"

@@ -1,0 +1,323 @@
+"""Procedures as Agent Skills: one ``SKILL.md`` for each runbook, or for each alert of a page with several.
+
+A host lists many skills by name and description and loads one. Its body is what ``ask`` gives: the procedure in its
+author's order, each step with its lines. The bytes depend on the documents alone. Secrets are masked; text aimed at a
+model is found by lint in the lines that a skill shows and in its description, and the caller decides.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import re
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.channel.markdown import rewritten, words
+from knowledge_rag.channel.message import masked, one_line
+from knowledge_rag.core.caution import CAUTIONS
+from knowledge_rag.core.chunks import DocumentType, split_words
+from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import RetrievalOutcome, Status
+from knowledge_rag.core.retrieval import Query
+from knowledge_rag.extract.lint.check import lint_text
+from knowledge_rag.orchestrator.choosing import is_superseded
+from knowledge_rag.orchestrator.composition import state
+from knowledge_rag.orchestrator.consultation import Consultation, answer_parts
+from knowledge_rag.orchestrator.cross_references import links_out
+from knowledge_rag.orchestrator.extent import procedures_at, with_rules
+from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.links import stem
+from knowledge_rag.orchestrator.naming import is_camel_case
+from knowledge_rag.orchestrator.outline import outline_of
+from knowledge_rag.orchestrator.planning import Block, Plan, with_elsewhere
+from knowledge_rag.orchestrator.procedures import asks_for_something, introduction_of, procedure_of
+from knowledge_rag.orchestrator.retrieval import Asked, Findings
+from knowledge_rag.orchestrator.wanted import Place, Wanted
+from knowledge_rag.orchestrator.wording import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.extract.lint.patterns import Finding
+    from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
+    from knowledge_rag.orchestrator.outline import Outline, Section
+    from knowledge_rag.orchestrator.procedures import Procedure
+
+FILE: Final = "SKILL.md"
+MAX_NAME: Final = 64
+"""Characters of a name, by the Agent Skills specification: lower-case letters, digits and single hyphens."""
+MAX_DESCRIPTION: Final = 1_024
+_TAG: Final = 6
+"""Hexadecimal digits that tell skills of the same name apart."""
+_MAX_SYMPTOMS: Final = 400
+_MAX_ALERTS: Final = 10
+_MIN_ALERTS: Final = 2
+"""Sections under alerts' names from which on a page has a skill for each of them."""
+
+_NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+_SYMPTOMS: Final = re.compile(
+    r"symptom|signs?\b|meaning|anzeichen|síntoma|симптом|症状|증상", re.IGNORECASE
+)
+_MARKS: Final = re.compile(r"^[ \t]*(?:[-+>#]+|\d+[.)])[ \t]+|\*|`", re.MULTILINE)
+_MARKUP: Final = re.compile(r"<([^<>\n]{0,300})>")
+"""What a host would take for a tag in a description."""
+_HEADING_LEVELS: Final = -1
+"""By which headings of the answer stand higher than in an answer of their own: the title is the page's."""
+
+
+@dataclass(frozen=True)
+class Skill:
+    """A procedure as a skill.
+
+    Args:
+        name: unique in its knowledge base.
+        heading: of its section or page.
+        section: that it is made of; the root for a page.
+        outline: of its document.
+        passages: all of that document, proven.
+        procedures: at least one.
+    """
+
+    name: str
+    heading: str
+    section: Section = field(repr=False)
+    outline: Outline = field(repr=False)
+    passages: Sequence[RetrievalResult] = field(repr=False)
+    procedures: Sequence[Procedure] = field(repr=False)
+
+    @property
+    def source_file(self) -> str:
+        """The runbook."""
+        return self.outline.source_file
+
+    @property
+    def start(self) -> int:
+        """First line of its section."""
+        return max(self.section.start, min(self.outline.lines))
+
+    @property
+    def end(self) -> int:
+        """Last line of its section, inclusive."""
+        return self.section.end
+
+    @cached_property
+    def lines(self) -> frozenset[int]:
+        """Numbers of the lines of its runbook that its steps stand on."""
+        own = (it for it in self.procedures if it.source_file == self.source_file)
+        ranges = (range(it.start, it.end + 1) for one in own for it in one.items)
+        return frozenset(itertools.chain.from_iterable(ranges))
+
+    @cached_property
+    def description(self) -> str:
+        """What it is for, in one line: title, alert names, symptoms; at most MAX_DESCRIPTION characters."""
+        return _description(self.outline, self.procedures, self.heading)
+
+    @property
+    def front_matter(self) -> dict[str, Any]:
+        """The front matter, as a host reads it."""
+        source = {"source": f"{self.source_file}:{self.start}-{self.end}"}
+        digest = self.passages[0].metadata.get(DOCUMENT_SHA256)
+        known = {"document_sha256": digest} if isinstance(digest, str) else {}
+        return {"name": self.name, "description": self.description, "metadata": source | known}
+
+    @cached_property
+    def data(self) -> bytes:
+        """The bytes of its file."""
+        fields = [
+            f"name: {self.name}",
+            f"description: {_scalar(self.description)}",
+            "metadata:",
+            *(f"  {key}: {_scalar(it)}" for key, it in self.front_matter["metadata"].items()),
+        ]
+        return "\n".join(("---", *fields, "---", "", self.body)).encode()
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of its file, in hexadecimal."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @cached_property
+    def flagged(self) -> tuple[Finding, ...]:
+        """What lint finds in the lines that it shows, and in its description, of what is aimed at a model."""
+        lines = self.outline.lines
+        text = "\n".join(lines.get(it, "") for it in range(1, max(lines) + 1))
+        found = [*lint_text(self.source_file, text)]
+        own = {number for it in self.procedures for number in it.lines}
+        shown = [it for it in found if not own.isdisjoint(range(it.line, it.end_line + 1))]
+        shown += lint_text(f"{self.name}/{FILE}", self.description)
+        return tuple(it for it in shown if it.kind in CAUTIONS)
+
+    @cached_property
+    def body(self) -> str:
+        """Its Markdown below the front matter."""
+        found = RetrievalOutcome(Status.OK, tuple(self.passages))
+        plan = Plan((Block(procedures=tuple(self.procedures), why="chosen"),))
+        findings = Findings((Asked(Query(self.source_file), found),), plan=plan)
+        recommendation = state(Incident(), findings, "extractive")
+        parts, _ = answer_parts(Consultation(recommendation, findings))
+        kept = [it if it.get("citations") else {"text": masked(it["text"])} for it in parts[1:]]
+        warnings = [f"> {words(one_line(it.message))}\n" for it in recommendation.warnings]
+        about = f"From {words(self.source_file)}. Each step ends with its lines there.\n"
+        body = [f"# {words(one_line(self.heading))}\n", about, *warnings]
+        body += rewritten(kept, levels=_HEADING_LEVELS)
+        return neutralise("\n".join(body).rstrip("\n")) + "\n"
+
+
+class Skills:
+    """The skills of a knowledge base, each made when it is asked for.
+
+    A name that headings or titles of two documents could have gets a tag made of the document's path, in both; so a
+    name neither depends on what else is a skill nor means two of them.
+
+    Args:
+        documents: of the knowledge base.
+    """
+
+    def __init__(self, documents: KnowledgeBaseDocuments) -> None:
+        self._documents = documents
+        used: defaultdict[str, set[str]] = defaultdict(set)
+        for source_file, *headings in documents.headings():
+            for heading in (*headings, stem(source_file)):
+                used[_slug(heading)].add(source_file)
+        self._shared = frozenset(name for name, files in used.items() if len(files) > 1)
+
+    def __iter__(self) -> Iterator[Skill]:
+        """Yield all skills, by document and line."""
+        return self.after("")
+
+    def after(self, source_file: str) -> Iterator[Skill]:
+        """Yield the skills of the documents whose paths come after one, by document and line."""
+        while page := self._documents.after(source_file, _PAGE):
+            for document in page:
+                yield from self.of(document.source_file)
+            source_file = page[-1].source_file
+
+    def of(self, source_file: str) -> tuple[Skill, ...]:
+        """Return a document's skills in the order of their lines; none for a postmortem, or without steps."""
+        passages = self._documents.passages(source_file)
+        if not passages:
+            return ()
+        outline = outline_of(passages, whole=True)
+        if outline.document_type == DocumentType.POSTMORTEM or is_superseded(outline):
+            return ()
+        made = [
+            Skill("", heading, section, outline, passages, its)
+            for heading, section, its in _matters(outline)
+        ]
+        often = Counter(_slug(it.heading) for it in made)
+        numbers: Counter[str] = Counter()
+        named = []
+        for skill in made:
+            slug = _slug(skill.heading)
+            numbers[slug] += 1
+            is_own = (
+                often[slug] == 1 and slug not in self._shared and _is_telling(skill.heading, slug)
+            )
+            tag = "" if is_own else _tag(source_file, skill.heading, numbers[slug])
+            named.append(replace(skill, name=_name(slug, tag)))
+        return tuple(sorted(named, key=lambda it: it.start))
+
+    def at(self, source_file: str, start: int, end: int) -> Skill | None:
+        """Return the skill of the narrowest section with any of these lines; ``None`` if there is none."""
+        found = [it for it in self.of(source_file) if start <= it.end and it.start <= end]
+        return min(found, key=lambda it: it.end - it.start, default=None)
+
+
+_PAGE: Final = 200
+"""Documents that are read from the knowledge base at once."""
+
+
+def _matters(outline: Outline) -> Iterator[tuple[str, Section, Sequence[Procedure]]]:
+    """Yield heading, section and procedures of what a page has skills of: each section under an alert's name, if several are, and the rest of the page."""
+    named = [it for it in outline.sections() if _is_alert(it) and asks_for_something(outline, it)]
+    named = named if len(named) >= _MIN_ALERTS else []
+    for section in named:
+        if procedures := procedures_at(Place(outline, section), Wanted()):
+            yield section.heading, section, _whole(outline, procedures)
+    if page := procedure_of(outline, outline.root, leave_out=named):
+        title = outline.title or stem(outline.source_file)
+        yield title, outline.root, _whole(outline, [with_rules(outline, outline.root, page)])
+
+
+def _whole(outline: Outline, procedures: list[Procedure]) -> Sequence[Procedure]:
+    """Return procedures, the first of which names what it sends to in other documents."""
+    return with_elsewhere(procedures, links_out(outline, procedures[0]), {}, "")
+
+
+def _is_alert(section: Section) -> bool:
+    return section.level > 0 and is_camel_case(section.heading.strip(" `*:"))
+
+
+# names and descriptions
+
+
+def _slug(heading: str) -> str:
+    """Return a heading as a name.
+
+    >>> _slug("KubePodCrashLooping"), _slug("ElastiCache: Redis memory")
+    ('kube-pod-crash-looping', 'elasticache-redis-memory')
+    """
+    split = (split_words(it) if is_camel_case(it) else it for it in heading.split())
+    return _NO_NAME.sub("-", " ".join(split).lower()).strip("-")
+
+
+def _is_telling(heading: str, slug: str) -> bool:
+    """Whether a name says what its heading does: nothing was cut, and it isn't of another script."""
+    kept = sum(map(str.isalnum, slug))
+    return 0 < len(slug) <= MAX_NAME and kept * 2 > sum(map(str.isalnum, heading))
+
+
+def _tag(source_file: str, heading: str, number: int) -> str:
+    place = json.dumps([source_file, heading, number], ensure_ascii=False)
+    return hashlib.sha256(place.encode()).hexdigest()[:_TAG]
+
+
+def _name(slug: str, tag: str) -> str:
+    if not tag:
+        return slug
+    cut = slug[: MAX_NAME - _TAG - 1].rstrip("-") or "runbook"
+    return f"{cut}-{tag}"
+
+
+def _description(outline: Outline, procedures: Sequence[Procedure], heading: str) -> str:
+    """Return what a skill is for in one line: title, alert names, symptoms."""
+    title = outline.title if outline.title and outline.title != heading else ""
+    said = [": ".join(filter(None, (title, heading)))]
+    first = procedures[0]
+    sections = [it for it in outline.sections() if it.path[: len(first.path)] == first.path]
+    names = (*outline.alerts, *(it.heading for it in sections if _is_alert(it)))
+    if alerts := list(dict.fromkeys(it for it in names if it != heading))[:_MAX_ALERTS]:
+        said.append(f"For the alert{'s' if len(alerts) > 1 else ''} {listed(alerts)}")
+    told = (_words_of(outline, it) for it in sections if _SYMPTOMS.search(it.heading))
+    opening = " ".join(_said(it.text) for it in introduction_of(outline, sections[0]))
+    symptoms = next(filter(None, told), opening)
+    if symptoms:
+        said.append(_shortened(symptoms, _MAX_SYMPTOMS))
+    line = ". ".join(it.rstrip(" .:") for it in said if it) + "."
+    return _shortened(one_line(line), MAX_DESCRIPTION)
+
+
+def _words_of(outline: Outline, section: Section) -> str:
+    return " ".join(_said(outline.text(it.start, it.end)) for it in section.blocks)
+
+
+def _said(text: str) -> str:
+    return " ".join(_MARKS.sub("", text).split())
+
+
+def _shortened(text: str, most: int) -> str:
+    """Cut a text between words; quotes become those that no YAML parser has to unescape."""
+    plain = _MARKUP.sub(r"(\1)", text).replace('"', "'").replace("\\", "/").strip()
+    if len(plain) <= most:
+        return plain
+    return plain[: most - 4].rpartition(" ")[0].rstrip(" ,;:.") + " ..."
+
+
+def _scalar(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
