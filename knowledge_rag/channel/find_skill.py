@@ -162,7 +162,7 @@ def in_words(it: Found, max_tokens: int = MAX_TOKENS) -> str:
         others = tuple(rest)
         lines = [f"Load the skill {first.name} ({_place(first)}).", it.said, *_warned(first)]
         whole = [*lines, "", first.body.rstrip("\n")]
-        fits = token_cost("\n".join(whole)) <= max_tokens
+        fits = _cost(whole) <= max_tokens
         lines = whole if fits else [*lines, f"Its procedure doesn't fit in {max_tokens} tokens."]
         heading = "If it is not that:"
     else:
@@ -175,10 +175,14 @@ def _fitting(lines: Sequence[str], others: Sequence[str], most: int) -> list[str
     """Return lines with as many others as fit; nothing if none does."""
     kept = [*lines]
     for line in others:
-        if token_cost("\n".join((*kept, line))) > most:
+        if _cost((*kept, line)) > most:
             break
         kept.append(line)
     return kept if len(kept) > len(lines) else []
+
+
+def _cost(lines: Iterable[str]) -> float:
+    return token_cost("".join(f"{line}\n" for line in lines))
 
 
 def _warned(skill: Skill) -> Iterator[str]:

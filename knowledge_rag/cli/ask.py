@@ -6,19 +6,31 @@ import sys
 from contextlib import nullcontext
 from dataclasses import replace
 from enum import StrEnum
+from functools import partial
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from knowledge_rag.cli.advisors import AdvisorChoice, AdvisorName, asks_aws
 from knowledge_rag.cli.backend import BackendOptions
-from knowledge_rag.cli.options import JsonOption, KbOption, SearchOption, with_options
+from knowledge_rag.cli.options import (
+    JsonOption,
+    KbOption,
+    SearchOption,
+    max_tokens_option,
+    with_options,
+)
+from knowledge_rag.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from knowledge_rag.guardrails.staleness import CitedLines
     from knowledge_rag.orchestrator.consultation import Consultation
     from knowledge_rag.orchestrator.incident import Incident
+    from knowledge_rag.orchestrator.recommendation import Recommendation
 
 
 class AnswerFormat(StrEnum):
@@ -91,6 +103,12 @@ ExplainOption = Annotated[
 ]
 
 
+MaxTokensOption = Annotated[
+    int | None,
+    max_tokens_option(
+        "Print at most N tokens: the first procedures that fit, whole, and the others by their lines."
+    ),
+]
 AtOption = Annotated[
     str | None,
     typer.Option(
@@ -116,6 +134,7 @@ def ask(
     explain: ExplainOption = False,
     form: Annotated[AnswerFormat, FORMAT] = AnswerFormat.TERMINAL,
     repository_url: RepositoryOption = None,
+    max_tokens: MaxTokensOption = None,
     json: JsonOption = False,
 ) -> None:
     """Get steps for a question or an incident, each with its lines.
@@ -129,26 +148,31 @@ def ask(
     from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
     from knowledge_rag.cli.terminal import out, print_json
     from knowledge_rag.local.since_ingest import since_ingest
-    from knowledge_rag.orchestrator.recommendation import AGENT_ID
 
+    form = AnswerFormat.JSON if json else form
+    if max_tokens and form in (AnswerFormat.SLACK, AnswerFormat.SMS):
+        raise InvalidRequest(f"--max-tokens doesn't go with --format {form}")
     backend = replace(backend, search=search)
     backend.check_alone(kb=kb)
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
     asked = placed(incident_of(question, incident), at)
     choice = AdvisorChoice(advisor.value, model_id, agent, backend.region, model)
-    form = AnswerFormat.JSON if json else form
     asked_kb = chosen(kb, quiet=True) if backend.is_local else None
     while True:
         with LiveAnswer() if form is AnswerFormat.TERMINAL else nullcontext() as live:
             notify = live.notify if live else None
             consultation = consulted(question, asked, backend, choice, kb=kb, notify=notify)
+        write = partial(_text, form, asked, asked_kb, repository_url, question)
+        if max_tokens:
+            consultation = _fitted(consultation, write, max_tokens)
         recommendation = consultation.recommendation
         since = since_ingest(asked_kb, _cited(consultation)) if asked_kb else None
         if form is AnswerFormat.JSON:
-            answer = {"agent_outputs": {AGENT_ID: recommendation.to_dict()}}
-            print_json(answer | ({"since_ingest": since.to_dict()} if since else {}))
+            print_json(
+                _as_output(recommendation) | ({"since_ingest": since.to_dict()} if since else {})
+            )
         elif form is not AnswerFormat.TERMINAL:
-            _print_message(form, asked, consultation, asked_kb, repository_url, question)
+            sys.stdout.write(write(consultation))
         else:
             if explain:
                 show_evidence(out(), consultation.findings)
@@ -161,35 +185,58 @@ def ask(
         raise typer.Exit(exit_code_of(recommendation.status))
 
 
-def _print_message(
+def _as_output(recommendation: Recommendation) -> dict[str, Any]:
+    from knowledge_rag.orchestrator.recommendation import AGENT_ID
+
+    return {"agent_outputs": {AGENT_ID: recommendation.to_dict()}}
+
+
+def _fitted(
+    consultation: Consultation, write: Callable[[Consultation], str], max_tokens: int
+) -> Consultation:
+    from knowledge_rag.core.tokens import token_cost
+    from knowledge_rag.orchestrator.fitting import fitted
+
+    def fits(given: Recommendation) -> bool:
+        return token_cost(write(replace(consultation, recommendation=given))) <= max_tokens
+
+    given = fitted(consultation.recommendation, fits)
+    return replace(consultation, recommendation=given)
+
+
+def _text(
     form: AnswerFormat,
     incident: Incident,
-    consultation: Consultation,
     kb_path: Path | None,
     repository_url: str | None,
     question: str | None,
-) -> None:
-    """Print an answer in the form of a place where people read it."""
+    consultation: Consultation,
+) -> str:
+    """Return an answer in the form that it is printed in."""
     from knowledge_rag.channel.markdown import to_note
     from knowledge_rag.channel.message import message_of
     from knowledge_rag.channel.slack import to_slack
     from knowledge_rag.channel.text import to_short, to_text
     from knowledge_rag.cli.knowledge_bases import links_to_lines
-    from knowledge_rag.cli.terminal import print_json
+    from knowledge_rag.cli.recommendation import lines_of
     from knowledge_rag.orchestrator.incident import Incident
 
+    if form is AnswerFormat.JSON:
+        return dumps(_as_output(consultation.recommendation))
+    if form is AnswerFormat.TERMINAL:
+        lines = lines_of(consultation.recommendation, None)
+        return "\n".join("".join(text for text, _ in line) for line in lines)
     links = links_to_lines(kb_path, repository_url)
     title = question if question and Incident.pasted_in(question) is None else ""
     message = message_of(incident, consultation, links, title=title)
     if form is AnswerFormat.SLACK:
-        print_json(to_slack(message))
-        return
+        return dumps(to_slack(message)) + "\n"
     writers = {
         AnswerFormat.MARKDOWN: to_note,
         AnswerFormat.TEXT: to_text,
         AnswerFormat.SMS: to_short,
     }
-    sys.stdout.write(writers[form](message).rstrip("\n") + "\n")
+    return writers[form](message).rstrip("\n") + "\n"
 
 
 def _cited(consultation: Consultation) -> list[CitedLines]:

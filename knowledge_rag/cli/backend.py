@@ -12,8 +12,9 @@ from knowledge_rag.cli.options import RegionOption, Search, TimeoutOption, budge
 from knowledge_rag.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
+    from knowledge_rag.channel.skills import Skills
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.stacks import Deployed
@@ -127,6 +128,8 @@ class Backend:
     about: str
     documents: Documents | None = None
     agent: str = ""
+    skills: Callable[[], Skills] | None = None
+    corrected: Callable[[str], str] = str
 
 
 @contextmanager

@@ -39,8 +39,8 @@ def mcp(
 ) -> None:
     """Serve the Model Context Protocol to agents and editors.
 
-    It offers retrieve_knowledge, through the real Lambda, verify_citations, which checks an
-    answer against what was retrieved, and the documents with their lines. It only reads.
+    It offers ask, retrieve_knowledge, through the real Lambda, verify_citations, which checks an
+    answer against what was retrieved, the documents with their lines, and skills. It only reads.
     Without --http it speaks over standard input and output, as clients start it, until standard
     input is closed.
     """
@@ -56,7 +56,13 @@ def mcp(
     backend.check_region()
     log_to_standard_error("")  # the SDK's warnings, too
     with until_stopped(), _here(backend, kb) if backend.is_local else deployed(backend) as asked:
-        server = create_server(asked.retrieval, asked.documents, one_client=not http)
+        server = create_server(
+            asked.retrieval,
+            asked.documents,
+            skills=asked.skills,
+            corrected=asked.corrected,
+            one_client=not http,
+        )
         if http:
             ready = partial(print_address, asked.about, json=json)
             serve_http(server, _DEFAULT_PORT if port is None else port, ready)
@@ -66,6 +72,7 @@ def mcp(
 
 @contextmanager
 def _here(backend: BackendOptions, kb: Path | None) -> Iterator[Backend]:
+    from knowledge_rag.channel.skills import Skills
     from knowledge_rag.cli.knowledge_bases import opened
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
@@ -80,4 +87,11 @@ def _here(backend: BackendOptions, kb: Path | None) -> Iterator[Backend]:
         # the first question would wait for the model's first run
         asyncio.run(retrieval.retrieve(Query("warm up")))
         about = f"{knowledge_base.path} ({knowledge_base.chunks} chunks)"
-        yield Backend(retrieval, about, KnowledgeBaseDocuments(knowledge_base.path))
+        documents = KnowledgeBaseDocuments(knowledge_base.path)
+        yield Backend(
+            retrieval,
+            about,
+            documents,
+            skills=partial(Skills, documents),
+            corrected=lambda text: knowledge_base.corrected(text).text,
+        )

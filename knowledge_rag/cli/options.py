@@ -97,6 +97,16 @@ def budget_of(timeout: float | None) -> Budget:
         raise InvalidRequest(f"--timeout {timeout:g}: must be {allowed}") from error
 
 
+MIN_TOKENS = 100
+"""Smallest budget: room for what was found and where it stands."""
+
+
+def max_tokens_option(what: str) -> Any:  # noqa: ANN401 - as typer has it
+    """Return the option for the longest output, in tokens."""
+    text = f"{what} Tokens are estimated by kinds of characters."
+    return typer.Option("--max-tokens", metavar="N", min=MIN_TOKENS, help=text)
+
+
 JsonOption = Annotated[
     bool, typer.Option("--json", help="Print JSON for programs instead of text for people.")
 ]

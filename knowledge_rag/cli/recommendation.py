@@ -25,7 +25,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.recommendation import Concern, Strength
-from knowledge_rag.orchestrator.showing import is_markdown
+from knowledge_rag.orchestrator.showing import is_markdown, missing
 from knowledge_rag.orchestrator.wording import BAR, counted, listed, summed_up
 
 if TYPE_CHECKING:
@@ -148,6 +148,10 @@ class _Page:
         for section, steps in procedures:
             if section is not None and not given.alerts:
                 yield from procedure_lines(section, steps, self._width)
+        for section in given.left_out:
+            yield []
+            for line in missing(section):
+                yield from self._said(line, CAREFUL)
         for name, status in given.alerts:
             yield from ([], [(f"Alert: {neutralise(name)}", HEADING)])
             if status is not Status.OK:

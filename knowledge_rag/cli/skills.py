@@ -12,7 +12,13 @@ import typer
 
 from knowledge_rag.cli.backend import BackendOptions
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import JsonOption, KbOption, SearchOption, with_options
+from knowledge_rag.cli.options import (
+    JsonOption,
+    KbOption,
+    SearchOption,
+    max_tokens_option,
+    with_options,
+)
 from knowledge_rag.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
@@ -26,15 +32,7 @@ def _group() -> None:
     """Runbooks as Agent Skills (SKILL.md), for agents that load procedures."""
 
 
-MaxTokensOption = Annotated[
-    int,
-    typer.Option(
-        "--max-tokens",
-        metavar="N",
-        min=100,
-        help="Print at most N tokens, estimated by kinds of characters.",
-    ),
-]
+MaxTokensOption = Annotated[int, max_tokens_option("Print at most N tokens.")]
 _LISTED: Final = 2_000
 _FOUND: Final = 500
 _MADE: Final = (1980, 1, 1, 0, 0, 0)

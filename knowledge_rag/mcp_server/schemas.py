@@ -9,6 +9,7 @@ from knowledge_rag.core.resources import shipped
 from knowledge_rag.guardrails.rules import Level, Rule
 from knowledge_rag.guardrails.support.report import Change
 
+RECOMMENDATION: Final = "schemas/recommendation.schema.json"
 OPENAPI: Final = "schemas/retrieve_knowledge.openapi.json"
 
 MAX_ANSWER_CHARACTERS: Final = 50_000
@@ -57,6 +58,84 @@ def _object(properties: dict[str, Schema], *, optional: tuple[str, ...] = ()) ->
 def _list(items: Schema, description: str = "") -> Schema:
     return _described({"type": "array", "items": items}, description)
 
+
+def answer_schema() -> Schema:
+    """Return what ``ask`` gives: the recommendation, and the id of its evidence."""
+    schema: Schema = json.loads(shipped(RECOMMENDATION).read_bytes())
+    evidence_id = _text("Names the evidence of this answer, for verify_citations.")
+    return {
+        **schema,
+        "properties": {**schema["properties"], "evidence_id": evidence_id},
+        "required": [*schema["required"], "evidence_id"],
+    }
+
+
+_MAX_TOKENS: Final = {
+    "type": "integer",
+    "minimum": 100,
+    "description": "Longest text, in tokens as kinds of characters let estimate them: the first procedures that fit, "
+    "whole, and the others by their lines.",
+}
+ASK_INPUT: Final = _object(
+    {
+        "question": _text("The alert's text or JSON, or a question, as it came."),
+        "at": _text("Document and line of the procedure that was chosen, as an answer offered it."),
+        "max_tokens": _MAX_TOKENS,
+    },
+    optional=("at", "max_tokens"),
+)
+FIND_INPUT: Final = _object(
+    {
+        "alert": _text("The alert's text or JSON."),
+        "max_tokens": {**_MAX_TOKENS, "description": "Longest text, in tokens; 500 by default."},
+    },
+    optional=("max_tokens",),
+)
+_SKILL: Final = _object(
+    {
+        "name": _text(),
+        "description": _text(),
+        "source_file": _text(),
+        "start_line": _count(1),
+        "end_line": _count(1),
+        "digest": _text("sha256 of the SKILL.md."),
+        "flagged": _list(_text(), "Kinds of text aimed at a model; such a skill isn't served."),
+        "uri": _text(),
+    }
+)
+FIND_OUTPUT: Final = _object(
+    {
+        "status": _text("ok with a skill to load, no_match or degraded."),
+        "reasoning": _text(),
+        "load": {"anyOf": [_SKILL, {"type": "null"}]},
+        "could_be": _list(_SKILL, "Skills that may be meant, the likeliest first."),
+        "closest": _list(
+            _SKILL, "The closest ones where nothing is documented: to read, not to follow."
+        ),
+    }
+)
+DOCUMENTS_INPUT: Final = _object(
+    {
+        "containing": _text("Only paths that hold this text, whatever its case."),
+        "after": _text("Only paths that come after this one: the last one of the list before."),
+    },
+    optional=("containing", "after"),
+)
+DOCUMENTS_OUTPUT: Final = _object(
+    {
+        "documents": _list(
+            _object({"source_file": _text(), "title": _text()}, optional=("title",))
+        ),
+        "more": {"type": "boolean"},
+    }
+)
+DRIFT_INPUT: Final = _object({"source_file": _text("The document's path, as citations have it.")})
+DRIFT_OUTPUT: Final = _object(
+    {
+        "source_file": _text(),
+        "findings": _list(_object({"line": _count(1), "message": _text()})),
+    }
+)
 
 VERIFICATION_INPUT: Final = _object(
     {

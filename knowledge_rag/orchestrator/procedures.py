@@ -109,6 +109,8 @@ class Why(StrEnum):
     """Steps that those given undo."""
     NOT_GIVEN = "not_given"
     """A model that draws on the procedure left them out."""
+    BUDGET = "budget"
+    """They don't fit in the tokens that were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,9 @@ class NotShown:
     @property
     def is_missed(self) -> bool:
         """Whether its author means it to be done, so that the procedure isn't complete without it."""
-        return self.why in (Why.NOT_RETRIEVED, Why.LIMIT, Why.ELSEWHERE, Why.NOT_GIVEN)
+        return self.why in (
+            Why.NOT_RETRIEVED, Why.LIMIT, Why.ELSEWHERE, Why.NOT_GIVEN, Why.BUDGET,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -344,7 +344,7 @@ class Recommendation:
     documents: tuple[CitedDocument, ...] = ()
 
     def __post_init__(self) -> None:
-        given = bool(self.guidance or self.similar_incidents)
+        given = bool(self.guidance or self.similar_incidents or self.procedures)
         if given != (self.status is Status.OK):
             raise ValueError(f"{self.status} with {len(self.guidance)} steps")
         if (self.reason is not None) != (self.status is Status.DEGRADED):
@@ -367,6 +367,12 @@ class Recommendation:
         cited += [guard.citations for step in self.guidance for guard in step.guards]
         cited += [similar.citations for similar in self.similar_incidents]
         return [it.citation for lines in (*cited, self.reading) for it in lines]
+
+    @property
+    def left_out(self) -> tuple[Section, ...]:
+        """The procedures of which no step is given, since they don't fit in the tokens asked for."""
+        given = {step.procedure for step in self.guidance}
+        return tuple(it for n, it in enumerate(self.procedures, start=1) if n not in given)
 
     def section_of(self, step: Step) -> Section | None:
         """Return the procedure that a step belongs to; ``None`` for a step of a model's own."""

@@ -56,6 +56,7 @@ _REASONS: Final = {
     Why.HELD_OFF: "the page says that they aren't for this",
     Why.UNDONE: "the steps that these undo",
     Why.NOT_GIVEN: "left out by the model",
+    Why.BUDGET: "beyond the tokens asked for",
     Why.PROHIBITED: "what must not be done",
     Why.OBSOLETE: "not used any more",
 }
@@ -193,6 +194,7 @@ def pieces_of(
         pieces += _step(step, before, mark, ledger)
         before = step
     pieces += _named(left, left_out)
+    pieces += _named([it for one in recommendation.left_out for it in one.not_shown], left_out)
     pieces += [
         Piece(f"\n*{_escaped(name)}: {_ALERTS[status]}*\n")
         for name, status in recommendation.alerts

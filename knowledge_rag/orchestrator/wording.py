@@ -58,12 +58,16 @@ def summed_up(steps: int, documents: list[str], incidents: list[str]) -> str:
 
     >>> summed_up(3, ["runbooks/rds.md"], ["INC-1"])
     '3 steps from runbooks/rds.md. 1 similar incident: INC-1.'
+    >>> summed_up(0, ["runbooks/rds.md"], [])
+    'No steps of runbooks/rds.md are shown.'
     >>> summed_up(0, [], ["INC-1"])
     'No steps were found. 1 similar incident: INC-1.'
     """
     sentences = []
     if steps:
         sentences.append(f"{counted(steps, 'step')} from {listed(documents)}.")
+    elif documents:
+        sentences.append(f"No steps of {listed(documents)} are shown.")
     else:
         sentences.append("No steps were found.")
     if incidents:

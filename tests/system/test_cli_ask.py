@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from knowledge_rag.core.tokens import token_cost
 from knowledge_rag.evaluation.faults.server import answering, resetting, serving
 from tests.support.cli import OF_SAMPLE, assert_one_line
 from tests.support.local import CORPUS
@@ -210,3 +211,26 @@ def test_a_place_for_a_group_of_alerts_is_bad_input(settled, tmp_path):
     assert_one_line(
         ran.err, "--at names the procedure of one alert, and this is a group of 2 alerts"
     )
+
+
+@pytest.mark.parametrize("form", ["terminal", "text", "markdown", "json"])
+@pytest.mark.parametrize("most", [200, 2_500])
+def test_an_answer_keeps_to_the_tokens_asked_for_and_names_what_it_leaves_out(settled, form, most):
+    ran = settled("ask", "ElastiCacheRedisMemory", "--format", form, "--max-tokens", most)
+    assert ran.code == 0
+    assert token_cost(ran.out) <= most or form == "json"
+    if form == "json":
+        output = ran.json["agent_outputs"]["knowledge-rag"]
+        VALIDATOR.validate(output)
+        assert token_cost(json.dumps(output)) <= max(most, 600)
+    if most == 200:
+        said = ran.out.replace('"', "")
+        assert "elasticache-redis-memory.md" in said
+        assert "beyond the tokens asked for" in said or "reason: budget" in said
+        assert "--bigkeys" not in said
+
+
+def test_a_form_without_a_budget_is_bad_input(settled):
+    ran = settled("ask", "ElastiCacheRedisMemory", "--format", "sms", "--max-tokens", 200)
+    assert ran.code == 2
+    assert_one_line(ran.err, "--max-tokens doesn't go with --format sms")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import http.client
 import json
 import os
@@ -10,12 +11,18 @@ import signal
 import subprocess
 import sys
 from contextlib import closing
+from functools import partial
+from typing import Literal
 from urllib.parse import urlsplit
 
 import anyio
 import pytest
+import yaml
 from jsonschema import Draft202012Validator
+from mcp import Client, MCPError, types
+from pydantic import ConfigDict
 
+from knowledge_rag.channel.skills import Skills
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.local.action_group import local_action_group
@@ -61,7 +68,8 @@ def url(knowledge_base):
     documents = KnowledgeBaseDocuments(knowledge_base.path)
     with local_retrieval(knowledge_base, budget=AMPLE) as retrieval:
         asyncio.run(retrieval.retrieve(Query("warm up")))
-        with served(create_server(retrieval, documents)) as address:
+        skills = partial(Skills, documents)
+        with served(create_server(retrieval, documents, skills=skills)) as address:
             yield address
 
 
@@ -98,15 +106,27 @@ INITIALIZE = json.dumps(
 )
 
 
-def test_both_tools_only_read_and_keep_to_the_schemas_they_show(client):
+def test_all_tools_only_read_and_keep_to_the_schemas_they_show(client):
     tools = {tool.name: tool for tool in client.list_tools().tools}
-    assert set(tools) == {"retrieve_knowledge", "verify_citations"}
+    assert list(tools) == [
+        "ask", "find_skill", "list_documents", "check_drift", "retrieve_knowledge", "verify_citations",
+    ]  # fmt: skip
     found = client.tool("retrieve_knowledge", **SEARCH).structured_content
     answer = f"Promote it [Source: runbooks/rds-failover.md, lines 13-13]. {FABRICATED}"
     checked = client.tool(
         "verify_citations", answer=answer, evidence_ids=[found["evidence_id"]]
     ).structured_content
-    for tool, given in (("retrieve_knowledge", found), ("verify_citations", checked)):
+    others = (
+        ("ask", {"question": QUESTION}),
+        ("ask", {"question": "how long do I boil eggs"}),
+        ("find_skill", {"alert": QUESTION}),
+        ("find_skill", {"alert": "how long do I boil eggs"}),
+        ("list_documents", {}),
+        ("list_documents", {"containing": "RDS"}),
+        ("check_drift", {"source_file": "runbooks/rds-failover.md"}),
+    )
+    given_by = [(name, client.tool(name, **taken).structured_content) for name, taken in others]
+    for tool, given in (("retrieve_knowledge", found), ("verify_citations", checked), *given_by):
         schema = tools[tool].output_schema
         Draft202012Validator.check_schema(schema)
         Draft202012Validator.check_schema(tools[tool].input_schema)
@@ -115,6 +135,122 @@ def test_both_tools_only_read_and_keep_to_the_schemas_they_show(client):
         assert (hints.read_only_hint, hints.destructive_hint, hints.open_world_hint) == (
             True, False, False,
         )  # fmt: skip
+
+
+def test_steps_for_a_question_cite_lines_that_their_links_open(client, corpus):
+    result = client.tool("ask", question=QUESTION)
+    body = result.structured_content
+    assert body["status"] == Status.OK
+    links = [one for one in result.content if one.type == "resource_link"]
+    for step, link in zip(body["recommendation"]["guidance"], links, strict=False):
+        cited = step["citation"]
+        lines = (corpus / cited["source_file"]).read_text().split("\n")
+        shown = "\n".join(lines[cited["start_line"] - 1 : cited["end_line"]])
+        assert "".join(one.text for one in client.read_resource(link.uri).contents) == shown
+        assert f"lines {cited['start_line']}-{cited['end_line']}]" in texts(result)[1]
+
+
+def test_an_answer_that_draws_on_the_steps_is_verified_by_their_evidence(client):
+    body = client.tool("ask", question=QUESTION).structured_content
+    cited = body["recommendation"]["guidance"][0]["citation"]
+    answer = (
+        "Do [Source: {source_file}, lines {start_line}-{end_line}].".format(**cited) + FABRICATED
+    )
+    checked = client.tool(
+        "verify_citations", answer=answer, evidence_ids=[body["evidence_id"]]
+    ).structured_content
+    assert (len(checked["citations"]), len(checked["removed"])) == (1, 3)
+
+
+def test_a_procedure_that_was_chosen_is_given_whole(client):
+    result = client.tool("ask", question="it is slow", at="runbooks/rds-failover.md:13")
+    body = result.structured_content
+    assert body["status"] == Status.OK
+    assert body["evidence"]["reasons"] == ["you chose this procedure"]
+    assert {one["source_file"] for one in body["recommendation"]["procedures"]} == {
+        "runbooks/rds-failover.md"
+    }
+
+
+class ListSkills(types.PaginatedRequest[Literal["skills/list"]]):
+    method: Literal["skills/list"] = "skills/list"
+
+
+class OfSkill(types.RequestParams):
+    uri: str
+
+
+class GetSkill(types.Request[OfSkill, Literal["skills/get"]]):
+    method: Literal["skills/get"] = "skills/get"
+
+
+class Whatever(types.Result):
+    model_config = ConfigDict(extra="allow")
+
+
+def sent(talk, request):
+    """Send a request of an extension, as a client that knows it does."""
+    result = talk.together(lambda sdk: sdk.session.send_request(request, Whatever))
+    return result.model_dump(by_alias=True)
+
+
+def test_each_skill_that_is_listed_is_read_with_the_bytes_and_front_matter_of_its_entry(
+    url, knowledge_base
+):
+    exported = {it.name: it for it in Skills(KnowledgeBaseDocuments(knowledge_base.path))}
+    with talking(url) as client:
+        assert client.client.server_capabilities.extensions == {
+            "io.modelcontextprotocol/skills": {}
+        }
+        listed = sent(client, ListSkills())
+        assert (listed["resultType"], "ttlMs" in listed, "cacheScope" in listed) == (
+            "complete", True, True,
+        )  # fmt: skip
+        assert [one["frontmatter"]["name"] for one in listed["skills"]] == list(exported)
+        for one in listed["skills"]:
+            assert sent(client, GetSkill(params=OfSkill(uri=one["uri"])))["skill"] == one
+            (file,) = one["resources"]
+            (contents,) = client.read_resource(file["uri"]).contents
+            data = contents.text.encode()
+            assert data == exported[one["frontmatter"]["name"]].data
+            assert file["size"] == len(data)
+            assert file["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
+            assert yaml.safe_load(contents.text.split("---\n")[1]) == one["frontmatter"]
+            assert one["uri"].split("/")[-2] == one["frontmatter"]["name"]
+
+
+def test_what_is_no_skill_is_refused_and_older_protocols_have_none(url):
+    with talking(url) as client:
+        for address in (
+            "skill://knowledge/runbooks/none.md/none/SKILL.md",
+            "skill://knowledge/SKILL.md",
+            "skill://other/runbooks/rds-failover.md/rds-failover/SKILL.md",
+        ):
+            with pytest.raises(MCPError, match="no skill is served at") as raised:
+                sent(client, GetSkill(params=OfSkill(uri=address)))
+            assert raised.value.code == -32602
+    with talking(url, "legacy") as client, pytest.raises(MCPError) as raised:
+        sent(client, ListSkills())
+    assert raised.value.code == -32601
+
+
+def test_a_hundred_clients_at_once_each_get_their_own_answer(url):
+    async def one(number, given):
+        async with Client(url) as sdk:
+            question = (QUESTION, "how long do I boil eggs")[number % 2]
+            result = await sdk.call_tool("ask", {"question": question})
+            given[number] = result.structured_content
+
+    async def all_of_them():
+        given = [None] * 100
+        async with anyio.create_task_group() as group:
+            for number in range(100):
+                group.start_soon(one, number, given)
+        return given
+
+    given = anyio.run(all_of_them)
+    assert [one["status"] for one in given] == ["ok", "no_match"] * 50
+    assert len({one["evidence_id"] for one in given}) == 100
 
 
 def test_what_is_found_is_verbatim_in_words_in_structure_and_behind_its_link(client, corpus):

@@ -77,7 +77,7 @@ def test_without_a_way_to_the_documents_there_are_no_links_and_no_resources():
 def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol():
     with (
         talking(create_server(Answers(FOUND))) as client,
-        pytest.raises(MCPError, match="there are retrieve_knowledge and verify_citations"),
+        pytest.raises(MCPError, match="there are ask, retrieve_knowledge and verify_citations"),
     ):
         client.tool("delete_everything")
 
@@ -233,7 +233,7 @@ def test_a_search_that_is_given_up_is_no_evidence():
 
     async def give_up():
         evidence = EvidenceStore()
-        tools = Tools(Never(), evidence, links=False, reviewing=None)
+        tools = Tools(Never(), evidence, links=False, reviewing=None, asking=None)
         call = asyncio.create_task(tools.retrieve_knowledge({"query": "x"}, "one"))
         await asyncio.sleep(0)
         assert len(evidence._searches) == 1

@@ -1,0 +1,262 @@
+"""The tools that answer: whole procedures for an alert, the skill to load, a list of documents, what no longer works.
+
+What ``ask`` gives is what every other way out gives; its evidence is kept, so that a model's answer that draws on it can
+be verified.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.channel.find_skill import MAX_TOKENS, found, in_words
+from knowledge_rag.channel.markdown import rewritten
+from knowledge_rag.channel.message import evidence_line, masked, one_line, outcome_line
+from knowledge_rag.core import freshness
+from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.metadata import DRIFT
+from knowledge_rag.core.neutral import neutralise
+from knowledge_rag.core.outcome import RetrievalOutcome, Status
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.guardrails.headings import heading_words
+from knowledge_rag.mcp_server.skills import uri_of
+from knowledge_rag.orchestrator.consultation import advise_on, answer_parts, look_up
+from knowledge_rag.orchestrator.fitting import fitted
+from knowledge_rag.orchestrator.incident import Incident, read_place
+from knowledge_rag.orchestrator.pager_texts import one_line as question_line
+from knowledge_rag.orchestrator.queries import queries_for
+from knowledge_rag.orchestrator.wording import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from knowledge_rag.channel.skills import Skills
+    from knowledge_rag.core.citations import Citation
+    from knowledge_rag.local.knowledge_base import Documents
+    from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.recommendation import Recommendation
+    from knowledge_rag.orchestrator.retrieval import Retrieval
+
+Report = Callable[[int, int, str], Awaitable[None]]
+"""Reports progress: steps done, of how many, and what is being done."""
+
+MIN_TOKENS: Final = 100
+MAX_PAGE: Final = 100
+"""Documents that are listed at once."""
+MAX_LINKS: Final = 50
+"""Links to lines beside one answer."""
+_STAGES: Final = 3
+_OF_EVIDENCE: Final = 50
+"""Tokens of the sentence that names an answer's evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A tool's result before it takes the protocol's form.
+
+    Args:
+        texts: for a model.
+        body: the structured content.
+        cited: lines that are linked, the first ones first.
+        outcome: the evidence; ``None`` for what is no answer.
+    """
+
+    texts: tuple[str, ...]
+    body: dict[str, Any]
+    cited: tuple[Citation, ...] = ()
+    outcome: RetrievalOutcome | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Carries the tools out.
+
+    Args:
+        retrieval: the knowledge base.
+        corrected: corrects spelling mistakes in a question.
+        documents: of the knowledge base; ``None`` where they can't be read.
+        skills: makes the knowledge base's, as of now; ``None`` where there are none.
+    """
+
+    retrieval: Retrieval
+    corrected: Callable[[str], str] = str
+    documents: Documents | None = None
+    skills: Callable[[], Skills] | None = None
+
+    async def ask(self, arguments: Mapping[str, object], report: Report) -> Said:
+        """Return the procedures for a question or an alert."""
+        _only(arguments, "question", "at", "max_tokens")
+        most = _tokens_in(arguments)
+        consultation = await self._consulted(arguments, report)
+        if most is not None:
+            consultation = _within(consultation, most)
+        given = consultation.recommendation
+        return Said(
+            tuple(_texts_of(consultation)),
+            given.to_dict(),
+            tuple(dict.fromkeys(_cited(given)))[:MAX_LINKS],
+            _evidence(consultation),
+        )
+
+    async def find_skill(self, arguments: Mapping[str, object], report: Report) -> Said:
+        """Return the skill to load for an alert."""
+        _only(arguments, "alert", "max_tokens")
+        if self.skills is None:
+            raise InvalidRequest("this knowledge base serves no skills")
+        skills, most = self.skills, _tokens_in(arguments)
+        consultation = await self._consulted({"question": arguments.get("alert")}, report, "alert")
+        it = await asyncio.to_thread(lambda: found(consultation, skills()))
+        body = await asyncio.to_thread(it.to_dict)
+        said = await asyncio.to_thread(in_words, it, MAX_TOKENS if most is None else most)
+        uris = {skill.name: uri_of(skill) for skill in it.skills}
+        for one in (body["load"], *body["could_be"], *body["closest"]):
+            if one:
+                one["uri"] = uris[one["name"]]
+        return Said((said,), body)
+
+    async def list_documents(self, arguments: Mapping[str, object], _: Report) -> Said:
+        """List documents by path."""
+        _only(arguments, "containing", "after")
+        documents = self._documents()
+        part, after = _text_in(arguments, "containing"), _text_in(arguments, "after")
+        if part:
+            names = await asyncio.to_thread(documents.named_like, part, MAX_PAGE + 1)
+            rows = [{"source_file": it} for it in names if it > after]
+        else:
+            page = await asyncio.to_thread(documents.after, after, MAX_PAGE + 1)
+            rows = [
+                {"source_file": it.source_file, "title": heading_words(it.title)} for it in page
+            ]
+        body: dict[str, Any] = {"documents": rows[:MAX_PAGE], "more": len(rows) > MAX_PAGE}
+        lines = (": ".join(filter(None, it.values())) for it in rows[:MAX_PAGE])
+        head = counted(len(rows[:MAX_PAGE]), "document") + (", and more" if body["more"] else "")
+        return Said((neutralise("\n".join((f"{head}.", *lines))),), body)
+
+    async def check_drift(self, arguments: Mapping[str, object], _: Report) -> Said:
+        """Return what was found at ingest to work no longer in a document's lines."""
+        _only(arguments, "source_file")
+        name = _text_in(arguments, "source_file", required=True)
+        passages = await asyncio.to_thread(self._documents().passages, name)
+        if not passages:
+            raise InvalidRequest(f"there is no document {name[:120]!a} in the knowledge base")
+        notes = [
+            {"line": note.line, "message": note.message}
+            for it in passages
+            for note in freshness.notes_on(it.citation, _stored(it.metadata.get(DRIFT)))
+        ]
+        lines = (f"Line {it['line']}: {it['message']}" for it in notes)
+        head = f"{counted(len(notes), 'finding')} in {name}, as of its ingest."
+        return Said(
+            (neutralise("\n".join((head, *lines))),), {"source_file": name, "findings": notes}
+        )
+
+    def _documents(self) -> Documents:
+        if self.documents is None:
+            raise InvalidRequest("this knowledge base's documents can't be read here")
+        return self.documents
+
+    async def _consulted(
+        self, arguments: Mapping[str, object], report: Report, name: str = "question"
+    ) -> Consultation:
+        asked = _text_in(arguments, "question", required=True, said=name)
+        if (incident := Incident.pasted_in(asked)) is None:
+            asked = " ".join(asked.split())
+            if len(asked) > MAX_QUERY_CHARACTERS:
+                raise InvalidRequest(f"{name} has more than {MAX_QUERY_CHARACTERS} characters")
+            incident, queries = Incident(title=question_line(asked) or ""), queries_for(asked)
+        else:
+            queries = None
+        if at := _text_in(arguments, "at"):
+            if incident.is_group:
+                raise InvalidRequest("at names the procedure of one alert, and this is a group")
+            incident = replace(incident, at=read_place(at))
+        incident = replace(incident, title=self.corrected(incident.title))
+        await report(0, _STAGES, "searching")
+        findings = await look_up(incident, self.retrieval, queries=queries)
+        await report(1, _STAGES, f"found {counted(len(findings.ledger), 'passage')}")
+        consultation = await advise_on(incident, findings)
+        await report(2, _STAGES, "answering")
+        return consultation
+
+
+def _within(consultation: Consultation, most: int) -> Consultation:
+    def fits(given: Recommendation) -> bool:
+        texts = _texts_of(replace(consultation, recommendation=given))
+        return token_cost("\n".join(texts)) <= most - _OF_EVIDENCE
+
+    given = fitted(consultation.recommendation, fits)
+    return replace(consultation, recommendation=given)
+
+
+def _texts_of(consultation: Consultation) -> Iterator[str]:
+    """Yield how it ended and what to read first, then the steps."""
+    given = consultation.recommendation
+    whole = given.to_dict()
+    head = [f"{outcome_line(whole)} {evidence_line(whole)}".strip()]
+    head += [it.message for it in given.warnings]
+    if given.reading:
+        head.append(_AGAIN if given.meant else _READING)
+        named = given.meant or [it.citation.section_header for it in given.reading]
+        for name, it in zip(named, given.reading, strict=False):
+            place = f"{it.citation.source_file}:{it.citation.end_line}"
+            head.append(f"- {heading_words(name) or it.citation.source_file}: at={place}")
+    yield neutralise("\n".join(map(one_line, head)))
+    if given.status is Status.OK:
+        parts, _ = answer_parts(consultation)
+        kept = [it if it.get("citations") else {"text": masked(it["text"])} for it in parts]
+        yield neutralise("\n".join(rewritten(kept)))
+
+
+_AGAIN: Final = "It could be one of these. Call ask again with the same question and at:"
+_READING: Final = (
+    "Closest sections, to read, not to follow. If one of them is meant, call ask again with at:"
+)
+
+
+def _cited(given: Recommendation) -> Iterator[Citation]:
+    yield from (step.citations[0].citation for step in given.guidance)
+    yield from (it.citation for it in given.reading)
+
+
+def _evidence(consultation: Consultation) -> RetrievalOutcome:
+    """Return all passages of a consultation as one outcome, for the answer that a model makes of it."""
+    results = consultation.findings.ledger.results
+    if results:
+        return RetrievalOutcome(Status.OK, tuple(results))
+    failures = consultation.findings.failures
+    if failures:
+        return RetrievalOutcome(Status.DEGRADED, reason=failures[0])
+    return RetrievalOutcome(Status.NO_MATCH)
+
+
+def _stored(notes: object) -> Sequence[str]:
+    return notes if isinstance(notes, list) else ()
+
+
+def _only(arguments: Mapping[str, object], *known: str) -> None:
+    if unknown := [name for name in arguments if name not in known]:
+        names = ", ".join(ascii(str(name)[:40]) for name in unknown[:3])
+        raise InvalidRequest(f"unknown argument {names}; known are {', '.join(known)}")
+
+
+def _text_in(
+    arguments: Mapping[str, object], name: str, *, required: bool = False, said: str = ""
+) -> str:
+    value = arguments.get(name, "")
+    if not isinstance(value, str):
+        raise InvalidRequest(f"{said or name} must be text")
+    if required and not value.strip():
+        raise InvalidRequest(f"{said or name} is missing")
+    return value.strip()
+
+
+def _tokens_in(arguments: Mapping[str, object]) -> int | None:
+    value = arguments.get("max_tokens")
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or value < MIN_TOKENS:
+        raise InvalidRequest(f"max_tokens must be a whole number from {MIN_TOKENS} on")
+    return value

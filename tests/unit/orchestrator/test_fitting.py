@@ -1,0 +1,66 @@
+"""A recommendation within a budget: procedures whole or not at all, and what is left out is named."""
+
+from __future__ import annotations
+
+import pytest
+
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.fitting import fitted
+from knowledge_rag.orchestrator.procedures import Why
+from tests.support.runbooks import actions, advised, alert
+
+TEXTS = {
+    "runbooks/queue.md": (
+        "# QueueDepthTooHigh\n\n## Resolution\n\n1. Add two consumers.\n2. Follow [the disk page](disk.md#clean-up).\n"
+    ),
+    "runbooks/disk.md": "# Disk\n\n## Clean up\n\n1. Remove old files.\n2. Wait.\n",
+    "postmortems/pm.md": (
+        "---\nservice: queue\nincident_id: INC-1\n---\n# The queue grew\n\nQueueDepthTooHigh fired.\n\n"
+        "## Resolution\n\n- We added consumers.\n"
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def whole():
+    given = advised(alert("QueueDepthTooHigh", service="queue"), TEXTS)
+    assert [it.source_file for it in given.procedures] == ["runbooks/queue.md", "runbooks/disk.md"]
+    return given
+
+
+def within(given, steps):
+    return fitted(given, lambda it: len(it.guidance) + len(it.similar_incidents) <= steps)
+
+
+def test_what_fits_stays_as_it_is(whole):
+    assert fitted(whole, lambda _: True) is whole
+
+
+def test_the_first_procedure_stays_whole_and_the_next_is_named_by_its_lines(whole):
+    given = within(whole, 3)
+    assert actions(given) == actions(whole)[:2]
+    (left,) = given.left_out
+    assert (left.source_file, left.complete) == ("runbooks/disk.md", False)
+    (lines,) = left.not_shown
+    assert (lines.why, lines.source_file) == (Why.BUDGET, "runbooks/disk.md")
+    assert (lines.start, lines.end) == (left.start, left.end)
+
+
+def test_no_procedure_is_ever_torn(whole):
+    sizes = {number: [it.procedure for it in whole.guidance].count(number) for number in (1, 2)}
+    for steps in range(6):
+        given = within(whole, steps)
+        for number in {it.procedure for it in given.guidance}:
+            assert [it.procedure for it in given.guidance].count(number) == sizes[number]
+
+
+def test_where_not_even_the_first_fits_its_lines_are_named_and_it_is_still_documented(whole):
+    given = fitted(whole, lambda _: False)
+    assert (given.status, given.guidance, given.similar_incidents) == (Status.OK, (), ())
+    assert given.summary == "No steps of runbooks/queue.md and runbooks/disk.md are shown."
+    assert [it.source_file for it in given.left_out] == ["runbooks/queue.md", "runbooks/disk.md"]
+
+
+def test_nothing_documented_stays_what_it_is():
+    given = advised(alert("BreadIsBurnt"), TEXTS)
+    assert fitted(given, lambda _: False) == given
