@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.channel.markdown import rewritten, words
 from knowledge_rag.channel.message import masked, one_line
 from knowledge_rag.core.caution import CAUTIONS
-from knowledge_rag.core.chunks import DocumentType, split_words
+from knowledge_rag.core.chunks import SKILL_FILE, DocumentType, split_words
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
 
-FILE: Final = "SKILL.md"
 MAX_NAME: Final = 64
 """Characters of a name, by the Agent Skills specification: lower-case letters, digits and single hyphens."""
 MAX_DESCRIPTION: Final = 1_024
@@ -150,7 +149,7 @@ class Skill:
         found = [*lint_text(self.source_file, text)]
         own = {number for it in self.procedures for number in it.lines}
         shown = [it for it in found if not own.isdisjoint(range(it.line, it.end_line + 1))]
-        shown += lint_text(f"{self.name}/{FILE}", self.description)
+        shown += lint_text(f"{self.name}/{SKILL_FILE}", self.description)
         return tuple(it for it in shown if it.kind in CAUTIONS)
 
     @cached_property

@@ -156,15 +156,15 @@ def _skills_of(kb: Path | None) -> Skills:
 
 
 def _write(folder: Path, skill: Skill, *, zipped: bool) -> None:
-    from knowledge_rag.channel.skills import FILE
+    from knowledge_rag.core.chunks import SKILL_FILE
 
     if not zipped:
-        path = folder / skill.name / FILE
+        path = folder / skill.name / SKILL_FILE
         path.parent.mkdir(parents=True)
         path.write_bytes(skill.data)
         return
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr(zipfile.ZipInfo(f"{skill.name}/{FILE}", _MADE), skill.data)
+        archive.writestr(zipfile.ZipInfo(f"{skill.name}/{SKILL_FILE}", _MADE), skill.data)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{skill.name}.zip").write_bytes(packed.getvalue())

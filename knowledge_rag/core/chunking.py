@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.markdown import Heading
 
 
-ALGORITHM: Final = 4
+ALGORITHM: Final = 5
 """Raised by every change that gives other chunks, prefixes or metadata for the same bytes."""
 SPECIAL_TOKENS: Final = 2
 """[CLS] and [SEP], which the embedding model puts around a text."""

@@ -42,7 +42,7 @@ class Document:
     Args:
         source_file: path relative to the corpus root, ``/``-separated.
         sha256: of the file's bytes, 64 hex digits.
-        title: front-matter title, else the first heading, else the file's stem in words.
+        title: front-matter title, else a skill's name, else the first heading, else the file's stem in words.
         document_type: by front matter, else by extension, else by the nearest folder or the name.
         front_matter: the fields of its front matter, as written.
     """
@@ -122,6 +122,10 @@ PREFIX_TOKENS: Final = 52
 _MAX_PART: Final = 300
 """Characters of one part that are looked at; more never fit."""
 
+_MAX_SUMMARY: Final = 120
+"""Characters of a skill's description: headings must fit beside it."""
+SKILL_FILE: Final = "SKILL.md"
+
 _SEPARATOR: Final = " > "
 _END: Final = "\n\n"
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -139,16 +143,35 @@ def split_words(name: str) -> str:
 
 def context_prefix(chunk: Chunk) -> str:
     """Return the text to store in front of a chunk's lines; it ends in a blank line."""
-    return _prefix(chunk.document.source_file, chunk.document.title, chunk.section_path)
+    document = chunk.document
+    return _prefix(document.source_file, document.title, _summary(document), chunk.section_path)
+
+
+def is_skill(source_file: str) -> bool:
+    """Whether a document is an Agent Skill's own file, whose front matter says what it is for.
+
+    >>> is_skill("skills/rds-failover/SKILL.md"), is_skill("skills/rds-failover/references/SKILLS.md")
+    (True, False)
+    """
+    return source_file.rpartition("/")[2] == SKILL_FILE
+
+
+def _summary(document: Document) -> str:
+    """Return the first words of a skill's description: it says when to load it, which its text need not."""
+    said = document.front_matter.get("description", "")
+    if not is_skill(document.source_file) or not isinstance(said, str):
+        return ""
+    words = " ".join(said.split())
+    return words if len(words) <= _MAX_SUMMARY else words[:_MAX_SUMMARY].rpartition(" ")[0]
 
 
 @lru_cache(maxsize=1024)
-def _prefix(source_file: str, title: str, section_path: tuple[str, ...]) -> str:
+def _prefix(source_file: str, title: str, summary: str, section_path: tuple[str, ...]) -> str:
     *folders, name = source_file.split("/")
     parts = [split_words(" ".join(folders)), split_words(name.rpartition(".")[0] or name)]
     if title not in section_path:
         parts.append(title)
-    parts += [split_words(header) for header in section_path]
+    parts += [summary, *(split_words(header) for header in section_path)]
     parts = list(dict.fromkeys(part[:_MAX_PART] for part in parts if part))
     while len(parts) > 1 and token_cost(_SEPARATOR.join(parts)) > PREFIX_TOKENS:
         del parts[0]

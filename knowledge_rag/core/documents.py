@@ -11,7 +11,7 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.core.chunks import Document, DocumentType, split_words
+from knowledge_rag.core.chunks import Document, DocumentType, is_skill, split_words
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.lines import decode
 from knowledge_rag.core.markdown import MAX_HEADING, first_heading
@@ -66,6 +66,9 @@ def _title(source_file: str, fields: FrontMatter, found: str) -> str:
     title = fields.get("title")
     if isinstance(title, str) and title:
         return title[:MAX_HEADING]
+    called = fields.get("name") if is_skill(source_file) else None
+    if isinstance(called, str) and called:
+        return called[:MAX_HEADING]
     if found:
         return found
     name = source_file.rpartition("/")[2]

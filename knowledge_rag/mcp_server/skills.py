@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 
 from mcp import types
 
-from knowledge_rag.channel.skills import FILE
+from knowledge_rag.core.chunks import SKILL_FILE
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.tokens import token_cost
 
@@ -85,7 +85,9 @@ def served(skills: Skills, address: str) -> Skill:
         InvalidRequest: there is none, or lint found text aimed at a model in it.
     """
     *folders, name, file = ["", *unquote(address.removeprefix(ROOT)).split("/")]
-    its = skills.of("/".join(folders[1:])) if address.startswith(ROOT) and file == FILE else ()
+    its = (
+        skills.of("/".join(folders[1:])) if address.startswith(ROOT) and file == SKILL_FILE else ()
+    )
     skill = next((it for it in its if it.name == name), None)
     if skill is None:
         raise InvalidRequest(f"no skill is served at {address[:200]!a}")
@@ -98,7 +100,7 @@ def served(skills: Skills, address: str) -> Skill:
 
 def uri_of(skill: Skill) -> str:
     """Return the address of a skill's file."""
-    return f"{ROOT}{quote(skill.source_file, safe='/')}/{skill.name}/{FILE}"
+    return f"{ROOT}{quote(skill.source_file, safe='/')}/{skill.name}/{SKILL_FILE}"
 
 
 def _entry(skill: Skill) -> dict[str, Any]:

@@ -198,3 +198,30 @@ def test_what_a_yaml_library_writes_is_read_the_same(fields):
     if fields:
         assert end == len(text)
         assert read == {key: value for key, value in expected.items() if value}
+
+
+SKILL = "---\nname: queue-backlog\ndescription: Use when the orders queue grows.\n---\n\n## Workflow\n\n1. Add consumers.\n"
+
+
+def test_a_skill_is_called_by_its_name_and_found_by_its_description():
+    document, text = read_document("skills/queue-backlog/SKILL.md", SKILL.encode())
+    assert document.title == "queue-backlog"
+    (chunk,) = chunk_text(document, text)
+    prefix, _, lines = stored_text(chunk).partition("\n\n")
+    assert "Use when the orders queue grows." in prefix
+    assert lines == chunk.content == "## Workflow\n\n1. Add consumers."
+
+
+def test_a_long_description_leaves_room_for_the_headings():
+    long = SKILL.replace("grows.", "grows " + "and grows " * 90 + ".")
+    (chunk,) = chunk_text(*read_document("skills/queue-backlog/SKILL.md", long.encode()))
+    prefix = stored_text(chunk).partition("\n\n")[0]
+    assert "Use when the orders queue grows" in prefix
+    assert prefix.endswith("Workflow")
+
+
+def test_the_description_of_what_is_no_skill_is_no_part_of_its_context():
+    document, text = read_document("pages/queue.md", SKILL.encode())
+    assert document.title == "Workflow"
+    (chunk,) = chunk_text(document, text)
+    assert "Use when" not in stored_text(chunk)

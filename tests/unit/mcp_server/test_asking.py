@@ -56,14 +56,20 @@ def test_steps_come_with_their_lines_and_verify_takes_them_as_evidence(client):
     assert (len(checked["citations"]), len(checked["removed"])) == (1, 1)
 
 
-def test_an_unclear_answer_says_how_to_ask_again_and_that_gives_the_chosen_procedure(client):
-    unclear = client.tool("ask", question="it is slow, wait for the disk")
-    body = unclear.structured_content
-    if body["recommendation"].get("meant"):
-        assert "Call ask again with the same question and at:" in texts(unclear)[0]
-    chosen = client.tool("ask", question="it is slow", at="runbooks/disk.md:5")
+def test_an_unclear_answer_says_how_to_ask_again_and_that_gives_the_chosen_procedure():
+    pages = {
+        f"runbooks/{it}.md": f"# {it}\n\n## Fix\n\n- Drain the {it} queue.\n"
+        for it in ("mail", "jobs")
+    }
+    with talking(create_server(Search(pages), one_client=True)) as client:
+        unclear = client.tool("ask", question="queue?")
+        assert unclear.structured_content["recommendation"]["guidance"] == []
+        head = texts(unclear)[0].split("\n")
+        assert head[1] == "It could be one of these. Call ask again with the same question and at:"
+        (place,) = [line.partition("at=")[2] for line in head if "jobs.md" in line]
+        chosen = client.tool("ask", question="queue?", at=place)
     assert chosen.structured_content["evidence"]["reasons"] == ["you chose this procedure"]
-    assert "Remove old files" in texts(chosen)[1]
+    assert "- Drain the jobs queue. [Source: runbooks/jobs.md, lines 5-5]" in texts(chosen)[1]
 
 
 def test_what_does_not_fit_is_named_by_its_lines(client):
