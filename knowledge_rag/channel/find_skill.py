@@ -60,7 +60,7 @@ class Found:
         return {
             "status": self.status.value,
             "reasoning": self.said,
-            "load": given[0] if given else None,
+            **({"load": given[0]} if given else {}),
             "could_be": others if self.is_documented else [],
             "closest": [] if self.is_documented else others,
         }

@@ -112,9 +112,9 @@ class Asking:
         body = await asyncio.to_thread(it.to_dict)
         said = await asyncio.to_thread(in_words, it, MAX_TOKENS if most is None else most)
         uris = {skill.name: uri_of(skill) for skill in it.skills}
-        for one in (body["load"], *body["could_be"], *body["closest"]):
-            if one:
-                one["uri"] = uris[one["name"]]
+        given = [body["load"]] if "load" in body else []
+        for one in (*given, *body["could_be"], *body["closest"]):
+            one["uri"] = uris[one["name"]]
         return Said((said,), body)
 
     async def list_documents(self, arguments: Mapping[str, object], _: Report) -> Said:

@@ -107,12 +107,13 @@ FIND_OUTPUT: Final = _object(
     {
         "status": _text("ok with a skill to load, no_match or degraded."),
         "reasoning": _text(),
-        "load": {"anyOf": [_SKILL, {"type": "null"}]},
+        "load": _described(_SKILL, "The skill to load; absent unless status is ok."),
         "could_be": _list(_SKILL, "Skills that may be meant, the likeliest first."),
         "closest": _list(
             _SKILL, "The closest ones where nothing is documented: to read, not to follow."
         ),
-    }
+    },
+    optional=("load",),
 )
 DOCUMENTS_INPUT: Final = _object(
     {
