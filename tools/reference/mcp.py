@@ -6,9 +6,11 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.outcome import TOOL_NAMES
+from knowledge_rag.core.resources import shipped
 from knowledge_rag.mcp_server.resources import templates
+from knowledge_rag.mcp_server.schemas import RECOMMENDATION
 from knowledge_rag.mcp_server.server import prompts
-from knowledge_rag.mcp_server.tools import tools
+from knowledge_rag.mcp_server.tools import ASK, tools
 from lambdas.retrieve_knowledge.events import API_PATH
 from tools.reference.markdown import cell, code, page, table, text
 from tools.reference.schemas import HEADER, members
@@ -45,6 +47,10 @@ def _tool(tool: Tool) -> str:
         function = list(members(_answer_of_the_function()))
         given = [row for row in given if row not in function]
         beside = "The result contains what [the function](tool.md#answer-200) returns, and:"
+    if tool.name == ASK:
+        recommendation = list(members(json.loads(shipped(RECOMMENDATION).read_bytes())))
+        given = [row for row in given if row not in recommendation]
+        beside = "The result is the [recommendation](recommendation.md), and:"
     return "\n\n".join(
         [
             f"## {tool.name}",
