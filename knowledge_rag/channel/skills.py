@@ -29,7 +29,7 @@ from knowledge_rag.orchestrator.choosing import is_superseded
 from knowledge_rag.orchestrator.composition import state
 from knowledge_rag.orchestrator.consultation import Consultation, answer_parts
 from knowledge_rag.orchestrator.cross_references import links_out
-from knowledge_rag.orchestrator.extent import procedures_at, with_rules
+from knowledge_rag.orchestrator.extent import procedures_at, top_of, with_rules
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.links import stem
 from knowledge_rag.orchestrator.naming import is_camel_case
@@ -60,6 +60,8 @@ _MIN_ALERTS: Final = 2
 """Sections under alerts' names from which on a page has a skill for each of them."""
 
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+_PLAIN_NAME: Final = re.compile(r"(?!(?:null|true|false|yes|no|on|off|y|n)$)[a-z].*")
+"""Names that YAML reads as text without quotes."""
 _SYMPTOMS: Final = re.compile(
     r"symptom|signs?\b|meaning|anzeichen|síntoma|симптом|症状|증상", re.IGNORECASE
 )
@@ -129,7 +131,7 @@ class Skill:
     def data(self) -> bytes:
         """The bytes of its file."""
         fields = [
-            f"name: {self.name}",
+            f"name: {self.name if _PLAIN_NAME.fullmatch(self.name) else _scalar(self.name)}",
             f"description: {_scalar(self.description)}",
             "metadata:",
             *(f"  {key}: {_scalar(it)}" for key, it in self.front_matter["metadata"].items()),
@@ -234,14 +236,19 @@ _PAGE: Final = 200
 
 def _matters(outline: Outline) -> Iterator[tuple[str, Section, Sequence[Procedure]]]:
     """Yield heading, section and procedures of what a page has skills of: each section under an alert's name, if several are, and the rest of the page."""
-    named = [it for it in outline.sections() if _is_alert(it) and asks_for_something(outline, it)]
-    named = named if len(named) >= _MIN_ALERTS else []
+    named = _of_alerts(outline)
     for section in named:
         if procedures := procedures_at(Place(outline, section), Wanted()):
             yield section.heading, section, _whole(outline, procedures)
     if page := procedure_of(outline, outline.root, leave_out=named):
         title = outline.title or stem(outline.source_file)
         yield title, outline.root, _whole(outline, [with_rules(outline, outline.root, page)])
+
+
+def _of_alerts(outline: Outline) -> list[Section]:
+    """Return the sections that are skills of their own."""
+    named = [it for it in outline.sections() if _is_alert(it) and asks_for_something(outline, it)]
+    return named if len(named) >= _MIN_ALERTS else []
 
 
 def _whole(outline: Outline, procedures: list[Procedure]) -> Sequence[Procedure]:
@@ -288,13 +295,19 @@ def _description(outline: Outline, procedures: Sequence[Procedure], heading: str
     """Return what a skill is for in one line: title, alert names, symptoms."""
     title = outline.title if outline.title and outline.title != heading else ""
     said = [": ".join(filter(None, (title, heading)))]
-    first = procedures[0]
-    sections = [it for it in outline.sections() if it.path[: len(first.path)] == first.path]
+    path = procedures[0].path
+    others = [it for it in _of_alerts(outline) if it.path[: len(path)] == path and it.path != path]
+    sections = [
+        it
+        for it in outline.sections()
+        if it.path[: len(path)] == path and not any(other.holds(it) for other in others)
+    ]
     names = (*outline.alerts, *(it.heading for it in sections if _is_alert(it)))
     if alerts := list(dict.fromkeys(it for it in names if it != heading))[:_MAX_ALERTS]:
         said.append(f"For the alert{'s' if len(alerts) > 1 else ''} {listed(alerts)}")
     told = (_words_of(outline, it) for it in sections if _SYMPTOMS.search(it.heading))
-    opening = " ".join(_said(it.text) for it in introduction_of(outline, sections[0]))
+    opener = sections[0] if path else top_of(outline)
+    opening = " ".join(_said(it.text) for it in introduction_of(outline, opener))
     symptoms = next(filter(None, told), opening)
     if symptoms:
         said.append(_shortened(symptoms, _MAX_SYMPTOMS))

@@ -169,9 +169,11 @@ class Asking:
             incident, queries = Incident(title=question_line(asked) or ""), queries_for(asked)
         else:
             queries = None
-        if at := _text_in(arguments, "at"):
-            if incident.is_group:
-                raise InvalidRequest("at names the procedure of one alert, and this is a group")
+        at = _text_in(arguments, "at")
+        if incident.is_group and (at or name == "alert"):
+            count = counted(len(incident.alerts), "alert")
+            raise InvalidRequest(f"that is a group of {count}: ask for one of them")
+        if at:
             incident = replace(incident, at=read_place(at))
         incident = replace(incident, title=self.corrected(incident.title))
         await report(0, _STAGES, "searching")

@@ -226,3 +226,14 @@ def test_a_listing_of_many_skills_keeps_to_its_tokens_and_says_that_there_are_mo
     assert len(part.names) >= 50
     whole = listing(skills[:20], 2_000)
     assert (whole.is_whole, len(whole.names)) == (True, 20)
+
+
+def test_the_rest_of_a_page_is_not_for_the_alerts_that_have_skills_of_their_own(skills_of):
+    skills = {skill.name: skill.description for skill in skills_of({"queue.md": PLAYBOOKS})}
+    assert skills["playbooks"] == "Playbooks. Alerts of the queue."
+
+
+@pytest.mark.parametrize("title", ["503", "No", "0x1F", "1e3"])
+def test_a_name_that_yaml_would_read_as_something_else_stays_text(skills_of, title):
+    (skill,) = skills_of({"a.md": f"# {title}\n\n1. Restart it.\n"})
+    assert read(skill)[0]["name"] == skill.name == title.lower()
