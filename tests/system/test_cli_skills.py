@@ -73,7 +73,9 @@ def test_an_unclear_question_gets_names_and_no_skill_to_load(cli):
 
 def test_nothing_documented_is_an_exit_code_of_its_own(cli):
     ran = cli("skills", "find", "how do I bake bread")
-    assert (ran.code, ran.out.split("\n")[0]) == (1, "Nothing documented. 2 queries found nothing.")
+    assert ran.code == 1
+    assert ran.out.startswith("Nothing documented. ")
+    assert "Load the skill" not in ran.out
 
 
 def test_skills_are_listed_by_name(cli):
