@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.channel.message import evidence_line, one_line, outcome_line
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.orchestrator.wording import UNCLEAR
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.consultation import Consultation
 
 MAX_TOKENS: Final = 500
-"""Tokens of an answer by default, as :func:`~knowledge_rag.core.tokens.token_cost` estimates them."""
+"""Tokens of an answer by default, see :func:`~knowledge_rag.core.tokens.token_bound`."""
 
 MAX_SKILLS: Final = 5
 """Skills that are named at most."""
 
-_SHOWN: Final = 160
+_SHOWN: Final = 100
 """Characters of the description of a skill that is one of several."""
 _BY_WORDS: Final = frozenset({"", "found"})
 """Why a procedure was chosen, if neither a name nor a link decided."""
@@ -125,12 +125,12 @@ _MORE: Final = "... and more. `skills find` searches all of them by an alert's t
 
 def listing(skills: Iterable[Skill], max_tokens: int) -> Listing:
     """List skills as far as they fit in ``max_tokens``; no body is made for it."""
-    left = max_tokens - token_cost(_MORE) - 1
+    left = max_tokens - token_bound(_MORE) - 1
     lines: list[str] = []
     names: list[str] = []
     for skill in skills:
         line = neutralise(f"{skill.name}: {skill.source_file}")
-        left -= token_cost(f"{line}\n")
+        left -= token_bound(f"{line}\n")
         if left < 0:
             return Listing(tuple(lines), tuple(names), is_whole=False)
         lines.append(line)
@@ -182,7 +182,7 @@ def _fitting(lines: Sequence[str], others: Sequence[str], most: int) -> list[str
 
 
 def _cost(lines: Iterable[str]) -> float:
-    return token_cost("".join(f"{line}\n" for line in lines))
+    return token_bound("".join(f"{line}\n" for line in lines))
 
 
 def _warned(skill: Skill) -> Iterator[str]:

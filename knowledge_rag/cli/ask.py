@@ -194,11 +194,11 @@ def _as_output(recommendation: Recommendation) -> dict[str, Any]:
 def _fitted(
     consultation: Consultation, write: Callable[[Consultation], str], max_tokens: int
 ) -> Consultation:
-    from knowledge_rag.core.tokens import token_cost
+    from knowledge_rag.core.tokens import token_bound
     from knowledge_rag.orchestrator.fitting import fitted
 
     def fits(given: Recommendation) -> bool:
-        return token_cost(write(replace(consultation, recommendation=given))) <= max_tokens
+        return token_bound(write(replace(consultation, recommendation=given))) <= max_tokens
 
     given = fitted(consultation.recommendation, fits)
     return replace(consultation, recommendation=given)

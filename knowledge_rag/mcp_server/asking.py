@@ -20,7 +20,7 @@ from knowledge_rag.core.metadata import DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.mcp_server.skills import uri_of
 from knowledge_rag.orchestrator.consultation import advise_on, answer_parts, look_up
@@ -187,7 +187,7 @@ class Asking:
 def _within(consultation: Consultation, most: int) -> Consultation:
     def fits(given: Recommendation) -> bool:
         texts = _texts_of(replace(consultation, recommendation=given))
-        return token_cost("\n".join(texts)) <= most - _OF_EVIDENCE
+        return token_bound("\n".join(texts)) <= most - _OF_EVIDENCE
 
     given = fitted(consultation.recommendation, fits)
     return replace(consultation, recommendation=given)

@@ -15,7 +15,7 @@ from mcp import types
 
 from knowledge_rag.core.chunks import SKILL_FILE
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.core.tokens import token_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def listed(skills: Skills) -> ListSkillsResult:
 
 def _first(skills: Skills) -> Iterator[Skill]:
     served = itertools.filterfalse(lambda it: it.flagged, skills)
-    costs = ((it, token_cost(f"{it.name}\n{it.description}\n")) for it in served)
+    costs = ((it, token_bound(f"{it.name}\n{it.description}\n")) for it in served)
     summed = itertools.accumulate(costs, lambda sums, it: (it[0], sums[1] + it[1]))
     return (
         skill for skill, _ in itertools.takewhile(lambda it: it[1] <= MAX_LISTED_TOKENS, summed)

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.evaluation.faults.server import answering, resetting, serving
 from tests.support.cli import OF_SAMPLE, assert_one_line
 from tests.support.local import CORPUS
@@ -218,11 +218,11 @@ def test_a_place_for_a_group_of_alerts_is_bad_input(settled, tmp_path):
 def test_an_answer_keeps_to_the_tokens_asked_for_and_names_what_it_leaves_out(settled, form, most):
     ran = settled("ask", "ElastiCacheRedisMemory", "--format", form, "--max-tokens", most)
     assert ran.code == 0
-    assert token_cost(ran.out) <= most or form == "json"
+    assert token_bound(ran.out) <= most or form == "json"
     if form == "json":
         output = ran.json["agent_outputs"]["knowledge-rag"]
         VALIDATOR.validate(output)
-        assert token_cost(json.dumps(output)) <= max(most, 600)
+        assert token_bound(json.dumps(output)) <= max(most, 600)
     if most == 200:
         said = ran.out.replace('"', "")
         assert "elasticache-redis-memory.md" in said

@@ -7,7 +7,7 @@ import pytest
 from knowledge_rag.channel.find_skill import MAX_TOKENS, found, in_words
 from knowledge_rag.channel.skills import Skills
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from tests.support.knowledge_bases import knowledge_base_of
 from tests.support.local import WordHashes
@@ -58,7 +58,7 @@ def test_a_procedure_that_does_not_fit_is_left_out_whole_and_that_is_said(find):
 @pytest.mark.parametrize("most", [100, 200, MAX_TOKENS])
 @pytest.mark.parametrize("name", ["QueueDepthTooHigh", "DiskAlmostFull", "NodeIsNotReady"])
 def test_an_answer_keeps_to_its_tokens(find, name, most):
-    assert token_cost(in_words(find(alert(name)), most)) <= most
+    assert token_bound(in_words(find(alert(name)), most)) <= most
 
 
 def test_nothing_documented_is_said_and_names_no_skill_to_load(find):

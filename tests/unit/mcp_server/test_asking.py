@@ -11,7 +11,7 @@ from mcp import Client, MCPError
 
 from knowledge_rag.channel.skills import Skills
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
-from knowledge_rag.core.tokens import token_cost
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server.server import create_server
 from tests.support.knowledge_bases import knowledge_base_of
@@ -74,7 +74,7 @@ def test_an_unclear_answer_says_how_to_ask_again_and_that_gives_the_chosen_proce
 
 def test_what_does_not_fit_is_named_by_its_lines(client):
     result = client.tool("ask", question="QueueDepthTooHigh is firing", max_tokens=100)
-    assert token_cost("\n".join(texts(result))) <= 200
+    assert token_bound("\n".join(texts(result))) <= 200
     whole = client.tool("ask", question="QueueDepthTooHigh is firing", max_tokens=1_000)
     assert "Add two consumers" in texts(whole)[1]
 
