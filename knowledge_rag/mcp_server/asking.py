@@ -16,7 +16,7 @@ from knowledge_rag.channel.markdown import rewritten
 from knowledge_rag.channel.message import evidence_line, masked, one_line, outcome_line
 from knowledge_rag.core import freshness
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.metadata import DRIFT
+from knowledge_rag.core.metadata import DOCUMENT_TYPE, DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.channel.skills import Skills
     from knowledge_rag.core.citations import Citation
+    from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.knowledge_base import Documents
     from knowledge_rag.orchestrator.consultation import Consultation
     from knowledge_rag.orchestrator.recommendation import Recommendation
@@ -177,11 +178,24 @@ class Asking:
             incident = replace(incident, at=read_place(at))
         incident = replace(incident, title=self.corrected(incident.title))
         await report(0, _STAGES, "searching")
-        findings = await look_up(incident, self.retrieval, queries=queries)
+        findings = await look_up(incident, _Unexplained(self.retrieval), queries=queries)
         await report(1, _STAGES, f"found {counted(len(findings.ledger), 'passage')}")
         consultation = await advise_on(incident, findings)
         await report(2, _STAGES, "answering")
         return consultation
+
+
+class _Unexplained:
+    """Leaves out what a search for earlier incidents says of its filter, which nobody typed."""
+
+    def __init__(self, retrieval: Retrieval) -> None:
+        self.floors = getattr(retrieval, "floors", None)
+        self._retrieval = retrieval
+
+    async def retrieve(self, query: Query) -> RetrievalOutcome:
+        """See ``orchestrator.retrieval.Retrieval``."""
+        outcome = await self._retrieval.retrieve(query)
+        return replace(outcome, notice=None) if DOCUMENT_TYPE in query.filters else outcome
 
 
 def _within(consultation: Consultation, most: int) -> Consultation:

@@ -150,6 +150,13 @@ def test_steps_for_a_question_cite_lines_that_their_links_open(client, corpus):
         assert f"lines {cited['start_line']}-{cited['end_line']}]" in texts(result)[1]
 
 
+def test_a_question_about_nothing_gets_no_word_on_filters_that_nobody_typed(client):
+    result = client.tool("ask", question="how long do I boil eggs")
+    assert result.structured_content["status"] == Status.NO_MATCH
+    assert texts(result)[0].startswith("Nothing documented.")
+    assert "document_type" not in "".join(texts(result))
+
+
 def test_an_answer_that_draws_on_the_steps_is_verified_by_their_evidence(client):
     body = client.tool("ask", question=QUESTION).structured_content
     cited = body["recommendation"]["guidance"][0]["citation"]
