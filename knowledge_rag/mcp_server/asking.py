@@ -123,9 +123,11 @@ class Asking:
         _only(arguments, "containing", "after")
         documents = self._documents()
         part, after = _text_in(arguments, "containing"), _text_in(arguments, "after")
+        if part and after:
+            raise InvalidRequest("containing and after don't go together: name more of the path")
         if part:
             names = await asyncio.to_thread(documents.named_like, part, MAX_PAGE + 1)
-            rows = [{"source_file": it} for it in names if it > after]
+            rows = [{"source_file": it} for it in names]
         else:
             page = await asyncio.to_thread(documents.after, after, MAX_PAGE + 1)
             rows = [

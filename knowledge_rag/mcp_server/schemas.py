@@ -118,7 +118,9 @@ FIND_OUTPUT: Final = _object(
 DOCUMENTS_INPUT: Final = _object(
     {
         "containing": _text("Only paths that hold this text, whatever its case."),
-        "after": _text("Only paths that come after this one: the last one of the list before."),
+        "after": _text(
+            "Only paths that come after this one, the last of the list before; not with containing."
+        ),
     },
     optional=("containing", "after"),
 )

@@ -142,6 +142,8 @@ class _Handlers:
         except InvalidRequest as error:
             text = types.TextContent(type="text", text=str(error))
             return types.CallToolResult(content=[text], is_error=True)
+        except (KnowledgeRagError, OSError) as error:
+            raise _unreadable(error) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +227,13 @@ async def _answered(work: Callable[[], _Result], **data: str) -> _Result:
     except InvalidRequest as error:
         raise _wrong(str(error), **data) from error
     except (KnowledgeRagError, OSError) as error:
-        _logger.error("error=%s | the knowledge base can't be read", error)  # noqa: TRY400 - foreseen
-        message = "the knowledge base can't be read; the server's log says why"
-        raise MCPError(types.INTERNAL_ERROR, message) from error
+        raise _unreadable(error) from error
+
+
+def _unreadable(error: Exception) -> MCPError:
+    _logger.error("error=%s | the knowledge base can't be read", error)
+    message = "the knowledge base can't be read; the server's log says why"
+    return MCPError(types.INTERNAL_ERROR, message)
 
 
 def _wrong(message: str, **data: str) -> MCPError:

@@ -188,3 +188,22 @@ def test_without_documents_only_the_tools_that_need_none_are_offered():
         names = [tool.name for tool in client.list_tools().tools]
         assert names == ["ask", "retrieve_knowledge", "verify_citations"]
         assert client.client.server_capabilities.extensions is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("list_documents", {}), ("check_drift", {"source_file": "runbooks/disk.md"})],
+)
+def test_a_knowledge_base_that_is_gone_is_an_error_without_its_path(tmp_path, tool, arguments):
+    gone = KnowledgeBaseDocuments(tmp_path / "gone.kb")
+    with (
+        talking(create_server(Search(TEXTS), gone, one_client=True)) as client,
+        pytest.raises(MCPError, match="the knowledge base can't be read") as raised,
+    ):
+        client.tool(tool, **arguments)
+    assert str(tmp_path) not in str(raised.value)
+
+
+def test_a_part_of_a_path_and_a_place_in_the_list_do_not_go_together(client):
+    result = client.tool("list_documents", containing="run", after="a.md")
+    assert result.is_error
