@@ -29,7 +29,7 @@ skills = typer.Typer(no_args_is_help=True)
 
 @skills.callback()
 def _group() -> None:
-    """Runbooks as Agent Skills (SKILL.md), for agents that load procedures."""
+    """Runbooks as Agent Skills (SKILL.md)."""
 
 
 MaxTokensOption = Annotated[int, max_tokens_option("Print at most N tokens.")]
@@ -54,9 +54,9 @@ def export(
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Write each runbook as a skill, and each alert's section of a page that has several.
+    """Write each runbook as a skill.
 
-    The files are the same for the same documents. Postmortems and superseded pages are no skills. Exits 1 if lint found
+    A page with sections under several alerts' names gives one for each of these. The files are the same for the same documents. Postmortems and superseded pages are no skills. Exits 1 if lint found
     text aimed at a model in a skill, which isn't exported then.
     """
     from knowledge_rag.cli.terminal import err, out, print_json, print_note
@@ -118,9 +118,9 @@ def find(
     max_tokens: MaxTokensOption = _FOUND,
     json: JsonOption = False,
 ) -> None:
-    """Name the one skill to load for an alert, with its procedure if that fits.
+    """Name the one skill to load for an alert.
 
-    Exits 1 if nothing is documented, or if it is unclear which skill is meant; 3 if the knowledge base is unavailable.
+    Its procedure follows if it fits. Exits 1 if nothing is documented, or if it is unclear which skill is meant; 3 if the knowledge base is unavailable.
     """
     from knowledge_rag.channel.find_skill import found, in_words
     from knowledge_rag.channel.skills import Skills
