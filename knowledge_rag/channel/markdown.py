@@ -8,9 +8,12 @@ a link or a mention of, become code.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from knowledge_rag.channel.marks import (
+    CLOSE,
+    OPEN,
     LineWriter,
     citations_of,
     marked_parts,
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
 
     from knowledge_rag.channel.marks import Reference
-    from knowledge_rag.channel.message import Message
+    from knowledge_rag.channel.message import Message, Place
     from knowledge_rag.core.citations import Citation
 
 _RUN: Final = re.compile("`+")
@@ -55,38 +58,89 @@ DEMOTED: Final = 2
 """Levels by which an answer's headings stand below those of the page that it is put into."""
 
 
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A message as Markdown.
+
+    Args:
+        text: the Markdown.
+        cited: offsets of the first character of each citation and behind its last one, and the cited lines;
+            in their order, none overlaps another.
+    """
+
+    text: str
+    cited: tuple[tuple[int, int, Place], ...]
+
+
 def to_note(message: Message) -> str:
     """Return a message as Markdown."""
-    return neutralise("\n".join(_note(message))) + "\n"
+    return note_from(message, message.url).text
+
+
+def note_from(message: Message, address: Callable[[Place], str]) -> Note:
+    """Return a message as Markdown, and where its citations stand in it.
+
+    Args:
+        message: to be written.
+        address: of cited lines; ``""`` for lines without one.
+    """
+    marked = neutralise("\n".join(_note(message)).lstrip("\n")) + "\n"
+    text, behind, cited = "", 0, []
+    for mark in _CITED.finditer(marked):
+        where = message.places[int(mark["number"]) - 1]
+        text += marked[behind : mark.start()]
+        start, behind = len(text), mark.end()
+        text += _citation(mark["number"], neutralise(address(where)), in_code=bool(mark["code"]))
+        cited.append((start, len(text), where))
+    return Note(text + marked[behind:], tuple(cited))
+
+
+def _citation(number: str, url: str, *, in_code: bool) -> str:
+    if in_code:
+        return f"[{number}]"
+    shown = rf"\[{number}\]"
+    return f"[{shown}](<{url}>)" if url else shown
+
+
+_CITED: Final = re.compile(rf"\[{OPEN}#(?P<code>c?)(?P<number>\d+){CLOSE}\]")
+"""A citation in a note that is being written. Its marks are removed from all other text, so nothing can imitate it."""
 
 
 def _note(message: Message) -> Iterator[str]:
-    yield f"**{words(message.title)}**"
+    if message.title:
+        yield f"**{words(message.title)}**"
     yield from (part for line in (*message.about, message.outcome) for part in ("", words(line)))
     if message.warnings:
         yield from ("", *(f"- {words(one)}" for one in message.warnings))
     if message.marked:
         yield from ("", *_body(message))
-    if message.reading:
-        yield from ("", f"**{message.reading_title}**", "")
-        for name, citation in message.reading:
-            yield f"- {words(name)} {_number(message, message.number(citation))}"
+    yield from _reading(message)
     if message.unknown:
         yield from ("", words(message.unknown))
     if message.places:
         yield from ("", "**Sources**", "")
         for number, cited in enumerate(message.places, start=1):
-            yield f"- {_number(message, number)} {words(document_of(cited))}:{lines_of(cited)}"
+            yield f"- {_mark(number)} {words(document_of(cited))}:{lines_of(cited)}"
     if message.receipt:
         yield from ("", f"Receipt {message.receipt}")
 
 
+def _reading(message: Message) -> Iterator[str]:
+    if message.reading:
+        yield from ("", f"**{message.reading_title}**", "")
+    for number, (name, citation) in enumerate(message.reading, start=1):
+        item = f"{number}." if message.choose else "-"
+        yield f"{item} {words(name)} {_mark(message.number(citation))}"
+    if message.choose:
+        yield from ("", message.choose)
+
+
 def _body(message: Message) -> list[str]:
     def cite(citation: Citation) -> str:
-        return _number(message, message.number(citation))
+        return _mark(message.number(citation))
 
     def in_code(citation: Citation) -> str:
-        return f"[{message.number(citation)}]"
+        return _mark(message.number(citation), "c")
 
     body = written(message.marked, message.references, cite, in_code)
     if not message.by_model:
@@ -95,10 +149,8 @@ def _body(message: Message) -> list[str]:
     return [f"**{words(BY_MODEL)}**", "", *quoted]
 
 
-def _number(message: Message, number: int) -> str:
-    url = message.url(message.places[number - 1])
-    shown = rf"\[{number}\]"
-    return f"[{shown}](<{url}>)" if url else shown
+def _mark(number: int, code: str = "") -> str:
+    return f"[{OPEN}#{code}{number}{CLOSE}]"
 
 
 def rewritten(parts: Iterable[Mapping[str, Any]], *, levels: int = DEMOTED) -> list[str]:

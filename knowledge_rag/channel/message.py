@@ -90,6 +90,7 @@ class Message:
         by_model: whether a model wrote it.
         reading_title: what ``reading`` is; ``""`` without any.
         reading: sections to look at, each with a name, which are no steps.
+        choose: how a reader chooses one of them by its number; ``""`` where that can't be done.
         places: all cited lines, the first has number 1.
         first: lines of the first procedure, for a message of one line.
         steps: how many steps it has.
@@ -111,6 +112,7 @@ class Message:
     by_model: bool = False
     reading_title: str = ""
     reading: tuple[tuple[str, Citation], ...] = ()
+    choose: str = ""
     unknown: str = ""
     first: Place | None = None
     steps: int = 0

@@ -167,7 +167,7 @@ def serve(
     """Serve a web console, and Bedrock's own API, until Ctrl-C.
 
     Both listen on this machine alone. The console answers questions in a browser, each step
-    with its lines.
+    with its lines, and chat clients that speak OpenAI's or Anthropic's API, at /v1.
 
     The API speaks Retrieve (knowledge base LOCALKB001), InvokeAgent (agent LOCALAGENT, alias
     LOCALALIAS, which asks the real Lambda function) and Converse and ConverseStream (model

@@ -26,6 +26,8 @@ from knowledge_rag.console.health import Commands, Health, checks_of
 from knowledge_rag.console.json_http import Json
 from knowledge_rag.console.limits import ASK_SECONDS
 from knowledge_rag.console.metrics import ConsoleMetrics, MeasuredRetrieval
+from knowledge_rag.console.model_api import ModelApi
+from knowledge_rag.console.model_formats import FORMS, refusal
 from knowledge_rag.console.pages import Pages, read_assets
 from knowledge_rag.console.questions import Asker
 from knowledge_rag.console.security import Guard
@@ -122,17 +124,18 @@ def create_console(
         assert isinstance(error, HTTPException)  # noqa: S101 - registered for it alone
         if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
             return pages.shown(404)
-        return Json({"error": error.detail}, error.status_code, error.headers)
+        wrong = Refused(error.status_code, error.detail, error.headers)
+        return _refused(request, wrong)
 
     return Starlette(
-        routes=list(_routes(api, pages, document_page)),
+        routes=list(_routes(api, ModelApi(asker), pages, document_page)),
         middleware=[Middleware(Guard), Middleware(GZipMiddleware, minimum_size=_WORTH_BYTES)],
         exception_handlers={HTTPException: no_route},
         lifespan=lifespan,
     )
 
 
-def _routes(api: Api, pages: Pages, document_page: Handler) -> Iterator[Route]:
+def _routes(api: Api, model_api: ModelApi, pages: Pages, document_page: Handler) -> Iterator[Route]:
     reading: dict[str, Handler] = {
         "/": pages.page,
         "/dashboard": pages.page,
@@ -149,12 +152,15 @@ def _routes(api: Api, pages: Pages, document_page: Handler) -> Iterator[Route]:
         "/api/health": api.health,
         "/api/metrics": api.metrics,
         "/api/answers/{name}": api.answer,
+        "/v1/models": model_api.models,
+        "/v1/models/{name}": model_api.models,
     }
     writing: dict[str, Handler] = {
         "/api/ask": api.ask,
         "/api/health": api.health,
         "/api/reports": api.report,
         "/api/verify": api.verify,
+        **dict.fromkeys(FORMS, model_api.reply),
     }
     for methods, handlers in (("GET", reading), ("POST", writing)):
         for path, handler in handlers.items():
@@ -168,14 +174,18 @@ def _answered(handler: Handler) -> Handler:
         try:
             return await handler(request)
         except Refused as error:
-            return Json({"error": str(error)}, error.status, error.headers)
+            return _refused(request, error)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is left to read it
         except KnowledgeRagError as error:
             _logger.warning("%s", described(error))
-            return Json({"error": "the knowledge base could not be read"}, 503)
+            return _refused(request, Refused(503, "the knowledge base could not be read"))
         except Exception as error:  # noqa: BLE001 - logged without its message; the client learns nothing
             log_defect(error, "a request failed")
-            return Json({"error": "the console failed; its log says why"}, 500)
+            return _refused(request, Refused(500, "the console failed; its log says why"))
 
     return answered
+
+
+def _refused(request: Request, error: Refused) -> Response:
+    return Json(refusal(request.url.path, error), error.status, error.headers)

@@ -53,15 +53,16 @@ def to_markdown(answer: Answer, repository: RepositoryLinks | None = None) -> st
 
 def to_note(answer: Answer, repository: RepositoryLinks | None = None) -> str:
     """Return an answer as plain text, for notes of a pager or a ticket."""
-    return to_text(_message(answer, repository))
+    return to_text(message_of(answer, repository))
 
 
 def to_chat(answer: Answer, repository: RepositoryLinks | None = None) -> str:
     """Return an answer as text to paste into a chat; nobody is mentioned."""
-    return to_text(_message(answer, repository), for_chat=True)
+    return to_text(message_of(answer, repository), for_chat=True)
 
 
-def _message(answer: Answer, repository: RepositoryLinks | None) -> Message:
+def message_of(answer: Answer, repository: RepositoryLinks | None = None) -> Message:
+    """Return what an answer says, to be written in another form."""
     parts = answer.parts or ({"text": answer.text},)
     made = message_from(answer.question, answer.recommendation, parts, by_model=answer.by_model)
     rows = (answer.incident or {}).get("alerts", ())

@@ -7,6 +7,9 @@ from typing import Final
 MAX_BODY_BYTES: Final = 256 * 1024
 """Of a request: the longest question, each character of it escaped, and its filters."""
 
+MAX_CONVERSATION_BYTES: Final = 4 * 1024 * 1024
+"""Of a request of a chat client, which sends all earlier turns again."""
+
 MAX_SHORT_BODY_BYTES: Final = 32 * 1024
 """Of the others: a comment, each character of it escaped."""
 

@@ -29,6 +29,7 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident, name_of, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line
@@ -139,7 +140,7 @@ def _narrowed(query: Query, filters: Mapping[str, str]) -> Query:
 
 
 _BUSY: Final = f"{MAX_ASKS} questions are being answered; ask again in a moment"
-_LATE: Final = "the answer took too long and was given up"
+LATE: Final = "the answer took too long and was given up"
 _BROKEN: Final = "the answer could not be written; the server's log says why"
 
 _Queue = asyncio.Queue[Mapping[str, Any] | None]
@@ -170,14 +171,16 @@ class Asker:
         self._ready = asyncio.get_running_loop().create_task(work)
 
     def begin(self, question: Question) -> AsyncIterator[ServerSentEvent]:
+        """Begin to answer, and return :meth:`events` as the page reads them."""
+        return _numbered(self.events(question))
+
+    def events(self, question: Question) -> AsyncGenerator[Event]:
         """Begin to answer, and return the events; closing them ends the consultation.
 
         Raises:
             Refused: too many questions are being answered.
         """
-        if self.running >= MAX_ASKS:
-            self.metrics.ended("refused")
-            raise Refused(503, _BUSY, {"Retry-After": "2"})
+        self._check_room()
         queue: _Queue = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -185,10 +188,31 @@ class Asker:
             with suppress(RuntimeError):  # the loop has ended, and with it whoever listened
                 loop.call_soon_threadsafe(queue.put_nowait, event)
 
-        task = loop.create_task(self._consult(question, notify))
+        task = loop.create_task(self._consult(question, self.advisors[question.advisor], notify))
         self._tasks.add(task)
         task.add_done_callback(partial(self._over, queue))
-        return _numbered(self._events(question, queue, task))
+        return self._events(question, queue, task)
+
+    async def offered(self, question: Question) -> Consultation:
+        """Return what a question comes to without a model; it counts in no metric.
+
+        Raises:
+            Refused: too many questions are being answered.
+            TimeoutError: it took too long.
+        """
+        self._check_room()
+        task = asyncio.ensure_future(self._consult(question, ExtractiveAdvisor(), _unheard))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        try:
+            return await task
+        finally:
+            task.cancel()
+
+    def _check_room(self) -> None:
+        if self.running >= MAX_ASKS:
+            self.metrics.ended("refused")
+            raise Refused(503, _BUSY, {"Retry-After": "2"})
 
     def _over(self, queue: _Queue, task: asyncio.Task[Consultation]) -> None:
         self._tasks.discard(task)
@@ -196,8 +220,8 @@ class Asker:
             task.exception()  # reported where the events end, if anyone still listens
         queue.put_nowait(None)
 
-    async def _consult(self, question: Question, notify: Notify) -> Consultation:
-        advisor, queries = self.advisors[question.advisor], question.queries()
+    async def _consult(self, question: Question, advisor: Advisor, notify: Notify) -> Consultation:
+        queries = question.queries()
         retrieval = self.retrieval
         if queries is None and question.filters:
             retrieval = NarrowedRetrieval(retrieval, question.filters)
@@ -226,7 +250,7 @@ class Asker:
                 yield event
         except TimeoutError:
             how = "timeout"
-            yield "error", {"message": _LATE, "reason": how}
+            yield "error", {"message": LATE, "reason": how}
         except Exception as error:  # noqa: BLE001 - logged without its message; the reader learns nothing
             log_defect(error, "an answer failed")
             how = "internal"
@@ -262,6 +286,10 @@ class Asker:
             "answerId": self.answers.keep(kept),
         }
         return [*stream.end(consultation), ("done", done)]
+
+
+def _unheard(event: Mapping[str, Any]) -> None:
+    """Take an event that nobody waits for."""
 
 
 async def _next(queue: _Queue, deadline: float) -> list[Mapping[str, Any]]:

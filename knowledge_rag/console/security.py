@@ -13,6 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.json_http import Json
+from knowledge_rag.console.model_formats import refusal
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -74,7 +75,8 @@ class Guard:
         try:
             self._check(scope)
         except Refused as error:
-            await Json({"error": str(error)}, error.status)(scope, receive, bound)
+            body = refusal(scope["path"], error)
+            await Json(body, error.status)(scope, receive, bound)
         else:
             await self._app(scope, receive, bound)
 

@@ -1,0 +1,158 @@
+"""What a conversation asks: its last turn, and as much of the turns before as that refers to.
+
+The turns come from the client, so none is believed. An earlier turn of the user's is asked again like a new question;
+of the assistant's last turn it only counts whether it shows the names that the knowledge base offers now.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.channel.json_requests import Refused
+from knowledge_rag.orchestrator.incident import Incident, name_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from knowledge_rag.core.citations import Citation
+
+MAX_TURNS: Final = 1_000
+
+USER: Final = "user"
+_TEXTS: Final = frozenset({"text", "input_text", "output_text"})
+"""Types of a turn's parts that are text, in any of the APIs."""
+
+_NUMBER: Final = re.compile(r"\W*(\d{1,2})\W*")
+_OFFERED: Final = re.compile(r"^(\d{1,2})\. (.+)$", re.MULTILINE)
+_FOLLOWS: Final = re.compile(
+    r"^(?:and|then|but|so|also|what about|how about)\b|\b(?:it|this)\b(?!['\u2019-])", re.IGNORECASE
+)
+"""How a turn reads that refers to the one before, as on the console's page: "And how do I undo it?"."""
+_LONGEST_FOLLOW_UP: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A conversation whose last turn is to be answered.
+
+    Args:
+        asked: the user's last turn.
+        before: the user's turn that it may refer to; ``""`` without any.
+        offered: the assistant's turn right before the last one; ``""`` without any.
+    """
+
+    asked: str
+    before: str = ""
+    offered: str = ""
+
+    @property
+    def may_choose(self) -> bool:
+        """Whether the last turn is the number or the name of something that the assistant's turn lists."""
+        return bool(self.before) and any(
+            _is_name(self.asked, shown) or _number(self.asked) == number
+            for number, shown in self._listed
+        )
+
+    def choice(self, offered: Sequence[tuple[str, Citation]]) -> tuple[str, int] | None:
+        """Return document and line of what the last turn chooses; ``None`` if it chooses nothing.
+
+        Args:
+            offered: names and lines that the knowledge base offers for :attr:`before`, now. Only these can be
+                chosen, and only if the assistant's turn shows the same name at the same number.
+        """
+        listed = dict(self._listed)
+        for number, (name, citation) in enumerate(offered, start=1):
+            is_shown = _folded(listed.get(number, "")).startswith(_folded(name))
+            if is_shown and (
+                _number(self.asked) == number or _is_name(self.asked, name, whole=True)
+            ):
+                return citation.source_file, citation.end_line
+        return None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the last turn is a number and nothing else."""
+        return _number(self.asked) is not None
+
+    @property
+    def question(self) -> str:
+        """The last turn; if it refers to the turn before, with what that was about."""
+        if not (self.before and _follows(self.asked)):
+            return self.asked
+        pasted = Incident.pasted_in(self.before)
+        topic = self.before if pasted is None else name_of(pasted)
+        return f"{' '.join(topic.split())}: {self.asked}"
+
+    @property
+    def _listed(self) -> list[tuple[int, str]]:
+        return [(int(number), shown) for number, shown in _OFFERED.findall(self.offered)]
+
+
+def read_conversation(turns: object, where: str) -> Conversation:
+    """Read the turns of a request, oldest first.
+
+    Args:
+        turns: from the request; entries that are no turn of the user or the assistant are left out.
+        where: their place in the request, for errors.
+
+    Raises:
+        Refused: they are no list of turns, too many, the last one isn't the user's, or it isn't text.
+    """
+    if not isinstance(turns, list) or not turns:
+        raise Refused(400, f"{where} must be a list of turns, and not an empty one")
+    if len(turns) > MAX_TURNS:
+        raise Refused(400, f"{where} has {len(turns)} turns, allowed: {MAX_TURNS}")
+    last = turns[-1]
+    if not isinstance(last, dict) or last.get("role") != USER:
+        raise Refused(400, f"the last of {where} must be the user's")
+    earlier = [it for it in turns[:-1] if isinstance(it, dict)]
+    said = [(it["role"], _text(it)) for it in earlier if it.get("role") in (USER, "assistant")]
+    offered = said[-1][1] if said and said[-1][0] != USER else ""
+    return Conversation(_text(last, strict=where), _topic(said), offered)
+
+
+def _topic(said: Iterable[tuple[str, str]]) -> str:
+    """Return the user's last turn that says by itself what it is about."""
+    topic = ""
+    for role, text in said:
+        is_own = role == USER and text.strip() and _number(text) is None
+        if is_own and not (topic and _follows(text)):
+            topic = text
+    return topic
+
+
+def _text(turn: Mapping[str, Any], strict: str = "") -> str:
+    """Return the words of a turn; with ``strict``, the name of the turns, refuse what isn't text."""
+    content = turn.get("content")
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else [content]
+    texts = [
+        it["text"]
+        for it in parts
+        if isinstance(it, dict) and it.get("type") in _TEXTS and isinstance(it.get("text"), str)
+    ]
+    if strict and len(texts) < len(parts):
+        raise Refused(400, f"the last of {strict} must be text: images and files aren't read")
+    return "\n".join(texts)
+
+
+def _follows(text: str) -> bool:
+    return len(text) < _LONGEST_FOLLOW_UP and _FOLLOWS.search(text) is not None
+
+
+def _number(text: str) -> int | None:
+    found = _NUMBER.fullmatch(text)
+    return int(found[1]) if found else None
+
+
+def _is_name(text: str, shown: str, *, whole: bool = False) -> bool:
+    """Whether a text is a name, or with ``whole=False`` the beginning of a line that shows one."""
+    said, name = _folded(text), _folded(shown)
+    return bool(said) and (said == name if whole else name.startswith(said))
+
+
+def _folded(text: str) -> str:
+    return "".join(character for character in text.casefold() if character.isalnum())
