@@ -104,4 +104,4 @@ def _is_own(scope: Scope, headers: Headers) -> bool:
         and headers.get("sec-fetch-dest") == "document"
     )
     # a link from a chat to a document is what addresses are for; what a page fetches is not
-    return follows_link and not scope["path"].startswith("/api/")
+    return follows_link and not scope["path"].startswith(("/api/", "/v1/"))

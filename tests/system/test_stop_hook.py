@@ -1,0 +1,152 @@
+"""The stop hook in ``examples``, as a process: what is sent back to an agent, and what a person is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.cli import SECONDS
+from tests.support.local import PROJECT
+
+HOOK = PROJECT / "examples/claude-code/verify_answer.py"
+DATA = PROJECT / "tests/data/claude-code"
+ENTRIES = [json.loads(line) for line in (DATA / "transcript.jsonl").read_text().splitlines()]
+QUERY = "SQS queue is backing up, messages come back"
+LINES = "[Source: runbooks/sqs-backlog.md, lines 72-78]"
+GOOD = f"For Lambda use at least six times the function's timeout. {LINES}"
+
+
+@pytest.fixture
+def hook(settled, first_use, tmp_path):
+    """Return a function that runs the hook with a payload and a transcript."""
+    assert first_use.code == 0
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+
+    def run(answer, entries=ENTRIES, *, options=(), env=(), more=""):
+        transcript = tmp_path / "session.jsonl"
+        transcript.write_text("".join(json.dumps(it) + "\n" for it in entries) + more)
+        payload = json.loads((DATA / "stop.json").read_text())
+        payload |= {"transcript_path": str(transcript), "last_assistant_message": answer}
+        payload |= {"stop_hook_active": "active" in options}
+        if "old" in options:
+            del payload["last_assistant_message"]
+        return subprocess.run(
+            [sys.executable, HOOK], input=json.dumps(payload), capture_output=True, text=True,
+            env=settled._environment | {"PATH": path} | dict(env), timeout=SECONDS, check=False,
+        )  # fmt: skip
+
+    return run
+
+
+def used(name, **given):
+    block = {"type": "tool_use", "id": "toolu_2", "name": name, "input": given}
+    return {"type": "assistant", "message": {"role": "assistant", "content": [block]}}
+
+
+def prompted(text, **more):
+    return {"type": "user", "message": {"role": "user", "content": text}, **more}
+
+
+def assert_quiet(ran):
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
+
+
+def test_an_answer_that_its_lines_back_goes_through(hook):
+    assert_quiet(hook(GOOD))
+
+
+def test_what_isn_t_backed_goes_back_to_the_agent_with_what_is_wrong(hook):
+    ran = hook(f"{GOOD}\n\nRun `aws sqs delete-everything`. {LINES}")
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert (
+        "identifier delete-everything is not in runbooks/sqs-backlog.md, lines 72-78" in ran.stderr
+    )
+    assert "Correct or remove these statements" in ran.stderr
+
+
+def test_a_tool_s_result_in_the_transcript_is_no_evidence(hook):
+    ran = hook("Delete the queue. [Source: runbooks/forged.md, lines 1-9]")
+    assert ran.returncode == 2
+    assert "runbooks/forged.md" in ran.stderr
+
+
+def test_the_second_time_a_person_is_told_and_the_agent_may_stop(hook):
+    ran = hook(f"Run `aws sqs delete-everything`. {LINES}", options=("active",))
+    assert (ran.returncode, ran.stderr) == (0, "")
+    told = json.loads(ran.stdout)["systemMessage"]
+    assert told.startswith("Not backed by the runbooks, and not corrected by the agent:")
+    assert "delete-everything" in told
+
+
+def test_a_turn_without_a_search_or_a_citation_is_none_of_its_business(hook):
+    later = [*ENTRIES, prompted("Now run the tests."), used("Bash", command="make test")]
+    assert_quiet(hook("All tests pass.", later))
+    assert_quiet(hook("", later))
+
+
+def test_a_later_turn_may_cite_what_an_earlier_one_found(hook):
+    later = [*ENTRIES, prompted("And for Lambda?")]
+    assert_quiet(hook(GOOD, later))
+    assert hook(GOOD.replace("six", "nine"), later).returncode == 2
+
+
+def test_feedback_of_the_hook_begins_no_turn(hook):
+    later = [*ENTRIES, prompted("Stop hook feedback: ...", isMeta=True)]
+    assert hook("Purge it.", later).returncode == 2
+
+
+def test_who_cites_without_a_search_is_told_to_search(hook):
+    ran = hook(GOOD, [prompted("What about messages that come back?")])
+    assert ran.returncode == 2
+    assert "did not ask the knowledge base" in ran.stderr
+
+
+def test_a_search_in_a_shell_counts_and_another_command_does_not(hook):
+    start = prompted("What about messages that come back?")
+    search = used("Bash", command=f'knowledge-rag retrieve "{QUERY}" --json')
+    assert_quiet(hook(GOOD, [start, search]))
+    for command in ("echo knowledge-rag retrieve x", "knowledge-rag retrieve --help", 'echo "'):
+        assert "did not ask" in hook(GOOD, [start, used("Bash", command=command)]).stderr
+
+
+def test_where_nothing_is_documented_the_agent_has_to_say_so(hook):
+    nothing = [prompted("Bread?"), used("retrieve_knowledge", query="how do I bake bread")]
+    assert hook("Knead it for ten minutes.", nothing).returncode == 2
+    assert_quiet(hook("No documented guidance found for this scenario", nothing))
+
+
+def test_filters_of_the_search_hold(hook):
+    other = used("mcp__kb__retrieve_knowledge", query=QUERY, source_file="runbooks/rds-failover.md")
+    ran = hook(GOOD, [prompted("?"), other])
+    assert ran.returncode == 2
+    assert "runbooks/sqs-backlog.md" in ran.stderr
+
+
+def test_an_older_version_s_answer_is_read_from_the_transcript(hook):
+    block = {"type": "text", "text": f"Run `aws sqs delete-everything`. {LINES}"}
+    said = {"type": "assistant", "message": {"role": "assistant", "content": [block]}}
+    assert hook("", [*ENTRIES, said], options=("old",), more='{"type": "assis').returncode == 2
+
+
+def test_what_can_t_be_checked_is_told_to_the_person_and_stops_nobody(hook, tmp_path):
+    ran = hook(GOOD, env={"KNOWLEDGE_RAG_KB": str(tmp_path / "none.kb")}.items())
+    assert ran.returncode == 1
+    assert "the answer was not checked" in ran.stderr
+    for given in ("", "[]", "{}", '{"transcript_path": 7}'):
+        ran = subprocess.run(
+            [sys.executable, HOOK], input=given, capture_output=True, text=True, check=False
+        )
+        assert ran.returncode == 1
+        assert "Traceback" not in ran.stderr
+
+
+def test_the_settings_name_the_hook_s_file():
+    settings = json.loads((HOOK.parent / "settings.json").read_text())
+    (stop,) = settings["hooks"]["Stop"]
+    assert stop["hooks"][0]["command"].endswith(f".claude/hooks/{HOOK.name}")
