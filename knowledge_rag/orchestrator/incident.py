@@ -108,7 +108,8 @@ class Incident:
         members are read: ``incident`` (a mapping, a text that describes it, or a payload),
         ``signals``, ``evidence`` and ``history`` (lists of texts or mappings, such as alerts of
         Prometheus or CloudWatch, or mappings of them), ``labels`` and ``annotations``; what
-        ``incident`` has may also stand beside it. Other keys are ignored.
+        ``incident`` has may also stand beside it, but for ``at``, the chosen procedure as :func:`read_place` reads
+        it. Other keys are ignored.
 
         Args:
             state: decoded JSON, or JSON as text; anything else gives an empty incident with a problem.
@@ -153,6 +154,7 @@ class Incident:
             history=reader.texts("history"),
             labels=_labels(reader, sources),
             links=_links(sources),
+            at=reader.place(about.get("at"), "incident.at") if isinstance(about, Mapping) else None,
             problems=tuple(reader.problems),
         )
 
@@ -272,6 +274,15 @@ class _StateReader:
                 if text := self._scalar(f"{where}.{key}", source.get(key), limit):
                     return text
         return ""
+
+    def place(self, value: object, where: str) -> tuple[str, int] | None:
+        """Return a document and a line; ``None`` if there is none, or it isn't written as one."""
+        text = self._scalar(where, value, MAX_TEXT)
+        try:
+            return read_place(text) if text else None
+        except InvalidRequest as error:
+            self.report(f"{where}: {error}")
+            return None
 
     def texts(self, key: str) -> tuple[str, ...]:
         found = (self._of_member(where, member) for where, member in self.members(key))

@@ -7,9 +7,11 @@ import json
 import re
 import subprocess
 import sys
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
 
 from knowledge_rag.core.retrieval import SearchSettings
 from knowledge_rag.evaluation.faults.server import serving, silent
@@ -29,6 +31,7 @@ from tests.support.local import CORPUS, PROJECT, minilm
 from tests.unit.orchestrator.schema import VALIDATOR
 
 EXAMPLE = PROJECT / "examples/incident_graph.py"
+ON_CALL = PROJECT / "examples/on_call_graph.py"
 PAGE = PROJECT / "docs/langgraph.md"
 AMPLE = Budget(30)
 """A busy machine is no failure."""
@@ -39,14 +42,27 @@ UNDOCUMENTED = {
 }
 
 
-@pytest.fixture(scope="module")
-def example():
-    spec = importlib.util.spec_from_file_location("incident_graph", EXAMPLE)
+@contextmanager
+def imported(path):
+    """Import an example for as long as a block runs."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules["incident_graph"] = module  # where LangGraph looks its types up
+    sys.modules[path.stem] = module  # where LangGraph looks its types up
     spec.loader.exec_module(module)
     yield module
-    del sys.modules["incident_graph"]
+    del sys.modules[path.stem]
+
+
+@pytest.fixture(scope="module")
+def example():
+    with imported(EXAMPLE) as module:
+        yield module
+
+
+@pytest.fixture(scope="module")
+def on_call():
+    with imported(ON_CALL) as module:
+        yield module
 
 
 class Recording:
@@ -54,6 +70,7 @@ class Recording:
 
     def __init__(self, retrieval):
         self._retrieval, self.queries, self.results = retrieval, [], []
+        self.floors = retrieval.floors
 
     async def retrieve(self, query):
         outcome = await self._retrieval.retrieve(query)
@@ -162,6 +179,83 @@ def test_a_stalled_knowledge_base_is_told_as_such(example, aws_environment):
         assert output["recommendation"]["summary"] == UNREACHABLE
         assert result["decision"]["signals"] == 1  # the other agent's work stands
         assert len(stalled.requests) >= len(build_queries(Incident.from_state(example.INCIDENT)))
+
+
+# a person in between
+
+THREAD = {"configurable": {"thread_id": "INC-1042"}}
+UNCLEAR = {"incident": {"title": "the database is slow"}}
+
+
+def begun(on_call, recording, state):
+    """Run a graph until it asks a person; return what it shows, a way to answer, and what was posted.
+
+    Each answer goes to a graph of its own, as in another process: only the checkpointer is shared.
+    """
+    posted, saver = [], InMemorySaver()
+
+    def run(given):
+        graph = on_call.on_call_graph(knowledge_rag_node(recording), posted.append, saver)
+        result = asyncio.run(graph.ainvoke(given, THREAD))
+        return result["__interrupt__"][0].value if "__interrupt__" in result else result
+
+    return run(state), lambda answer: run(Command(resume=answer)), posted
+
+
+def test_nothing_is_posted_before_a_person_agrees_and_then_nothing_is_looked_up_again(
+    on_call, recording
+):
+    shown, answer, posted = begun(on_call, recording, on_call.ALERT)
+    asked = len(recording.queries)
+    assert shown["status"] == "ok"
+    assert shown["steps"]
+    assert not posted
+    assert answer("post")["posted"] is True
+    assert len(recording.queries) == asked
+    (text,) = posted
+    lines = text.split("\n")
+    assert lines[0] == shown["summary"]
+    cited = re.findall(
+        r"^\d+\. (?s:.*?) \((runbooks/[\w-]+\.md):(\d+)-(\d+)\)$", text, re.MULTILINE
+    )
+    assert len(cited) == int(lines[0].split()[0])
+    assert all(lines_of(CORPUS / file, int(a), int(b)).strip() for file, a, b in cited)
+    forbidden = next(n for n, line in enumerate(lines) if line.startswith("Do not: `purge-queue`"))
+    assert forbidden < next(n for n, line in enumerate(lines) if line.startswith("1. "))
+
+
+def test_a_person_may_drop_it(on_call, recording):
+    _, answer, posted = begun(on_call, recording, on_call.ALERT)
+    assert "posted" not in answer("drop")
+    assert not posted
+
+
+def test_where_it_is_unclear_a_person_chooses_a_procedure_and_is_asked_again(on_call, recording):
+    shown, answer, posted = begun(on_call, recording, UNCLEAR)
+    assert not shown["steps"]
+    assert len(shown["choices"]) > 1
+    at, _ = list(shown["choices"].items())[1]
+    chosen = answer(at)
+    assert {
+        re.search(r"\((\S+):\d+-\d+\)$", it)[1] for it in chosen["steps"] if it[0].isdigit()
+    } == {at.rpartition(":")[0]}
+    assert not posted
+    answer("post")
+    assert posted
+
+
+def test_a_minor_alert_disturbs_nobody(on_call, recording):
+    result, _, posted = begun(on_call, recording, {"incident": {"title": "x", "severity": "SEV5"}})
+    assert not posted
+    assert not result["agent_outputs"]
+    assert not recording.queries
+
+
+@pytest.mark.usefixtures("sample")
+def test_the_example_with_a_person_prints_what_it_shows_and_posts(settled):
+    printed = run_script(settled, str(ON_CALL))
+    assert printed.startswith('{\n  "status": "ok",')
+    assert "steps from runbooks/sqs-backlog.md." in printed.partition("Caution")[2]
 
 
 # what is written about it

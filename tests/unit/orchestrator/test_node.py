@@ -61,6 +61,31 @@ def test_it_returns_its_own_output_and_nothing_else():
     assert output["recommendation"]["guidance"]
 
 
+def test_a_chosen_procedure_is_given_by_its_document_and_line():
+    chosen = RUNBOOK_RESULTS[-1].citation
+    at = f"{chosen.source_file}:{chosen.start_line}-{chosen.end_line}"
+    output = advised({"incident": {"title": "what now", "at": at}}, Answering(EVIDENCE))
+    assert output["status"] == "ok"
+    assert "you chose this procedure" in output["evidence"]["reasons"]
+
+
+@pytest.mark.parametrize("at", ["runbooks/rds.md", "/etc/passwd:1", 7, ["a.md:1"], "a.md:0"])
+def test_what_is_no_place_chooses_nothing_and_is_a_problem(at):
+    incident = Incident.from_state({"incident": {"title": "RDS failover", "at": at}})
+    assert incident.at is None
+    assert any(problem.startswith("incident.at: ") for problem in incident.problems)
+    output = advised({"incident": {"title": "RDS failover", "at": at}}, Answering(EVIDENCE))
+    assert "you chose this procedure" not in str(output)
+
+
+def test_only_the_incident_itself_chooses():
+    assert Incident.from_state({"title": "RDS failover", "at": "runbooks/rds.md:3"}).at is None
+    assert Incident.from_state({"incident": {"at": "runbooks/rds.md:3"}}).at == (
+        "runbooks/rds.md",
+        3,
+    )
+
+
 def test_it_leaves_the_state_that_it_was_given_alone():
     state = {**STATE, "agent_outputs": {"metrics": {"cpu": 0.9}}}
     before = repr(state)

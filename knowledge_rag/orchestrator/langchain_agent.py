@@ -1,0 +1,165 @@
+"""Middleware that verifies what a LangChain agent says; needs the extra ``models``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from langchain.agents.middleware import AgentMiddleware
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from knowledge_rag.core.errors import UnreadableResponse
+from knowledge_rag.core.outcome import TOOL_NAMES
+from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.guardrails.review import review, review_json
+from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.orchestrator.langchain import outcome_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
+
+    from langchain.agents.middleware import ModelRequest, ModelResponse
+    from langchain_core.messages import AnyMessage
+
+    from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.guardrails.review import Review
+
+REPORT: Final = "knowledge_rag"
+"""Key of a checked message's ``response_metadata``: the report, as ``knowledge-rag verify --json`` prints it."""
+
+MOST: Final = 10
+"""Errors that a model is told of."""
+
+_WRONG: Final = (
+    "Your answer was checked against what retrieve_knowledge returned, and this is wrong:"
+)
+_REPAIR: Final = "Correct or remove exactly this, and answer again. Cite only references that retrieve_knowledge returned."
+
+
+class VerifiedAnswers(AgentMiddleware[Any, Any, Any]):
+    """Verifies each message of an agent's model against what :class:`KnowledgeTool` returned in its conversation.
+
+    References that no search returned are removed before the message enters the agent's state. An answer is checked
+    as :func:`knowledge_rag.guardrails.review.review` does if it cites, or if the knowledge base was searched since
+    the last human message. One with errors goes back to the model; after ``retries`` it is taken as it is, and its
+    ``response_metadata["knowledge_rag"]`` has the report.
+
+    The model's words aren't streamed (tag ``nostream``), since they aren't verified yet. Structured responses aren't
+    checked.
+
+    Args:
+        retries: how often an answer with errors goes back to the model, >= 0.
+
+    Raises:
+        ValueError: ``retries`` is negative.
+    """
+
+    def __init__(self, retries: int = 1) -> None:
+        super().__init__()
+        if retries < 0:
+            raise ValueError(f"retries must be 0 or more, not {retries}")
+        self._retries = retries
+
+    def wrap_model_call(
+        self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
+    ) -> ModelResponse[Any]:
+        """Call the model until its answer has no errors, or often enough; return it verified."""
+        asked = _unheard(request)
+        response = handler(asked)
+        for _ in range(self._retries):
+            if (again := _again(asked, response)) is None:
+                break
+            response = handler(again)
+        return _verified(asked, response)
+
+    async def awrap_model_call(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
+    ) -> ModelResponse[Any]:
+        """See :meth:`wrap_model_call`."""
+        asked = _unheard(request)
+        response = await handler(asked)
+        for _ in range(self._retries):
+            if (again := _again(asked, response)) is None:
+                break
+            response = await handler(again)
+        return _verified(asked, response)
+
+
+def _unheard(request: ModelRequest[Any]) -> ModelRequest[Any]:
+    """Return the request with a model whose words no stream of the graph shows."""
+    model = request.model
+    tags = [*(model.tags or ()), "nostream"]
+    return request.override(model=model.model_copy(update={"tags": tags}))
+
+
+def _again(request: ModelRequest[Any], response: ModelResponse[Any]) -> ModelRequest[Any] | None:
+    """Return the request to correct an answer; ``None`` if there is nothing to correct."""
+    for said in response.result:
+        if not isinstance(said, AIMessage):
+            continue
+        reviewed = _reviewed(said, request.messages)
+        if reviewed is not None and reviewed.errors:
+            wrong = dict.fromkeys(it.message for it in reviewed.errors)
+            listed = "\n".join(f"- {it}" for it in list(wrong)[:MOST])
+            told = HumanMessage(f"{_WRONG}\n{listed}\n{_REPAIR}")
+            return request.override(messages=[*request.messages, said, told])
+    return None
+
+
+def _verified(request: ModelRequest[Any], response: ModelResponse[Any]) -> ModelResponse[Any]:
+    messages = [
+        _shown(it, request.messages) if isinstance(it, AIMessage) else it for it in response.result
+    ]
+    return replace(response, result=messages)
+
+
+def _shown(said: AIMessage, before: Sequence[AnyMessage]) -> AIMessage:
+    """Return a message with what may be shown of its text, and with its report if it was checked."""
+    reviewed = _reviewed(said, before)
+    ledger = Ledger.of(*(it.results for it in _outcomes(before)))
+    verified = reviewed.verified if reviewed else verify(str(said.text), ledger)
+    changed: dict[str, Any] = {"content": _with_text(said.content, verified.text)}
+    if reviewed is not None:
+        report = {"verified": not reviewed.errors, **review_json(reviewed)}
+        changed["response_metadata"] = {**said.response_metadata, REPORT: report}
+    return said.model_copy(update=changed)
+
+
+def _with_text(content: str | list[Any], text: str) -> str | list[Any]:
+    """Return a message's content with this text in place of its own; other blocks stay in their order."""
+    if isinstance(content, str):
+        return text
+    first = next((n for n, it in enumerate(content) if _is_text(it)), len(content))
+    after = [it for it in content[first:] if not _is_text(it)]
+    return [*content[:first], *([{"type": "text", "text": text}] if text else ()), *after]
+
+
+def _is_text(block: Any) -> bool:  # noqa: ANN401 - a model's block
+    return isinstance(block, str) or block.get("type") == "text"
+
+
+def _reviewed(said: AIMessage, before: Sequence[AnyMessage]) -> Review | None:
+    """Return the review of an answer; ``None`` for a message that calls a tool or isn't about runbooks."""
+    if said.tool_calls:
+        return None
+    text, outcomes = str(said.text), list(_outcomes(before))
+    turn = max((n for n, it in enumerate(before) if isinstance(it, HumanMessage)), default=0)
+    reviewed = review(
+        text,
+        Ledger.of(*(it.results for it in outcomes)),
+        failed=[it.reason for it in outcomes if it.reason is not None],
+    )
+    cites = reviewed.verified.citations or reviewed.verified.removed
+    return reviewed if cites or any(_outcomes(before[turn:])) else None
+
+
+def _outcomes(messages: Sequence[AnyMessage]) -> Iterator[RetrievalOutcome]:
+    """Yield what the tool returned in a conversation."""
+    for message in messages:
+        if isinstance(message, ToolMessage) and message.name in TOOL_NAMES:
+            try:
+                yield outcome_of(message)
+            except UnreadableResponse:  # the tool was called wrongly
+                continue
