@@ -51,7 +51,7 @@ class Conversation:
     def may_choose(self) -> bool:
         """Whether the last turn is the number or the name of something that the assistant's turn lists."""
         return bool(self.before) and any(
-            _is_name(self.asked, shown) or _number(self.asked) == number
+            _number(self.asked) == number or _folded(shown).startswith(_folded(self.asked))
             for number, shown in self._listed
         )
 
@@ -62,14 +62,14 @@ class Conversation:
             offered: names and lines that the knowledge base offers for :attr:`before`, now. Only these can be
                 chosen, and only if the assistant's turn shows the same name at the same number.
         """
-        listed = dict(self._listed)
-        for number, (name, citation) in enumerate(offered, start=1):
-            is_shown = _folded(listed.get(number, "")).startswith(_folded(name))
-            if is_shown and (
-                _number(self.asked) == number or _is_name(self.asked, name, whole=True)
-            ):
-                return citation.source_file, citation.end_line
-        return None
+        listed, number = dict(self._listed), _number(self.asked)
+        found = [
+            (citation.source_file, citation.end_line)
+            for at, (name, citation) in enumerate(offered, start=1)
+            if at == number or (number is None and _folded(self.asked) == _folded(name))
+            if _folded(listed.get(at, "")).startswith(_folded(name))
+        ]
+        return found[0] if len(found) == 1 else None
 
     @property
     def is_number(self) -> bool:
@@ -146,12 +146,6 @@ def _follows(text: str) -> bool:
 def _number(text: str) -> int | None:
     found = _NUMBER.fullmatch(text)
     return int(found[1]) if found else None
-
-
-def _is_name(text: str, shown: str, *, whole: bool = False) -> bool:
-    """Whether a text is a name, or with ``whole=False`` the beginning of a line that shows one."""
-    said, name = _folded(text), _folded(shown)
-    return bool(said) and (said == name if whole else name.startswith(said))
 
 
 def _folded(text: str) -> str:

@@ -11,8 +11,10 @@ import socket
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import anthropic
 import boto3
 import httpx
+import openai
 import pytest
 
 from knowledge_rag.core.errors import how_to_install
@@ -194,6 +196,48 @@ def test_a_browser_gets_the_page_an_answer_and_its_lines_and_reports_a_wrong_one
         assert told_where == {"path": str(cli.data / "wrong-citations.jsonl")}
         assert "wrong" in (cli.data / "wrong-citations.jsonl").read_text()
         assert ended(process, signal.SIGINT) == (b"", b"")
+
+
+def searched(ask, text_of):
+    """Return an answer; where a busy machine was too slow to search, ask again."""
+    while "could not be searched" in text_of(answer := ask()):
+        pass
+    return answer
+
+
+def responded(client, question, **more):
+    more |= {"model": "knowledge-rag", "input": question}
+    return searched(lambda: client.responses.create(**more), lambda it: it.output_text)
+
+
+def test_sdks_of_openai_and_anthropic_get_answers_that_point_at_lines(cli, kb):
+    question = "How do I promote the replica?"
+    with cli.started(*SERVED, "--kb", kb) as process:
+        url = told(process)["console_url"]
+        with openai.OpenAI(base_url=f"{url}v1", api_key="any") as client:
+            assert [it.id for it in client.models.list()] == ["knowledge-rag"]
+            response = responded(client, question)
+        (part,) = response.output[0].content
+        assert part.annotations
+        for one in part.annotations:
+            assert f"(<{one.url}>)" in part.text[one.start_index : one.end_index]
+            file, _, lines = one.title.rpartition(":")
+            first, _, last = lines.partition("-")
+            assert lines_of(kb.parent / file, int(first), int(last or first)).strip()
+        with anthropic.Anthropic(base_url=url, api_key="any") as client:
+            turns = [{"role": "user", "content": question}]
+            asked_for = {"model": "knowledge-rag", "max_tokens": 9, "messages": turns}
+            message = searched(
+                lambda: client.messages.create(**asked_for),
+                lambda it: "".join(block.text for block in it.content),
+            )
+        assert message.content[0].text.startswith("Documented.")
+        ended(process, signal.SIGINT)
+    with cli.started(*SERVED, "--kb", kb) as process:  # the answer is kept
+        with openai.OpenAI(base_url=f"{told(process)['console_url']}v1", api_key="any") as client:
+            more = {"previous_response_id": response.id}
+            assert responded(client, "And how do I check it?", **more).output_text
+        ended(process, signal.SIGINT)
 
 
 def test_an_answer_in_the_making_holds_nothing_up(cli, kb):

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.outcome import TOOL_NAMES
+from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support.cli import SECONDS
 from tests.support.local import PROJECT
 
@@ -144,6 +147,13 @@ def test_what_can_t_be_checked_is_told_to_the_person_and_stops_nobody(hook, tmp_
         )
         assert ran.returncode == 1
         assert "Traceback" not in ran.stderr
+
+
+def test_the_snippet_for_agents_asks_for_what_is_checked():
+    said = " ".join((HOOK.parent / "AGENTS.md").read_text().split())
+    assert f"write: {NO_MATCH}." in said
+    assert f"`{Citation('runbooks/rds-failover.md', 64, 72)}`" in said
+    assert TOOL_NAMES[0] in said
 
 
 def test_the_settings_name_the_hook_s_file():

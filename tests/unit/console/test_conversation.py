@@ -62,6 +62,13 @@ def test_an_assistant_s_turn_that_shows_something_else_chooses_nothing(listed):
     assert choice("2", listed) is None
 
 
+def test_a_name_that_two_procedures_have_chooses_neither():
+    turns = user("a"), assistant("1. Fail over [1]\n2. Fail over [2]"), user("Fail over")
+    twice = [("Fail over", Citation(name, 1, 2)) for name in ("a.md", "b.md")]
+    assert read(*turns).choice(twice) is None
+    assert read(*turns[:2], user("2")).choice(twice) == ("b.md", 2)
+
+
 def test_only_the_turn_right_before_can_offer():
     turns = user("a"), assistant(LISTED), user("b"), assistant("Documented."), user("2")
     assert not read(*turns).may_choose
