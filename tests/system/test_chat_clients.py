@@ -213,7 +213,11 @@ def test_a_pasted_alert_is_answered_as_one(client, url):
     assert "severity" in text.split("\n\n", 2)[1]
 
 
-def test_nothing_documented_is_said_and_cites_nothing(client):
+def test_nothing_documented_is_said_and_what_is_cited_then_is_only_to_read(client, url):
     text, annotations = chatted(client, said("how do I bake bread"))
     assert text.startswith("Nothing documented.")
-    assert annotations == []
+    assert "Guidance" not in text
+    before, _, reading = text.partition("**Closest sections, to read, not to follow**")
+    assert "](<" not in before
+    assert reading
+    assert_exact(url, text, annotations)
