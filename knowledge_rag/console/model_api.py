@@ -20,8 +20,9 @@ from knowledge_rag.console.exports import message_of
 from knowledge_rag.console.json_http import Json, read_object, text_in
 from knowledge_rag.console.limits import MAX_CONVERSATION_BYTES, PING_SECONDS
 from knowledge_rag.console.model_formats import FORMS, OWNER, RESPONSE, Annotation, Reply, Unfit
-from knowledge_rag.console.questions import LATE, read_question
+from knowledge_rag.console.questions import BROKEN, LATE, read_question
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Iterable, Mapping
@@ -52,6 +53,44 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
+class _Page:
+    """Writes answers as Markdown.
+
+    Args:
+        base: the console's address, where the cited lines are shown.
+        with_title: whether an answer begins with what was asked, where that isn't the last turn's words.
+    """
+
+    base: str
+    with_title: bool = False
+
+    def written(self, answer: Answer) -> tuple[str, tuple[Annotation, ...]]:
+        """Return an answer's text, and the citations in it."""
+        message = message_of(answer)
+        is_open = message.status is not Status.OK and message.reading
+        message = replace(
+            message,
+            title=message.title if self.with_title else "",
+            choose=CHOOSE if is_open else "",
+        )
+        note = note_from(message, self._address)
+        annotations = tuple(
+            Annotation(
+                start,
+                end,
+                self._address(place),
+                f"{document_of(place)}:{lines_of(place)}",
+                masked(_lines(answer.sources, place)),
+            )
+            for start, end, place in note.cited
+        )
+        return note.text, annotations
+
+    def _address(self, place: Place) -> str:
+        return self.base + document_url(*place)
+
+
+@dataclass(frozen=True, slots=True)
 class ModelApi:
     """The handlers, and what they share."""
 
@@ -72,13 +111,15 @@ class ModelApi:
         _check(body)
         model = text_in(body, "model", _MAX_MODEL)
         advisor = self._advisor(model)
-        conversation = self._conversation(body)
+        conversation = await asyncio.to_thread(self._conversation, body)
         asked = await _while_connected(request, self._question(conversation, advisor))
-        events, base = self.asker.events(asked), str(request.base_url).rstrip("/")
+        is_said = asked.text == " ".join(conversation.asked.split())
+        page = _Page(str(request.base_url).rstrip("/"), with_title=not is_said)
+        events = self.asker.events(asked)
         if body.get("stream"):
-            stream = self._stream(form, events, model, base)
+            stream = self._stream(form, events, model, page)
             return EventSourceResponse(stream, ping=PING_SECONDS, sep="\n")
-        reply = await _while_connected(request, self._reply(events, model, base))
+        reply = await _while_connected(request, self._reply(events, model, page))
         return Json(form.whole(reply))
 
     def _models(self) -> list[str]:
@@ -107,7 +148,7 @@ class ModelApi:
             if earlier is None or not isinstance(turns, list):
                 message = "there is no such response, or it isn't kept any more"
                 raise Unfit(404, message, "previous_response_id", "previous_response_not_found")
-            said = _text_of(earlier, "")[0]
+            said = _Page("").written(earlier)[0]
             turns = [
                 {"role": "user", "content": earlier.question},
                 {"role": "assistant", "content": said},
@@ -142,17 +183,21 @@ class ModelApi:
         return () if message.status is Status.OK else message.reading
 
     async def _stream(
-        self, form: Form, events: AsyncGenerator[Event], model: str, base: str
+        self, form: Form, events: AsyncGenerator[Event], model: str, page: _Page
     ) -> AsyncIterator[ServerSentEvent]:
         try:
-            reply = await self._reply(events, model, base)
+            reply = await self._reply(events, model, page)
         except Refused as error:
             yield form.failed(error)
+            return
+        except Exception as error:  # noqa: BLE001 - logged without its message; the client learns nothing
+            log_defect(error, "an answer failed")
+            yield form.failed(Refused(500, BROKEN))
             return
         for event in form.events(reply):
             yield event
 
-    async def _reply(self, events: AsyncGenerator[Event], model: str, base: str) -> Reply:
+    async def _reply(self, events: AsyncGenerator[Event], model: str, page: _Page) -> Reply:
         async with aclosing(events):
             async for name, data in events:
                 if name == "error":
@@ -162,13 +207,13 @@ class ModelApi:
         answer = await asyncio.to_thread(self.asker.answers.get, key)
         if answer is None:
             raise Refused(500, "the answer could not be kept; ask again")
-        text, annotations = _text_of(answer, base)
+        text, annotations = page.written(answer)
         created = int(datetime.fromisoformat(answer.asked_at).timestamp())
         return Reply(key, model, created, text, annotations)
 
 
 def _check(body: Mapping[str, Any]) -> None:
-    """Refuse wishes that would be broken; what steers a model's wording is ignored."""
+    """Refuse options that an answer would not keep to. Sampling parameters are ignored."""
     for name in ("stream", "background"):
         if not isinstance(body.get(name) or False, bool):
             raise Unfit(400, f"{name} must be true or false", name)
@@ -189,36 +234,6 @@ def _model(name: str) -> dict[str, Any]:
     """Return a model, in OpenAI's form and in Anthropic's."""
     anthropic = {"type": "model", "display_name": name, "created_at": "1970-01-01T00:00:00Z"}
     return {"id": name, "object": "model", "created": _CREATED, "owned_by": OWNER, **anthropic}
-
-
-def _text_of(answer: Answer, base: str) -> tuple[str, tuple[Annotation, ...]]:
-    """Return an answer as Markdown, and its citations in it.
-
-    Args:
-        answer: to be written.
-        base: the console's address, where the cited lines are shown.
-    """
-    message = message_of(answer)
-    is_open = message.status is not Status.OK and message.reading
-    message = replace(message, choose=CHOOSE if is_open else "")
-    if not answer.incident:  # a question in words stands right above
-        message = replace(message, title="")
-
-    def address(place: Place) -> str:
-        return base + document_url(*place)
-
-    note = note_from(message, address)
-    annotations = tuple(
-        Annotation(
-            start,
-            end,
-            address(place),
-            f"{document_of(place)}:{lines_of(place)}",
-            masked(_lines(answer.sources, place)),
-        )
-        for start, end, place in note.cited
-    )
-    return note.text, annotations
 
 
 def _lines(sources: Iterable[Mapping[str, Any]], place: Place) -> str:

@@ -141,7 +141,7 @@ def _narrowed(query: Query, filters: Mapping[str, str]) -> Query:
 
 _BUSY: Final = f"{MAX_ASKS} questions are being answered; ask again in a moment"
 LATE: Final = "the answer took too long and was given up"
-_BROKEN: Final = "the answer could not be written; the server's log says why"
+BROKEN: Final = "the answer could not be written; the server's log says why"
 
 _Queue = asyncio.Queue[Mapping[str, Any] | None]
 """Events of the consultation, then ``None``."""
@@ -254,7 +254,7 @@ class Asker:
         except Exception as error:  # noqa: BLE001 - logged without its message; the reader learns nothing
             log_defect(error, "an answer failed")
             how = "internal"
-            yield "error", {"message": _BROKEN, "reason": how}
+            yield "error", {"message": BROKEN, "reason": how}
         finally:
             task.cancel()
             if how:

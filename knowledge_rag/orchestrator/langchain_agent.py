@@ -64,7 +64,7 @@ class VerifiedAnswers(AgentMiddleware[Any, Any, Any]):
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
         """Call the model until its answer has no errors, or often enough; return it verified."""
-        asked = _unheard(request)
+        asked = _unstreamed(request)
         response = handler(asked)
         for _ in range(self._retries):
             if (again := _again(asked, response)) is None:
@@ -78,7 +78,7 @@ class VerifiedAnswers(AgentMiddleware[Any, Any, Any]):
         handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
     ) -> ModelResponse[Any]:
         """See :meth:`wrap_model_call`."""
-        asked = _unheard(request)
+        asked = _unstreamed(request)
         response = await handler(asked)
         for _ in range(self._retries):
             if (again := _again(asked, response)) is None:
@@ -87,7 +87,7 @@ class VerifiedAnswers(AgentMiddleware[Any, Any, Any]):
         return _verified(asked, response)
 
 
-def _unheard(request: ModelRequest[Any]) -> ModelRequest[Any]:
+def _unstreamed(request: ModelRequest[Any]) -> ModelRequest[Any]:
     """Return the request with a model whose words no stream of the graph shows."""
     model = request.model
     tags = [*(model.tags or ()), "nostream"]

@@ -206,6 +206,22 @@ def test_a_page_of_another_origin_gets_no_answer():
     assert sent(console(), "POST", CHAT, json=body_of(CHAT), headers=headers).status_code == 403
 
 
+@pytest.mark.parametrize("path", FORMS)
+def test_a_defect_tells_the_client_nothing_and_the_log_what(path, monkeypatch, caplog):
+    def burn(*_):
+        raise RuntimeError("disk on fire")
+
+    monkeypatch.setattr(model_api, "note_from", burn)
+    whole = sent(console(), "POST", path, json=body_of(path))
+    streamed = sent(console(), "POST", path, json=body_of(path, stream=True))
+    assert whole.status_code == 500
+    assert len(events_in(streamed)) == 1
+    for response in (whole, streamed):
+        assert "log says why" in response.text
+        assert "fire" not in response.text
+    assert "RuntimeError" in caplog.text
+
+
 # time
 
 
