@@ -31,6 +31,8 @@ _FOLLOWS: Final = re.compile(
 )
 """How a turn reads that refers to the one before, as on the console's page: "And how do I undo it?"."""
 _LONGEST_FOLLOW_UP: Final = 100
+_LONGEST_NAME: Final = 500
+"""Characters of a follow-up, and of a name that chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +52,10 @@ class Conversation:
     @property
     def may_choose(self) -> bool:
         """Whether the last turn is the number or the name of something that the assistant's turn lists."""
-        return bool(self.before) and any(
-            _number(self.asked) == number or _folded(shown).startswith(_folded(self.asked))
-            for number, shown in self._listed
-        )
+        if not self.before or len(self.asked) > _LONGEST_NAME:
+            return False
+        number, name, listed = _number(self.asked), _folded(self.asked), self._listed
+        return number in listed or any(_folded(it).startswith(name) for it in listed.values())
 
     def choice(self, offered: Sequence[tuple[str, Citation]]) -> tuple[str, int] | None:
         """Return document and line of what the last turn chooses; ``None`` if it chooses nothing.
@@ -62,7 +64,7 @@ class Conversation:
             offered: names and lines that the knowledge base offers for :attr:`before`, now. Only these can be
                 chosen, and only if the assistant's turn shows the same name at the same number.
         """
-        listed, number = dict(self._listed), _number(self.asked)
+        listed, number = self._listed, _number(self.asked)
         found = [
             (citation.source_file, citation.end_line)
             for at, (name, citation) in enumerate(offered, start=1)
@@ -86,8 +88,9 @@ class Conversation:
         return f"{' '.join(topic.split())}: {self.asked}"
 
     @property
-    def _listed(self) -> list[tuple[int, str]]:
-        return [(int(number), shown) for number, shown in _OFFERED.findall(self.offered)]
+    def _listed(self) -> dict[int | None, str]:
+        """What the assistant's turn lists, by number."""
+        return {int(number): shown for number, shown in _OFFERED.findall(self.offered)}
 
 
 def read_conversation(turns: object, where: str) -> Conversation:
