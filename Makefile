@@ -194,7 +194,7 @@ dist: $(READY) ## build the wheel, install it in a new place, and run the demo f
 
 sbom: $(SUPPLY)/.ready ## write what each part consists of to dist/*.cdx.json (CycloneDX)
 	@mkdir -p dist
-	@for name in run lambda lambda-documents dev; do \
+	@for name in run lambda lambda-advice lambda-documents dev; do \
 	  $(SUPPLY)/bin/cyclonedx-py requirements --pyproject pyproject.toml --output-reproducible \
 	    -o dist/$$name.cdx.json requirements/$$name.txt 2>/dev/null; done; ls dist/*.cdx.json
 
@@ -219,6 +219,8 @@ lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no ad
 	@$(LOCK) -c requirements/dev.txt -o requirements/lambda.txt - <<< aws-lambda-powertools
 	@$(LOCK) -c requirements/dev.txt -o requirements/lambda-documents.txt \
 	  - <<< $$'aws-lambda-powertools\nmammoth\nmarkdown-it-py\npypdfium2\nselectolax\ntree-sitter\ntree-sitter-bash'
+	@$(LOCK) -c requirements/dev.txt -o requirements/lambda-advice.txt \
+	  - <<< $$'aws-lambda-powertools\nconfusable-homoglyphs\nhttpx\nmarkdown-it-py'
 	@for name in bench fuzz mutants; do \
 	  $(LOCK) -c requirements/dev.txt --extra $$name pyproject.toml -o requirements/$$name.txt; done
 	@for name in foreign supply; do \

@@ -20,6 +20,7 @@ except ModuleNotFoundError as error:
     )
 
 from infra.account import add_tags, stack_options
+from infra.advice_stack import AdviceStack
 from infra.bundle_target import BundlingError
 from infra.data_stack import DataStack
 from infra.service_stack import ServiceStack
@@ -46,7 +47,7 @@ def main() -> int:
 
 
 def add_stacks(app: cdk.App, settings: Settings) -> None:
-    """Add both stacks, the data first; in front of an existing knowledge base, the service alone."""
+    """Add the stacks, the data first; none of the data in front of an existing knowledge base, none of advice without destinations."""
     existing = bool(settings.existing.knowledge_base_id)
     data = (
         None
@@ -69,6 +70,15 @@ def add_stacks(app: cdk.App, settings: Settings) -> None:
     )
     if data is not None:
         service.add_stack_dependency(data)
+    if settings.advice.destinations:
+        advice = AdviceStack(
+            app,
+            f"{settings.name}-advice",
+            settings=settings,
+            description="Knowledge RAG: posts the steps for alarms where people are.",
+            **stack_options(settings.account),
+        )
+        advice.add_stack_dependency(service)
     add_tags(app, settings)
 
 

@@ -16,6 +16,7 @@ from knowledge_rag.core.alarms import (
     FIVE_MINUTES,
     Severity,
     Source,
+    advice_alarms,
     canary_alarms,
     ingestion_alarms,
     retrieval_alarms,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 class Emitters:
     """The deployment's name, ``service`` dimension of its functions' metrics, and the names of what emits others.
 
-    Those of ingestion are ``""`` in front of an existing knowledge base.
+    Those of ingestion are ``""`` in front of an existing knowledge base, those of advice where none is posted.
     """
 
     deployment: str
@@ -41,6 +42,9 @@ class Emitters:
     ingestion_function: str
     change_rule: str
     dead_letters: str
+    advice_function: str = ""
+    advice_rule: str = ""
+    advice_dead_letters: str = ""
 
     @property
     def log_namespace(self) -> str:
@@ -76,6 +80,9 @@ class Emitters:
             Source.INGESTION_FUNCTION: ("AWS/Lambda", "FunctionName", self.ingestion_function),
             Source.CHANGE_RULE: ("AWS/Events", "RuleName", self.change_rule),
             Source.DEAD_LETTERS: ("AWS/SQS", "QueueName", self.dead_letters),
+            Source.ADVICE_FUNCTION: ("AWS/Lambda", "FunctionName", self.advice_function),
+            Source.ADVICE_RULE: ("AWS/Events", "RuleName", self.advice_rule),
+            Source.ADVICE_DEAD_LETTERS: ("AWS/SQS", "QueueName", self.advice_dead_letters),
         }
         ours = (telemetry.NAMESPACE, "service", self.deployment)
         namespace, dimension, value = named.get(source, ours)
@@ -125,7 +132,8 @@ class Alarms(Construct):
         notify = actions.SnsAction(topic)
         asked = (*retrieval_alarms(settings.thresholds), *(canary_alarms() if canary else ()))
         ingestion = ingestion_alarms() if emitters.ingestion_function else ()
-        for alarm in (*asked, *ingestion):
+        advice = advice_alarms() if emitters.advice_function else ()
+        for alarm in (*asked, *ingestion, *advice):
             made = self._alarm(alarm, settings, emitters)
             made.add_alarm_action(notify)
             made.add_ok_action(notify)

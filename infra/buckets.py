@@ -67,7 +67,7 @@ class Buckets(Construct):
         self.intermediate = self._bucket(
             "Intermediate",
             lifecycle_rules=[
-                _expire_uploads(),
+                expire_uploads(),
                 s3.LifecycleRule(
                     id="batches",
                     prefix=BATCHES,
@@ -92,7 +92,7 @@ class Buckets(Construct):
             "Corpus",
             versioned=True,
             lifecycle_rules=[
-                _expire_uploads(),
+                expire_uploads(),
                 s3.LifecycleRule(
                     id="old-versions",
                     noncurrent_version_expiration=cdk.Duration.days(OLD_VERSION_DAYS),
@@ -139,7 +139,7 @@ class Buckets(Construct):
             encryption_key=self._key,
             bucket_key_enabled=self._key is not None,
             removal_policy=self._removal,
-            **_PRIVATE,
+            **PRIVATE,
             **more,
         )
 
@@ -151,24 +151,26 @@ class Buckets(Construct):
             encryption=s3.BucketEncryption.S3_MANAGED,
             removal_policy=self._removal,
             lifecycle_rules=[
-                _expire_uploads(),
+                expire_uploads(),
                 s3.LifecycleRule(
                     id="logs", expiration=cdk.Duration.days(settings.log_retention_days)
                 ),
             ],
-            **_PRIVATE,
+            **PRIVATE,
         )
 
 
-_PRIVATE: Final[dict[str, Any]] = {
+PRIVATE: Final[dict[str, Any]] = {
     "block_public_access": s3.BlockPublicAccess.BLOCK_ALL,
     "object_ownership": s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
     "enforce_ssl": True,
     "minimum_tls_version": 1.2,
 }
+"""Of every bucket: for this account alone, over TLS."""
 
 
-def _expire_uploads() -> s3.LifecycleRule:
+def expire_uploads() -> s3.LifecycleRule:
+    """Return the rule that ends uploads which were begun and left."""
     return s3.LifecycleRule(
         id="uploads", abort_incomplete_multipart_upload_after=cdk.Duration.days(_UPLOAD_DAYS)
     )

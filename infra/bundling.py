@@ -1,7 +1,8 @@
 """Bundles: the contents of a Lambda's zip, built without Docker and the same everywhere.
 
 A bundle is the import closure of one handler, the wheels that a file in ``requirements`` pins, and
-their byte code. The readers of web pages and PDFs ship with ``chunk_documents`` alone.
+their byte code. The readers of web pages and PDFs ship with ``chunk_documents`` alone, those of
+answers with ``advise_incident``.
 ``python -m infra.bundling MODULE FOLDER`` builds a bundle and prints its path, hash and size.
 """
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 LOCK: Final = ROOT / "requirements" / "lambda.txt"
 """What every function needs."""
 LOCKS: Final = {
+    "lambdas.advise_incident.handler": ROOT / "requirements" / "lambda-advice.txt",
     "lambdas.chunk_documents.handler": ROOT / "requirements" / "lambda-documents.txt",
 }
 """Of the functions that need more: that, and what every function needs."""

@@ -11,7 +11,14 @@ from constructs import Construct
 
 from infra.alarms import HANDBOOK, handbook
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import FIVE_MINUTES, Metric, Severity, Source, retrieval_alarms
+from knowledge_rag.core.alarms import (
+    FIVE_MINUTES,
+    LATE_SECONDS,
+    Metric,
+    Severity,
+    Source,
+    retrieval_alarms,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -197,6 +204,29 @@ CHUNKING: Final = MetricChart(
         *_sums(Source.CHUNK_FUNCTION, ("Errors", "crashed calls", _CRASH)),
     ),
 )
+ADVICE: Final = MetricChart(
+    "Steps posted for alerts",
+    "count",
+    HALF,
+    _sums(
+        Source.ADVICE,
+        (telemetry.ADVICE_ALERTS, "alerts", NEUTRAL),
+        (telemetry.ADVICE_POSTS, "posts", GOOD),
+        (telemetry.ADVICE_GIVEN_UP, "posts given up", BAD),
+    ),
+)
+ADVICE_WAIT: Final = MetricChart(
+    "Oldest post that waits",
+    "seconds",
+    HALF,
+    (
+        (
+            Metric(telemetry.ADVICE_WAITING_SECONDS, "Maximum", Source.ADVICE),
+            "waiting",
+            DOUBTFUL,
+        ),
+    ),
+)
 GATEWAY: Final = (
     ("Gateway, in five minutes", "calls", "Invocations Throttles SystemErrors UserErrors"),
     ("Gateway: time of calls, and of its target", "ms", "Latency TargetExecutionTime"),
@@ -272,6 +302,13 @@ class Dashboard(Construct):
                     _metric_chart(emitters, JOBS),
                     _metric_chart(emitters, CHUNKING),
                     _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD),
+                ]
+            )
+        if emitters.advice_function:
+            rows.append(
+                [
+                    _metric_chart(emitters, ADVICE),
+                    _metric_chart(emitters, ADVICE_WAIT, [_bound(LATE_SECONDS, "alarm")]),
                 ]
             )
         rows.append([_table("Versions that answered, hour by hour", VERSIONS, log, 3 * THIRD)])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from aws_cdk import Annotations, CfnOutput, Stack
 from aws_cdk import aws_ssm as ssm
 
+from infra import advice_stack as advice
 from infra.agent import Agent
 from infra.alarms import Emitters
 from infra.canary import Canary, canary_question
@@ -185,6 +186,7 @@ class ServiceStack(Stack):
                 ingestion_function=data.ingestion.name if data else "",
                 change_rule=data.ingestion.rule_name if data else "",
                 dead_letters=data.ingestion.dead_letters_name if data else "",
+                **(_advice(self._settings) if self._settings.advice.destinations else {}),
             ),
             retrieve_log_group_name=self._retrieval.log_group_name,
             collection_name=data.collection_name if data else "",
@@ -202,6 +204,15 @@ class ServiceStack(Stack):
 
     def _output(self, name: str, value: str, description: str) -> None:
         CfnOutput(self, name, value=value, description=description)
+
+
+def _advice(settings: Settings) -> dict[str, str]:
+    """Return the names of what is watched in the advice stack."""
+    return {
+        "advice_function": advice.function_name(settings),
+        "advice_rule": advice.alarm_rule_name(settings),
+        "advice_dead_letters": advice.dead_letters_name(settings),
+    }
 
 
 def _command(function_arn: str, region: str) -> str:

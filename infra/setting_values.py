@@ -208,6 +208,12 @@ handbook_url: Final = matching(
     r"https://[^\s#<>\"]{4,200}", "an https address without #, at most 200 characters after //"
 )
 
+secret_arn: Final = matching(
+    r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]{1,519}",
+    "the ARN of a secret in Secrets Manager",
+)
+file_path: Final = matching(r"[^\0\n]{1,500}", "the path of a file")
+
 OFF: Final = "off"
 MAX_QUESTION_CHARACTERS: Final = 1_000
 

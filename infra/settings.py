@@ -254,6 +254,15 @@ class MonitoringSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceSettings:
+    """Where the steps for alarms are posted; nowhere without a file of destinations."""
+
+    destinations: str = _setting(parse.file_path, "", key="advice_destinations")
+    secret: str = _setting(parse.secret_arn, "", key="advice_secret_arn")
+    secret_key: str = _setting(parse.key_arn, "", key="advice_secret_key")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AccountSettings:
     """What an organisation prescribes for its accounts; ``""`` for what CDK does by itself."""
 
@@ -286,6 +295,7 @@ class Settings:
     retrieval: RetrievalSettings
     entrypoint: EntrypointSettings
     monitoring: MonitoringSettings
+    advice: AdviceSettings
     thresholds: Thresholds
 
 
@@ -307,6 +317,7 @@ _SECTIONS: Final[dict[str, Any]] = {
     "retrieval": RetrievalSettings,
     "entrypoint": EntrypointSettings,
     "monitoring": MonitoringSettings,
+    "advice": AdviceSettings,
 }
 
 
@@ -494,6 +505,11 @@ _RULES: Final = (
         "unset unless customer_managed_key=true", lambda v: v["customer_managed_key"], "kms_key_arn"
     ),
     *_unset(
+        "unset unless advice_destinations is set",
+        lambda v: v["advice_destinations"],
+        *("advice_secret_arn", "advice_secret_key"),
+    ),
+    *_unset(
         "unset unless knowledge_base_id is set", lambda v: v["knowledge_base_id"], "source_bucket"
     ),
     *_unset(
@@ -516,8 +532,10 @@ _RULES: Final = (
 
 _REGIONAL: Final = {
     "alarm_topic_arn": "a topic in {}, where the alarms are",
+    "advice_secret_arn": "a secret in {}, where the function is",
     **dict.fromkeys(
-        ("kms_key_arn", "documents_key", "source_key"), "a key of {}, where this is deployed"
+        ("kms_key_arn", "documents_key", "source_key", "advice_secret_key"),
+        "a key of {}, where this is deployed",
     ),
 }
 

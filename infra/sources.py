@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.settings import Documents
+from knowledge_rag.channel.settings import read_destinations
+from knowledge_rag.core.errors import InvalidSettings
 
 if TYPE_CHECKING:
     from infra.settings import Settings
@@ -34,6 +36,10 @@ MAX_INSTRUCTION_CHARACTERS: Final = 4_000
 """Of the service model; CloudFormation itself knows the lower bound only."""
 
 
+MAX_DESTINATIONS_BYTES: Final = 3_000
+"""A function's variables have 4 KB together."""
+
+
 class SourcesError(ValueError):
     """One or more files are missing or wrong; the message has a line for each."""
 
@@ -45,10 +51,12 @@ class Sources:
     Args:
         schema: the OpenAPI document of ``retrieve_knowledge``, without needless white space.
         instruction: the agent's prompt, 40..4,000 characters.
+        destinations: of advice, TOML without comments; ``""`` without any.
     """
 
     schema: str
     instruction: str
+    destinations: str = ""
 
     @property
     def document(self) -> dict[str, Any]:
@@ -82,9 +90,36 @@ def load_sources(settings: Settings, project: Path = PROJECT) -> Sources:
         problems.append(
             f"  {INSTRUCTION} has {len(instruction)} characters; an agent takes {least} to {most}"
         )
+    destinations = _destinations(settings, project, problems)
     if problems:
         raise SourcesError("\n".join(["files are missing or wrong:", *problems]))
-    return Sources(compact, instruction)
+    return Sources(compact, instruction, destinations)
+
+
+def _destinations(settings: Settings, project: Path, problems: list[str]) -> str:
+    """Return the file of advice's destinations as the function gets it."""
+    path = settings.advice.destinations
+    text = _read(project, Path(path), problems) if path else ""
+    if not text.strip():
+        return ""
+    try:
+        found = read_destinations(text, None).destinations.values()
+    except InvalidSettings as error:
+        problems.append(f"  {path}: {error}")
+        return ""
+    keyed = [it.name for it in found if it.aws is None]
+    if keyed and not settings.advice.secret:
+        problems.append(
+            f"  {path}: {', '.join(keyed)} needs a key: name the secret that has it in advice_secret_arn"
+        )
+    lines = (line.strip() for line in text.splitlines())
+    short = "\n".join(line for line in lines if line and not line.startswith("#"))
+    if len(short.encode()) > MAX_DESTINATIONS_BYTES:
+        problems.append(
+            f"  {path} has {len(short.encode())} bytes without comments; a function takes"
+            f" {MAX_DESTINATIONS_BYTES}"
+        )
+    return short
 
 
 def _read(project: Path, path: Path, problems: list[str]) -> str:

@@ -14,12 +14,13 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
+from knowledge_rag.channel import aws
 from knowledge_rag.channel.buttons import Buttons
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.signatures import signature
-from knowledge_rag.channel.slack import to_slack
-from knowledge_rag.channel.text import to_text
+from knowledge_rag.channel.slack import notice_blocks, to_slack
+from knowledge_rag.channel.text import to_short, to_text
 from knowledge_rag.core.version import VERSION
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Call:
 
     Args:
         keys: headers that hold a secret; never shown.
+        aws: the service and region that it is signed for; ``None`` for others.
     """
 
     method: str
@@ -76,6 +78,7 @@ class Call:
     headers: Mapping[str, str]
     keys: Mapping[str, str] = field(repr=False)
     body: bytes = b""
+    aws: tuple[str, str] | None = None
 
 
 class Ended(StrEnum):
@@ -132,7 +135,26 @@ def posts_of(destination: Destination, message: Message, subject: str = "") -> l
             ],
         }  # fmt: skip
         return [Post(body, key)]
+    if kind is Kind.SNS:
+        return [
+            Post(aws.topic_message(message.title, to_text(message), to_short(message), key), key)
+        ]
+    if kind is Kind.OPS_ITEM:
+        return [Post(aws.ops_item(message.title, to_text(message), key), key)]
     return [note_of(destination, to_note(message), key, subject)]
+
+
+def notice_of(destination: Destination, words: str, key: str) -> Post:
+    """Return a post of one line, which is no answer."""
+    if destination.kind is Kind.SLACK:
+        return Post(notice_blocks(words) | {"channel": destination.channel}, key)
+    if destination.kind is Kind.WEBHOOK:
+        return Post({"id": key, "title": words, "status": "summary", "text": words}, key)
+    if destination.kind is Kind.SNS:
+        return Post(aws.topic_message(words, f"{words}\n\nReceipt {key}", words, key), key)
+    if destination.kind is Kind.OPS_ITEM:
+        return Post(aws.ops_item(words, f"{words}\n\nReceipt {key}", key), key)
+    return note_of(destination, f"{words}\n\nReceipt {key}\n", key)
 
 
 def note_of(destination: Destination, text: str, key: str, subject: str = "") -> Post:
@@ -173,11 +195,13 @@ def call_for(destination: Destination, post: Post, now: float) -> Call:
         payload = {"event_type": METADATA, "event_payload": {"id": post.key}}
         body |= {"metadata": payload} | ({"thread_ts": post.thread} if post.thread else {})
     data = json.dumps(body, ensure_ascii=True).encode()
+    if kind is Kind.SNS:
+        data = aws.published(destination.topic, body)
     headers = _headers(destination) | {"Idempotency-Key": post.key}
     keys = _keys(destination)
     if kind is Kind.WEBHOOK:
         keys = {"X-Knowledge-RAG-Signature": signature(destination.secret, data, now)}
-    return Call("POST", _url(destination, post), headers, keys, data)
+    return Call("POST", _url(destination, post), headers, keys, data, destination.aws)
 
 
 def _url(destination: Destination, post: Post) -> str:
@@ -190,6 +214,8 @@ def _url(destination: Destination, post: Post) -> str:
         Kind.INCIDENT_IO: f"{base}/v2/incident_updates",
         Kind.GITHUB: f"{base}/repos/{destination.repository}/issues/{destination.issue}/comments",
         Kind.WEBHOOK: base,
+        Kind.SNS: f"{base}/",
+        Kind.OPS_ITEM: f"{base}/",
     }[destination.kind]
 
 
@@ -213,7 +239,7 @@ def look_up(destination: Destination, post: Post, sent: float) -> Call | None:
         url += f"?per_page={_PAGE}&since={_iso(oldest)}"
     elif (
         kind is not Kind.PAGERDUTY
-    ):  # incident.io knows the idempotency key, and so should the receiver of a webhook
+    ):  # incident.io and OpsItems know the key, and so should the receiver of a webhook; a topic can't be asked
         return None
     return Call("GET", url, _headers(destination), _keys(destination))
 
@@ -237,15 +263,15 @@ def reply_of(
 ) -> Reply:
     """Return what a response means."""
     after = _seconds(headers)
-    if status == HTTPStatus.TOO_MANY_REQUESTS:
-        return Reply(Ended.LATER, "too many requests", after=after or 1.0)
+    if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.TOO_EARLY):
+        return Reply(Ended.LATER, str(status), after=after or 1.0)
+    if destination.aws is not None:
+        return _aws(status, body, after)
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         limited = destination.kind is Kind.GITHUB and (
             after or headers.get("x-ratelimit-remaining") == "0"
         )
         return Reply(Ended.LATER if limited else Ended.KEY, str(status), after=after)
-    if status == HTTPStatus.TOO_EARLY:
-        return Reply(Ended.LATER, str(status), after=after)
     if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.REQUEST_TIMEOUT:
         refused = status == HTTPStatus.SERVICE_UNAVAILABLE and after
         return Reply(Ended.LATER if refused else Ended.UNSURE, str(status), after=after)
@@ -278,6 +304,26 @@ def _slack(wire: Mapping[str, Any], after: float) -> Reply:
     return Reply(ended, error, after=after)
 
 
+_AWS_ERRORS: Final = (
+    (Ended.DONE, re.compile(aws.ALREADY)),
+    (Ended.LATER, re.compile("Throttl|LimitExceeded|RequestExpired")),
+    (Ended.KEY, re.compile("AccessDenied|Authorization|ExpiredToken|InvalidClientToken|Signature")),
+)
+"""What codes of AWS's errors mean; they stand in the body, and most have status 400."""
+
+
+def _aws(status: int, body: bytes, after: float) -> Reply:
+    """Return what a response of AWS's means."""
+    if status < HTTPStatus.MULTIPLE_CHOICES:
+        return Reply(Ended.DONE)
+    text = body[:2_000].decode("utf-8", "replace")
+    for ended, codes in _AWS_ERRORS:
+        if code := codes.search(text):
+            return Reply(ended, code[0], after=after)
+    unsure = status >= HTTPStatus.INTERNAL_SERVER_ERROR
+    return Reply(Ended.UNSURE if unsure else Ended.NEVER, str(status), after=after)
+
+
 def _headers(destination: Destination) -> dict[str, str]:
     made = {
         "User-Agent": f"knowledge-rag/{VERSION}",
@@ -287,12 +333,16 @@ def _headers(destination: Destination) -> dict[str, str]:
         made |= {"Accept": "application/json", "From": destination.sender}
     if destination.kind is Kind.GITHUB:
         made |= {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+    if destination.kind is Kind.SNS:
+        made |= {"Content-Type": aws.FORM}
+    if destination.kind is Kind.OPS_ITEM:
+        made |= {"Content-Type": aws.JSON, "X-Amz-Target": "AmazonSSM.CreateOpsItem"}
     return made
 
 
 def _keys(destination: Destination) -> dict[str, str]:
     schemes = {Kind.PAGERDUTY: "Token token=", Kind.OPSGENIE: "GenieKey "}
-    if destination.kind is Kind.WEBHOOK:
+    if destination.kind is Kind.WEBHOOK or destination.aws:
         return {}
     return {"Authorization": schemes.get(destination.kind, "Bearer ") + destination.secret}
 

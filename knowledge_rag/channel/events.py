@@ -11,9 +11,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.channel.settings import Maker
 from knowledge_rag.orchestrator.incident import Incident, name_of
 from knowledge_rag.orchestrator.pager_texts import MAX_NAME
 from knowledge_rag.orchestrator.pagers import is_over
@@ -23,18 +23,6 @@ if TYPE_CHECKING:
 
 MAX_ALERTS: Final = 1000
 """Of one delivery."""
-
-
-class Maker(StrEnum):
-    """Who sends a webhook."""
-
-    ALERTMANAGER = "alertmanager"
-    GRAFANA = "grafana"
-    PAGERDUTY = "pagerduty"
-    OPSGENIE = "opsgenie"
-    DATADOG = "datadog"
-    INCIDENT_IO = "incident.io"
-    OTHER = "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +57,20 @@ def events_of(maker: Maker, payload: object) -> list[Event]:
         payload = {"alerts": payload} if isinstance(payload, list) else {}
     found = (it for it in _READERS[maker](payload) if it is not None)
     return [it for it, _ in zip(found, range(MAX_ALERTS), strict=False)]
+
+
+def events_of_bus(event: Mapping[str, Any]) -> tuple[Maker, list[Event]]:
+    """Return who raised an event of EventBridge, and its alerts.
+
+    Of CloudWatch and of makers that aren't known, the event itself is read. Of a maker whose name is in the event's source, as in
+    ``aws.partner/pagerduty.com/...``, it is the ``detail``, which is the payload of its webhook.
+    """
+    source = _text(event.get("source")).lower()
+    if source == "aws.cloudwatch":
+        return Maker.CLOUDWATCH, events_of(Maker.CLOUDWATCH, event)
+    others = (Maker.CLOUDWATCH, Maker.OTHER)
+    maker = next((it for it in Maker if it not in others and it.value in source), Maker.OTHER)
+    return maker, events_of(maker, event if maker is Maker.OTHER else event.get("detail"))
 
 
 def _prometheus(payload: Mapping[str, Any]) -> Iterator[Event | None]:
@@ -115,11 +117,22 @@ def _incident_io(payload: Mapping[str, Any]) -> Iterator[Event | None]:
         yield _event(payload, [identity], state, subject=_text(identity))
 
 
+def _cloudwatch(payload: Mapping[str, Any]) -> Iterator[Event | None]:
+    detail = _mapping(payload.get("detail"))
+    name = _text(detail.get("alarmName"))
+    if name and not name.startswith(_SCALING):
+        state = _mapping(detail.get("state"))
+        identity = [payload.get("account"), payload.get("region"), name]
+        yield _event(payload, identity, [state.get("value"), state.get("timestamp")])
+
+
 def _other(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     if payload:
         yield _event(payload, [payload], "")
 
 
+_SCALING: Final = "TargetTracking-"
+"""Begins the names of alarms by which AWS scales, which are no alerts."""
 _PAGERDUTY: Final = frozenset({"triggered", "reopened", "resolved"})
 _OPSGENIE: Final = frozenset({"Create", "Close"})
 _INCIDENT_IO: Final = frozenset({"incident_created_v2", "incident_status_updated_v2"})
@@ -130,6 +143,7 @@ _READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[Event | No
     Maker.OPSGENIE: _opsgenie,
     Maker.DATADOG: _datadog,
     Maker.INCIDENT_IO: _incident_io,
+    Maker.CLOUDWATCH: _cloudwatch,
     Maker.OTHER: _other,
 }
 

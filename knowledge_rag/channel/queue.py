@@ -129,6 +129,28 @@ class Queue:
                 raise
             self._connection.execute("COMMIT")
 
+    def content(self) -> bytes:
+        """Return the file as it would be after :meth:`close`."""
+        with self._lock:
+            return self._connection.serialize()
+
+    def counts(self) -> dict[str, int]:
+        """Return how many posts are in each state: waiting, done, dead."""
+        with self._lock:
+            rows = self._connection.execute("SELECT state, count(*) FROM posts GROUP BY state")
+            return {"waiting": 0, "done": 0, "dead": 0, **dict(rows)}
+
+    def waiting_since(self, destinations: Iterable[str]) -> float | None:
+        """Return since when the oldest event, or post to one of the destinations, waits; ``None`` if none does."""
+        with self._lock:
+            (oldest,) = self._connection.execute(
+                "SELECT min(at) FROM (SELECT min(received) AS at FROM events WHERE handled = 0 "
+                "UNION ALL SELECT min(created) FROM posts WHERE state = 'waiting' "
+                "AND destination IN (SELECT value FROM json_each(?)))",
+                (json.dumps(list(destinations)),),
+            ).fetchone()
+        return None if oldest is None else float(oldest)
+
     # what was received
 
     def receive(self, hook: str, events: Iterable[Event], now: float) -> int:
@@ -201,7 +223,7 @@ class Queue:
 
     def done(self, post: Outgoing, reference: str) -> None:
         """Note that a post was taken."""
-        self._update(post, "state = 'done', reference = ?", reference)
+        self._update(post, "state = 'done', body = '{}', reference = ?", reference)
 
     def dead(self, post: Outgoing, reason: str) -> None:
         """Note that a post is given up."""

@@ -1,17 +1,16 @@
-"""The settings of ``knowledge-rag serve --hooks``: a TOML file; keys come from the environment only."""
+"""The settings of ``knowledge-rag serve --hooks`` and of the function in AWS: a TOML file that names keys, and has none."""
 
 from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from knowledge_rag.channel.events import Maker
 from knowledge_rag.core.errors import InvalidSettings
-from knowledge_rag.local.source_links import RepositoryLinks
+from knowledge_rag.core.repository_links import RepositoryLinks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,6 +22,22 @@ _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REPOSITORY: Final = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
 _CHANNEL: Final = re.compile(r"[CGD][A-Z0-9]{6,20}")
 _EMAIL: Final = re.compile(r"[^@\s]{1,64}@[^@\s]{1,255}")
+_TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]{1,30}:[0-9]{12}:[A-Za-z0-9_-]{1,256}")
+_REGION: Final = re.compile(r"[a-z]{2,4}(-[a-z]{1,12}){1,3}-[0-9]{1,2}")
+
+
+class Maker(StrEnum):
+    """Who sends a webhook."""
+
+    ALERTMANAGER = "alertmanager"
+    GRAFANA = "grafana"
+    PAGERDUTY = "pagerduty"
+    OPSGENIE = "opsgenie"
+    DATADOG = "datadog"
+    INCIDENT_IO = "incident.io"
+    CLOUDWATCH = "cloudwatch"
+    """Alarms, as EventBridge sends them."""
+    OTHER = "other"
 
 
 class Kind(StrEnum):
@@ -34,6 +49,8 @@ class Kind(StrEnum):
     INCIDENT_IO = "incident.io"
     GITHUB = "github"
     WEBHOOK = "webhook"
+    SNS = "sns"
+    OPS_ITEM = "opsitem"
 
 
 ADDRESSES: Final = {
@@ -59,15 +76,25 @@ _KEYS: Final = {
     Kind.INCIDENT_IO: ("token_env",),
     Kind.GITHUB: ("token_env", "repository", "issue"),
     Kind.WEBHOOK: ("secret_env", "url"),
+    Kind.SNS: ("topic",),
+    Kind.OPS_ITEM: ("region",),
 }
 """Settings that each kind needs."""
 _MORE: Final = {Kind.SLACK: ("buttons",)}
 """Settings that a kind may have."""
-_FORMS: Final = {"channel": _CHANNEL, "repository": _REPOSITORY, "sender": _EMAIL}
+_FORMS: Final = {
+    "channel": _CHANNEL,
+    "repository": _REPOSITORY,
+    "sender": _EMAIL,
+    "topic": _TOPIC,
+    "region": _REGION,
+}
 _HINTS: Final = {
     "channel": "the channel's id, such as C0123ABCDEF (its name can change)",
     "repository": "owner/name",
     "sender": "the e-mail address of a PagerDuty user, who signs the notes",
+    "topic": "the ARN of a standard topic of SNS",
+    "region": "an AWS region, such as eu-west-1",
 }
 
 
@@ -85,6 +112,8 @@ class Destination:
         sender: PagerDuty user who signs notes.
         repository: GitHub's ``owner/name``.
         issue: number of an issue there.
+        topic: ARN of an SNS topic.
+        region: of Systems Manager.
     """
 
     name: str
@@ -96,11 +125,20 @@ class Destination:
     repository: str = ""
     issue: int = 0
     buttons: bool = False
+    topic: str = ""
+    region: str = ""
 
     @property
     def is_shared(self) -> bool:
         """Whether all alerts are posted to one place."""
         return self.kind not in SUBJECTS
+
+    @property
+    def aws(self) -> tuple[str, str] | None:
+        """The service of AWS whose API it has, and its region: requests to it are signed with a role, not with a key."""
+        if self.kind is Kind.SNS:
+            return "sns", self.topic.split(":")[3]
+        return ("ssm", self.region) if self.kind is Kind.OPS_ITEM else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +180,51 @@ def read_settings(text: str, environment: Mapping[str, str]) -> HookSettings:
     Raises:
         InvalidSettings: something in it is wrong.
     """
+    return _read(text, _Reader(environment), received=True)
+
+
+def read_destinations(text: str, keys: Mapping[str, str] | None) -> HookSettings:
+    """Read the same file for alerts that come from a queue: those of every maker go to all destinations.
+
+    Args:
+        text: TOML; its hooks are not used.
+        keys: by the names that the file has for them; ``None`` where they are not needed.
+
+    Raises:
+        InvalidSettings: something in it is wrong.
+    """
+    found = _read(text, _Reader(keys, "the secret has no key {}"), received=False)
+    to = tuple(found.destinations)
+    return replace(found, hooks={it.value: Hook(it.value, it, "", to) for it in Maker})
+
+
+def _read(text: str, reader: _Reader, *, received: bool) -> HookSettings:
     try:
         wire = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidSettings(f"not valid TOML: {error}") from error
-    reader = _Reader(environment)
-    found = reader.settings(wire)
+    found = reader.settings(wire if received else {**wire, "hooks": {}}, received=received)
     if reader.wrong:
         raise InvalidSettings("; ".join(reader.wrong))
     return found
 
 
+def _endpoint(service: str, region: str) -> str:
+    """Return the address of a service."""
+    return f"https://{service}.{region}.amazonaws.com" + (".cn" if region.startswith("cn-") else "")
+
+
 class _Reader:
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        environment: Mapping[str, str] | None,
+        missing: str = "the environment variable {} is not set",
+    ) -> None:
         self._environment = environment
+        self._missing = missing
         self.wrong: list[str] = []
 
-    def settings(self, wire: Mapping[str, Any]) -> HookSettings:
+    def settings(self, wire: Mapping[str, Any], *, received: bool) -> HookSettings:
         known = {"hooks", "destinations", "links", "answers_a_minute", "quiet_minutes"}
         self._unknown("", wire, known)
         destinations = {
@@ -177,8 +243,16 @@ class _Reader:
                 if SUBJECTS.get(it.kind, hook.maker) is not hook.maker:
                     own = f"notes of {it.kind} go to its own incidents, and this hook is {hook.maker}'s"
                     self.wrong.append(f"hooks.{hook.name}: to {it.name}: {own}")
-        if not hooks:
+        if received and not hooks:
             self.wrong.append("no [hooks.NAME]: nothing is received")
+        if not received:
+            self.wrong += [
+                f"destinations.{it.name}: buttons need the data folder of `serve --hooks`; there are none here"
+                for it in destinations.values()
+                if it.buttons
+            ]
+        if not received and not destinations and not self.wrong:
+            self.wrong.append("no [destinations.NAME]: nothing is posted")
         links = None
         if template := wire.get("links"):
             try:
@@ -211,10 +285,13 @@ class _Reader:
             self.wrong.append(f"{about}: buttons must be true or false")
         texts = {key: self._text(about, own, key) for key in _KEYS[kind] if key != "issue"}
         secret = self._secret(about, texts.get("token_env") or texts.get("secret_env") or "")
-        url = self._url(about, str(own.get("url") or ADDRESSES.get(kind, "")))
         issue = self._number(own, "issue", 0, 10**9, about) if kind is Kind.GITHUB else 0
         more = {key: texts[key] for key in _FORMS if key in texts}
-        return Destination(name, kind, url, secret, issue=issue, buttons=buttons is True, **more)
+        if kind is Kind.SNS and not more["topic"]:  # which names the region
+            return None
+        made = Destination(name, kind, "", secret, issue=issue, buttons=buttons is True, **more)
+        usual = _endpoint(*made.aws) if made.aws else ADDRESSES.get(kind, "")
+        return replace(made, url=self._url(about, str(own.get("url") or usual)))
 
     def _hook(self, name: str, own: Mapping[str, Any], known: set[str]) -> Hook | None:
         about = f"hooks.{name}"
@@ -243,8 +320,10 @@ class _Reader:
         if not _VARIABLE.fullmatch(variable):
             self.wrong.append(f"{about}: name the environment variable of the key, not the key")
             return ""
+        if self._environment is None:
+            return ""
         if not (value := self._environment.get(variable, "")):
-            self.wrong.append(f"{about}: the environment variable {variable} is not set")
+            self.wrong.append(f"{about}: {self._missing.format(variable)}")
         return value
 
     def _url(self, about: str, url: str) -> str:

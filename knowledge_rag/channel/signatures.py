@@ -12,7 +12,7 @@ import hashlib
 import hmac
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.channel.events import Maker
+from knowledge_rag.channel.settings import Maker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

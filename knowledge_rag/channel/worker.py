@@ -9,9 +9,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+import botocore.session
 import httpx
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
 
 from knowledge_rag.channel import queue as steps
 from knowledge_rag.channel.destinations import (
@@ -22,7 +26,7 @@ from knowledge_rag.channel.destinations import (
     call_for,
     found_in,
     look_up,
-    note_of,
+    notice_of,
     posts_of,
     reply_of,
 )
@@ -37,7 +41,10 @@ from knowledge_rag.orchestrator.retrieval import log_defect
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+
+    from botocore.credentials import Credentials as BotocoreCredentials
+    from botocore.credentials import ReadOnlyCredentials
 
     from knowledge_rag.channel.events import Event
     from knowledge_rag.channel.message import Message
@@ -73,12 +80,22 @@ Answer = Callable[["Event", float], "Message"]
 Send = Callable[[Call], httpx.Response]
 """Sends a request; raises as httpx does."""
 
+Credentials = Callable[[], "ReadOnlyCredentials"]
 
-def sender(client: httpx.Client) -> Send:
-    """Return what sends requests; redirects are not followed, since a key would go with them."""
+
+def sender(client: httpx.Client, credentials: Credentials | None = None) -> Send:
+    """Return what sends requests; redirects are not followed, since a key would go with them.
+
+    Args:
+        client: of the connections.
+        credentials: returns those that requests to AWS are signed with; by default this machine's.
+    """
+    signing = credentials or _default_credentials
 
     def send(call: Call) -> httpx.Response:
         headers = {**call.headers, **call.keys}
+        if call.aws is not None:
+            headers = _signed(call, headers, call.aws, signing())
         with client.stream(
             call.method,
             call.url,
@@ -96,6 +113,28 @@ def sender(client: httpx.Client) -> Send:
             )
 
     return send
+
+
+def _signed(
+    call: Call, headers: Mapping[str, str], service: tuple[str, str], signer: ReadOnlyCredentials
+) -> dict[str, str]:
+    """Return the headers of a request with its signature (SigV4) for a service in a region."""
+    request = AWSRequest(call.method, call.url, dict(headers), call.body)
+    SigV4Auth(signer, *service).add_auth(request)
+    return dict(request.headers.items())
+
+
+@lru_cache(maxsize=1)
+def _session_credentials() -> BotocoreCredentials:
+    found = botocore.session.get_session().get_credentials()
+    if found is None:
+        raise httpx.ConnectError("no AWS credentials")  # they may come: the post waits
+    return found
+
+
+def _default_credentials() -> ReadOnlyCredentials:
+    """Return this machine's credentials, renewed where they expire."""
+    return _session_credentials().get_frozen_credentials()
 
 
 def _plain(response: httpx.Response) -> dict[str, str]:
@@ -379,9 +418,4 @@ _UNANSWERED: Final = "Answers follow when it is quieter"
 
 
 def _summary(destination: Destination, words: str, key: str) -> Post:
-    shown = one_line(masked(words))
-    if destination.kind is Kind.SLACK:
-        return Post(notice_blocks(shown) | {"channel": destination.channel}, key)
-    if destination.kind is Kind.WEBHOOK:
-        return Post({"id": key, "title": shown, "status": "summary", "text": shown}, key)
-    return note_of(destination, f"{shown}\n\nReceipt {key}\n", key)
+    return notice_of(destination, one_line(masked(words)), key)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import random
@@ -10,17 +9,17 @@ import sys
 import threading
 import time
 from contextlib import closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qsl
 
 import httpx
 
-from knowledge_rag.channel.message import message_of
+from knowledge_rag.channel.answering import Answering
 from knowledge_rag.channel.queue import Queue
-from knowledge_rag.channel.receipts import Receipts, receipt_of
+from knowledge_rag.channel.receipts import Receipts
 from knowledge_rag.channel.server import create_hooks, working
 from knowledge_rag.channel.settings import read_settings
 from knowledge_rag.channel.worker import TIMEOUT, Worker, sender
@@ -34,8 +33,6 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.http_server import ServerThread, http_server
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.settings import LocalSettings
-from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
-from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
 
 if TYPE_CHECKING:
@@ -43,14 +40,11 @@ if TYPE_CHECKING:
 
     from knowledge_rag.channel.destinations import Call
     from knowledge_rag.channel.events import Event
-    from knowledge_rag.channel.message import Links, Message
-    from knowledge_rag.channel.receipts import Offered
+    from knowledge_rag.channel.message import Message
     from knowledge_rag.channel.settings import HookSettings
     from knowledge_rag.cli.advisors import WriterOptions
     from knowledge_rag.cli.backend import BackendOptions
-    from knowledge_rag.core.retrieval import Query
-    from knowledge_rag.local.source_links import RepositoryLinks
-    from knowledge_rag.orchestrator.advisors.advisor import Advisor
+    from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 DEFAULT_PORT: Final = 8322
@@ -124,57 +118,6 @@ def settings_of(path: Path) -> HookSettings:
         raise InvalidSettings(f"{input_name(str(path))}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class Answering:
-    """Looks incidents up, and keeps a receipt of each answer.
-
-    Args:
-        retrieval: of the knowledge base.
-        advisor: who writes.
-        links: where cited lines can be opened.
-        receipts: that are kept.
-    """
-
-    retrieval: Retrieval
-    advisor: Advisor
-    links: Links | None
-    receipts: Receipts
-
-    def answer(
-        self,
-        incident: Incident,
-        title: str,
-        now: float,
-        queries: tuple[Query, ...] | None = None,
-        offered: Offered | None = None,
-    ) -> Message:
-        """Return the message for an incident, with its receipt.
-
-        Args:
-            incident: that is looked up.
-            title: the question as it was asked.
-            now: seconds since 1970.
-            queries: what to ask; by default what the incident suggests.
-            offered: by an earlier answer, whose procedure is given.
-
-        Raises:
-            InvalidRequest: what was offered isn't there as it was.
-        """
-        advisor = self.advisor
-        if offered is not None:
-            incident = replace(incident, at=offered.at)
-            if not offered.name:  # all steps, as the page has them: no word chooses, and no model
-                incident, queries, advisor = Incident(at=offered.at), None, ExtractiveAdvisor()
-        asking = consult(incident, self.retrieval, advisor, queries=queries)
-        consultation = asyncio.run(asking)
-        if offered is not None:
-            offered.check(consultation.findings)
-        message = message_of(incident, consultation, self.links, title=title)
-        asked_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
-        says = receipt_of(message, consultation, asked_at)
-        return replace(message, receipt=self.receipts.add(says))
-
-
 @contextmanager
 def asked_base(
     kb: Path | None, backend: BackendOptions
@@ -210,13 +153,21 @@ def _serve(
         server.stop()
 
 
+def _body(call: Call) -> object:
+    """Return a body as JSON; those of SNS are forms."""
+    try:
+        return json.loads(call.body)
+    except ValueError:
+        return dict(parse_qsl(call.body.decode()))
+
+
 def _printed(call: Call) -> httpx.Response:
     """Print what would be posted, without keys, and say that it was taken."""
     shown: dict[str, Any] = {
         "method": call.method,
         "url": call.url,
         "headers": {**call.headers, **dict.fromkeys(call.keys, "***")},
-        "body": json.loads(call.body) if call.body else None,
+        "body": _body(call) if call.body else None,
     }
     sys.stdout.write(json.dumps(shown) + "\n")
     sys.stdout.flush()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.cli.terminal import err, print_note, progress_bar
+from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
@@ -20,7 +21,7 @@ from knowledge_rag.local.models import (
     other_languages,
 )
 from knowledge_rag.local.settings import LocalSettings
-from knowledge_rag.local.source_links import LINKS, RepositoryLinks, links_of_checkout
+from knowledge_rag.local.source_links import LINKS, links_of_checkout
 from knowledge_rag.local.store import CORPUS, note, noted
 from knowledge_rag.orchestrator.wording import counted
 

@@ -123,8 +123,8 @@ class ConsoleOptions:
     def settings(self, about: str) -> ConsoleSettings:
         """Return the console's settings."""
         from knowledge_rag.console.app import ConsoleSettings
+        from knowledge_rag.core.repository_links import RepositoryLinks
         from knowledge_rag.local.settings import LocalSettings
-        from knowledge_rag.local.source_links import RepositoryLinks
 
         repository = RepositoryLinks(self.repository_url) if self.repository_url else None
         data = LocalSettings.from_environment().data_dir

@@ -68,14 +68,15 @@ def _serve(
     from slack_sdk import WebClient
     from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
 
+    from knowledge_rag.channel.answering import Answering
     from knowledge_rag.channel.receipts import Receipts
     from knowledge_rag.channel.slack_app import Conversations, create_app
     from knowledge_rag.cli.advice import queries_of
     from knowledge_rag.cli.exits import until_stopped
-    from knowledge_rag.cli.hooks import RECEIPTS_FOLDER, Answering, asked_base
+    from knowledge_rag.cli.hooks import RECEIPTS_FOLDER, asked_base
     from knowledge_rag.cli.terminal import log_to_standard_error, print_address
+    from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.local.settings import LocalSettings
-    from knowledge_rag.local.source_links import RepositoryLinks
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.pager_texts import one_line
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from knowledge_rag.console.documents import IngestedDocument
     from knowledge_rag.console.health import Health
     from knowledge_rag.console.questions import Asker
-    from knowledge_rag.local.source_links import RepositoryLinks
+    from knowledge_rag.core.repository_links import RepositoryLinks
 
 _MAX_KEY: Final = 64
 _MAX_DIGITS: Final = 6

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
     from pathlib import Path
 
-    from knowledge_rag.local.source_links import RepositoryLinks
+    from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.retrieval import Retrieval
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from knowledge_rag.console.documents import IngestedDocument, KeptDocuments, Stale
+    from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.guardrails.staleness import Corpus
-    from knowledge_rag.local.source_links import RepositoryLinks
 
 _RANGE: Final = re.compile(r"L?([1-9][0-9]{0,9})(?:-L?([1-9][0-9]{0,9}))?")
 _OF_THE_LINES: Final = frozenset({"lines", "pages", "sections"})

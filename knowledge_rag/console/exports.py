@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.channel.message import Message
     from knowledge_rag.console.answers import Answer
-    from knowledge_rag.local.source_links import RepositoryLinks
+    from knowledge_rag.core.repository_links import RepositoryLinks
 
 BY_MODEL: Final = "## Written by a model"
 """Over the words of a model; only the citations in them come from the documents."""

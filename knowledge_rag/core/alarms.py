@@ -45,6 +45,14 @@ class Source(StrEnum):
     """AWS/Events, dimension ``RuleName`` of the rule that turns changes of documents into messages."""
     DEAD_LETTERS = "dead_letters"
     """AWS/SQS, dimension ``QueueName`` of the messages that were given up."""
+    ADVICE = "advice"
+    """EMF of ``advise_incident``: our namespace, dimension ``service``."""
+    ADVICE_FUNCTION = "advice_function"
+    """AWS/Lambda, dimension ``FunctionName`` of ``advise_incident``."""
+    ADVICE_RULE = "advice_rule"
+    """AWS/Events, dimension ``RuleName`` of the rule that turns alarms into messages."""
+    ADVICE_DEAD_LETTERS = "advice_dead_letters"
+    """AWS/SQS, dimension ``QueueName`` of alerts that were given up or can't be read."""
     RETRIEVE_LOG = "retrieve_log"
     """Counted from what Lambda itself logs of ``retrieve_knowledge``: a namespace a deployment,
     no dimension, because a log's metric can have none that its events do not hold."""
@@ -408,5 +416,57 @@ def ingestion_alarms() -> tuple[Alarm, ...]:
             {"m": Metric(telemetry.CHUNKING_DRIFT_FINDINGS, "Sum", Source.CHUNKING)},
             summary="Documents that were ingested hold commands that their tools don't accept.",
             action="Read the job's report below drift/ in the intermediate bucket, and mend the documents.",
+        ),
+    )
+
+
+LATE_SECONDS: Final = 300
+"""After which steps that were not posted are late."""
+
+
+def advice_alarms() -> tuple[Alarm, ...]:
+    """Return the alarms on the advice that is posted; a deployment without destinations has none."""
+    return (
+        Alarm(
+            "advice-late",
+            Severity.WARNING,
+            {"m": Metric(telemetry.ADVICE_WAITING_SECONDS, "Maximum", Source.ADVICE)},
+            threshold=LATE_SECONDS,
+            periods=2,
+            datapoints=2,
+            summary=f"Steps for an alert wait for more than {LATE_SECONDS // 60} minutes to be posted.",
+            action="Read the log of advise_incident: it names the destination that is down, or the key that is refused.",
+        ),
+        Alarm(
+            "advice-given-up",
+            Severity.WARNING,
+            {"m": Metric(telemetry.ADVICE_GIVEN_UP, "Sum", Source.ADVICE)},
+            summary="Steps for an alert were not posted, and won't be: a destination refuses them.",
+            action="Read in the log of advise_incident which destination and why: a channel or incident that is gone.",
+        ),
+        Alarm(
+            "advice-function-errors",
+            Severity.WARNING,
+            {"m": Metric("Errors", "Sum", Source.ADVICE_FUNCTION)},
+            summary="advise_incident crashed, or can't keep its queue; its messages come again every six minutes.",
+            action="Read the end of its log, and look whether its role can use the stack's bucket.",
+        ),
+        Alarm(
+            "advice-lost-events",
+            Severity.WARNING,
+            {"m": Metric("FailedInvocations", "Sum", Source.ADVICE_RULE)},
+            summary="Alarms could not be put into the queue of advise_incident.",
+            action="Look at the queue's policy, and open the runbooks of the alarms by hand.",
+        ),
+        Alarm(
+            "advice-dead-letters",
+            Severity.WARNING,
+            {
+                "m": Metric(
+                    "ApproximateNumberOfMessagesVisible", "Maximum", Source.ADVICE_DEAD_LETTERS
+                )
+            },
+            summary="Alerts can't be read, or were given up after two hours of failures.",
+            action="Read the messages in the dead-letter queue, remove the cause, and move them back.",
         ),
     )

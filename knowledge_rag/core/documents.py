@@ -30,6 +30,11 @@ EXTRACTED_SUFFIXES: Final = (".html", ".htm", ".pdf", ".docx", ".ipynb")
 _SUFFIXES = {".html": DocumentType.WEB, ".htm": DocumentType.WEB, ".pdf": DocumentType.PDF}
 
 
+def is_extracted(source_file: str) -> bool:
+    """Whether a file's lines are those of extracted text, by its name."""
+    return source_file.lower().endswith(EXTRACTED_SUFFIXES)
+
+
 def read_document(
     source_file: str, data: bytes, given: FrontMatter | None = None
 ) -> tuple[Document, str]:

@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError
 
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.citations import check_source_file
-from knowledge_rag.core.documents import EXTRACTED_SUFFIXES, read_document
+from knowledge_rag.core.documents import is_extracted, read_document
 from knowledge_rag.core.errors import (
     DeadlineExceeded,
     InvalidCitation,
@@ -128,7 +128,7 @@ class BucketOriginals:
         """Get a document, or what is kept of it if S3 has the same version."""
         if not source.startswith(self._root):
             raise _Unread("NotBelowPrefix")
-        if source.lower().endswith(EXTRACTED_SUFFIXES):
+        if is_extracted(source):
             raise _Unread("NotText")
         path = source.removeprefix(self._root)
         codes = []

@@ -18,6 +18,7 @@ from knowledge_rag.core.documents import (
     EXTRACTED_SUFFIXES,
     describe,
     front_matter_end,
+    is_extracted,
     read_document,
 )
 from knowledge_rag.core.headings import Kind, kind_told, tells_only_kind
@@ -87,11 +88,6 @@ class Extracted:
 def is_document(name: str) -> bool:
     """Whether a file is a document, by its name or path."""
     return name.lower().endswith(tuple(SUFFIXES))
-
-
-def is_extracted(source_file: str) -> bool:
-    """Whether a file's lines are those of extracted text, by its name."""
-    return source_file.lower().endswith(EXTRACTED_SUFFIXES)
 
 
 def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extracted:

@@ -6,24 +6,19 @@ changed since has no link, since its lines may be others there.
 
 from __future__ import annotations
 
-import json
 import re
-import string
 import subprocess
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote, urlsplit
 
-from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.repository_links import HOST, RepositoryLinks
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
 LINKS: Final = "links"
 """Key in a knowledge base's ``meta``: :meth:`RepositoryLinks.to_json` of what was last ingested."""
 
-_HOST: Final = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 _SCP: Final = re.compile(r"(?:[^@/\s]+@)?(?P<host>[A-Za-z0-9.-]+):(?P<path>[^\s:][^\s]*)")
 _REPOSITORY: Final = re.compile(r"[\w.~-]+(?:/[\w.~-]+)+")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
@@ -37,54 +32,6 @@ _FORMS: Final = {
     "bitbucket": "https://{host}/{repository}/src/{commit}/{folder}{{path}}#lines-{{start}}:{{end}}",
 }
 """Addresses of lines, by a word in the host's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class RepositoryLinks:
-    """Links to lines of documents in the repository that they come from.
-
-    Args:
-        template: an http(s) address with ``{path}`` and optionally ``{start}`` and ``{end}``, e.g.
-            ``https://host/org/repo/blob/main/{path}#L{start}-L{end}``; no field in its host.
-        unlinked: documents that aren't there as they were ingested.
-    """
-
-    template: str
-    unlinked: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        about = f"repository URL {self.template!r}"
-        try:
-            fields = [it for it in string.Formatter().parse(self.template) if it[1] is not None]
-            address = urlsplit(self.template)
-        except ValueError as error:
-            raise InvalidSettings(f"{about}: {error}") from error
-        if any(spec or conversion for _, _, spec, conversion in fields):
-            raise InvalidSettings(f"{about}: only plain fields are allowed")
-        names = {name for _, name, _, _ in fields}
-        if "path" not in names or not names <= {"path", "start", "end"}:
-            raise InvalidSettings(f"{about}: needs {{path}}, and may have {{start}} and {{end}}")
-        if address.scheme not in ("http", "https") or not _HOST.fullmatch(address.netloc):
-            raise InvalidSettings(f"{about}: no http(s) address of a host")
-
-    def url(self, source_file: str, start_line: int, end_line: int) -> str:
-        """Return the address of lines of a document; ``""`` for a document without a link."""
-        if source_file in self.unlinked:
-            return ""
-        return self.template.format(path=quote(source_file), start=start_line, end=end_line)
-
-    def to_json(self) -> str:
-        """Return the form in which a knowledge base stores it."""
-        return json.dumps({"template": self.template, "unlinked": sorted(self.unlinked)})
-
-    @classmethod
-    def from_json(cls, stored: str) -> RepositoryLinks | None:
-        """Return what a knowledge base stores; ``None`` if it stores nothing of this form."""
-        try:
-            wire: Mapping[str, Any] = json.loads(stored)
-            return cls(str(wire["template"]), frozenset(map(str, wire["unlinked"])))
-        except (ValueError, KeyError, TypeError):
-            return None
 
 
 def links_of_checkout(folder: Path, documents: frozenset[str]) -> RepositoryLinks | str:
@@ -127,7 +74,7 @@ def template_of(remote: str, commit: str, folder: str = "") -> str | None:
     """
     host, path = _host_and_path(remote)
     repository = path.strip("/").removesuffix(".git")
-    if not _HOST.fullmatch(host) or not _REPOSITORY.fullmatch(repository) or ".." in repository:
+    if not HOST.fullmatch(host) or not _REPOSITORY.fullmatch(repository) or ".." in repository:
         return None
     form = next((form for word, form in _FORMS.items() if word in host.lower()), None)
     if form is None:

@@ -15,8 +15,8 @@ from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.message import BY_MODEL, message_from
 from knowledge_rag.channel.slack import ACTION, citations_blocks, to_slack
 from knowledge_rag.channel.text import to_text
+from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.source_links import RepositoryLinks
 from tests.adversarial.answers import FAMILIES, hostile
 from tests.adversarial.test_console_pages import told_parts
 from tests.support.block_kit import buttons_in, labels_in, numbers_in, pieces_in, problems

@@ -8,7 +8,12 @@ from functools import lru_cache
 import pytest
 
 from infra.retrieval import MEMORY_MB
-from knowledge_rag.core.alarms import canary_alarms, ingestion_alarms, retrieval_alarms
+from knowledge_rag.core.alarms import (
+    advice_alarms,
+    canary_alarms,
+    ingestion_alarms,
+    retrieval_alarms,
+)
 from tests.docs.site import PAGES, Page
 from tests.support.local import PROJECT
 from tools.reference import monitoring
@@ -19,6 +24,8 @@ COSTS = Page(DOCS / "costs.md")
 SECURITY = Page(DOCS / "security.md")
 TITLE = re.compile(r'(?<![\w=`{])"([A-Z][^"{}]{5,60})"')
 LOG_LINE = re.compile(r"`([a-z]+(?: [a-z]+){2,})`")
+
+_NUMBERS = {4: "four", 5: "five", 6: "six"}
 
 ROLES = {
     "`retrieve_knowledge`": "RetrievalRetrieveRole",
@@ -32,6 +39,8 @@ ROLES = {
     "`chunk_documents`": "ChunkDocumentsChunkRole",
     "`deploy_steps`": "DeployStepsDoRole",
     "`start_ingestion`": "StartIngestionStartRole",
+    "`advise_incident`": "AdviseRole",
+    "teardown of advice": "StepsDoRole",
     "removal of old versions": "KeptVersionsStepsDoRole",
 }
 
@@ -65,7 +74,12 @@ def test_logs_and_functions_are_called_as_the_stacks_call_them():
     code = source("infra")
     logs = re.findall(r"`/aws/lambda/<name>(-[a-z-]+)`", HANDBOOK.text)
     names = monitoring._NAMES
-    functions = [names.retrieve_function, names.chunk_function, names.ingestion_function]
+    functions = [
+        names.retrieve_function,
+        names.chunk_function,
+        names.ingestion_function,
+        names.advice_function,
+    ]
     assert sorted(logs) == sorted(name.removeprefix("<name>") for name in functions)
     assert [name for name in logs if f'f"{{settings.name}}{name}"' not in code] == []
 
@@ -82,7 +96,9 @@ def test_costs_count_what_is_deployed():
     assert f"| {sum(len(alarm.metrics) for alarm in alarms)} metrics in alarms" in COSTS.text
     assert f"snapshot of the function ({MEMORY_MB // 1024} GB" in COSTS.text
     assert f"| function ({MEMORY_MB // 1024} GB" in COSTS.text
-    assert 15 < len(monitoring.metrics()) < 25  # "some twenty names"
+    emitted = [it for it in monitoring.metrics() if not it.startswith("ADVICE_")]  # opt-in
+    assert 15 < len(emitted) < 25  # "some twenty names"
+    assert f"{_NUMBERS[len(advice_alarms())]} metrics in alarms" in COSTS.text
 
 
 def test_columns_of_the_costs_add_up():

@@ -1,4 +1,4 @@
-"""Synthesizes both stacks of a deployment, once a test run for each choice of settings."""
+"""Synthesizes the stacks of a deployment, once a test run for each choice of settings."""
 
 from __future__ import annotations
 
@@ -55,8 +55,22 @@ ADOPTED = {
     "assets_bucket": "team-assets-${AWS::AccountId}-${AWS::Region}",
 }
 """In an account with prescriptions of its own."""
+ADVISED = {
+    "preset": "prod",
+    "advice_destinations": "tests/data/advice/hooks.toml",
+    "advice_secret_arn": "arn:aws:secretsmanager:us-east-1:123456789012:secret:on-call/keys-Ab12Cd",
+    "advice_secret_key": "arn:aws:kms:us-east-1:123456789012:key/team-keys",
+}
+"""With every kind of destination for the steps of alarms."""
+ADVISED_BRIEFLY = {
+    "preset": "dev",
+    "advice_destinations": "tests/data/advice/topic.toml",
+}
+"""With a topic as the only destination: no key, and all of it goes with the stack."""
 DEPLOYMENTS = [
     EVERYTHING,
+    ADVISED,
+    ADVISED_BRIEFLY,
     DISPOSABLE,
     EXISTING,
     ADOPTED,
@@ -90,15 +104,18 @@ class Synthesized:
         folder: the cloud assembly.
         data: template of the data stack, without resources if there is none.
         service: template of the service stack.
+        advice: template of the advice stack, without resources if there is none.
     """
 
     folder: Path
     data: dict[str, Any]
     service: dict[str, Any]
+    advice: dict[str, Any]
 
     @property
-    def templates(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        return self.data, self.service
+    def templates(self) -> tuple[dict[str, Any], ...]:
+        with_advice = (self.advice,) if self.advice["Resources"] else ()
+        return self.data, self.service, *with_advice
 
 
 def synthesized(**settings: Any) -> Synthesized:
@@ -116,7 +133,9 @@ def _synthesized(settings: str) -> Synthesized:
         fcntl.flock(lock, fcntl.LOCK_EX)  # another process of this run may be at it
         if not folder.exists():
             _synthesize(context, read, folder)
-    paths = [folder / f"{read.name}-{stack}.template.json" for stack in ("data", "service")]
+    paths = [
+        folder / f"{read.name}-{stack}.template.json" for stack in ("data", "service", "advice")
+    ]
     templates = [
         json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"Resources": {}}
         for path in paths

@@ -12,12 +12,12 @@ from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbooks
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.retrieval import Budget
-from tests.infra.synthesis import DISPOSABLE, EVERYTHING, PROJECT, synthesized
+from tests.infra.synthesis import ADVISED, DISPOSABLE, EVERYTHING, PROJECT, synthesized
 from tests.support.local import minilm
 from tests.support.patience import PATIENT_SECONDS, patient_function
 
 HANDBOOK = "alarms.md"
-SETTINGS = (EVERYTHING, DISPOSABLE)
+SETTINGS = (EVERYTHING, DISPOSABLE, ADVISED)
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +51,14 @@ def alarms_of(templates, folder):
 
 
 @pytest.mark.parametrize("case", range(len(SETTINGS)))
-def test_every_alarm_of_both_templates_finds_its_section(
+def test_every_alarm_of_the_templates_finds_its_section(
     case, documents, templates, retrieval, tmp_path
 ):
     alarms = alarms_of(templates[case], tmp_path)
     described = json.dumps(templates[case]).count('"AlarmDescription": "')
-    assert len(alarms) == described == (26, 25)[case]  # only the first has a canary
+    assert (
+        len(alarms) == described == (26, 25, 31)[case]
+    )  # the second has no canary, the third advice
     checked = check_all(alarms, Runbooks(documents), retrieval)
     assert [each.message or each.reason for each in checked if each.hit is None] == []
     assert {each.runbook.by for each in checked} == {NamedBy.LINK}

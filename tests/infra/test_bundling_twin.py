@@ -17,7 +17,7 @@ from infra.bundle_target import PYTHON_RUNTIME, find_compiler
 from infra.bundling import BUNDLES, bundle
 from knowledge_rag.evaluation.faults.payloads import FILE, item, retrieved
 from knowledge_rag.evaluation.faults.server import RawServer, answering, http, refused_port
-from tests.support.bundles import CHUNK, HANDLERS, RETRIEVE, invoke_bundle
+from tests.support.bundles import ADVISE, CHUNK, HANDLERS, RETRIEVE, invoke_bundle
 from tests.support.fixtures import ENVIRONMENT
 from tests.support.pdfs import text_pdf
 
@@ -51,6 +51,11 @@ def test_every_handler_imports_compiled_with_nothing_but_its_bundle_and_the_runt
     assert [file for file in outcome.files if not file.startswith(allowed)] == []
     assert outcome.byte_code
     assert [file for file in outcome.byte_code if not Path(file).is_file()] == []
+
+
+def test_advice_refuses_what_is_no_batch_of_a_queue(invoke):
+    outcome = invoke(ADVISE, {"alarm": "DiskFull"})
+    assert outcome.raised.startswith("InvalidRequest: this is no batch of a queue's messages")
 
 
 def test_retrieve_degrades_where_nothing_listens(invoke):

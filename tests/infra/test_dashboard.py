@@ -12,11 +12,13 @@ import pytest
 from moto import mock_aws
 
 from infra import dashboard as charts
+from knowledge_rag.channel.visits import Visit
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Severity, retrieval_alarms
 from knowledge_rag.evaluation.faults.payloads import item, retrieved
 from knowledge_rag.evaluation.faults.server import answering, http
 from knowledge_rag.evaluation.gameday_alarms import evaluate
+from lambdas.advise_incident import handler as advise_incident
 from lambdas.chunk_documents import handler as chunk_documents
 from lambdas.start_ingestion import handler as start_ingestion
 from lambdas.start_ingestion.jobs import Outcome
@@ -109,13 +111,14 @@ class TestMetrics:
 
     @staticmethod
     def emitted(knowledge_base):
-        """Names that the three real functions write in their records."""
+        """Names that the real functions write in their records."""
         knowledge_base(answering(http(retrieved(item()))))
         records = invoke({"query": "x"}).metrics
         output = io.StringIO()
         with contextlib.redirect_stdout(output), mock_aws():
             chunk_documents._emit(dict.fromkeys(chunk_documents._COUNTED, 1), "JOB")
             start_ingestion._emit(Outcome("JOB", "COMPLETE"))
+            advise_incident._emit(Visit(1, 1, 1, 1.0, {}))
         written = [json.loads(line) for line in output.getvalue().splitlines()]
         records += [record for record in written if "_aws" in record]
         return {

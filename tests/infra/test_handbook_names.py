@@ -9,7 +9,7 @@ import pytest
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.code import read_code
 from knowledge_rag.drift.findings import BY_DEFAULT
-from tests.infra.synthesis import DISPOSABLE, EVERYTHING, PROJECT, synthesized
+from tests.infra.synthesis import ADVISED, DISPOSABLE, EVERYTHING, PROJECT, synthesized
 
 FOLDERS = (PROJECT / "docs/operations", PROJECT / "knowledge-corpus")
 
@@ -17,7 +17,7 @@ FOLDERS = (PROJECT / "docs/operations", PROJECT / "knowledge-corpus")
 @pytest.fixture(scope="module")
 def templates():
     return [
-        template for settings in (EVERYTHING, DISPOSABLE) for template in synthesized(**settings).templates
+        template for settings in (EVERYTHING, DISPOSABLE, ADVISED) for template in synthesized(**settings).templates
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Who may do what: every permission of both templates, against a list that a person has read.
+"""Who may do what: every permission of all templates, against a list that a person has read.
 
 `grants.txt` is that list, over deployments that have everything between them. A grant that is not on
 it fails, one that is on it and no longer given fails too. What the roles on the retrieval path hold is judged once
@@ -15,6 +15,8 @@ import pytest
 from tests.infra import iam
 from tests.infra.synthesis import (
     ADOPTED,
+    ADVISED,
+    ADVISED_BRIEFLY,
     DEPLOYMENTS,
     DISPOSABLE,
     EVERYTHING,
@@ -72,6 +74,22 @@ WRITES = {
     # of versions, whose ARN has one: the function's own has none
     "KeptVersionsStepsDoRole": TELLS | TRACES | DECRYPTS | {"lambda:DeleteFunction"},
     # deleting a message is how it is served
+    # its own queue and receipts, and the destinations; of retrieval it may ask the function alone
+    "AdviseRole": TELLS
+    | TRACES
+    | DECRYPTS
+    | INVOKES
+    | {
+        "s3:PutObject",
+        "kms:GenerateDataKey",
+        "sns:Publish",
+        "ssm:CreateOpsItem",
+        "sqs:DeleteMessage",
+        "sqs:ReceiveMessage",
+        "sqs:SendMessage",
+    },
+    # it empties that bucket when the advice stack is deleted
+    "StepsDoRole": TELLS | TRACES | {"s3:DeleteObject", "s3:DeleteObjectVersion"},
     "StartIngestionStartRole": TELLS
     | TRACES
     | DECRYPTS
@@ -205,16 +223,43 @@ def test_what_changes_a_knowledge_base_is_denied_by_name():
     assert [action for action in denied if not iam.access_level(action)] == []
 
 
-def inject(**changes):
-    """A statement as somebody in a hurry would add it to the retrieval function's role."""
+def test_advice_asks_the_retrieval_function_alone_and_changes_nothing_of_its_rights():
+    advised = synthesized(**ADVISED)
+    held = {
+        line.partition("Allow ")[2]
+        for statement in iam.statements(advised.advice)
+        if statement.holder == "AdviseRole"
+        for line in statement.lines()
+        if re.search(r"Allow (bedrock|lambda|aoss|s3vectors|dynamodb|iam|sts):", line)
+    }
+    function = "function:knowledge-rag-prod-retrieve-knowledge:live"
+    where = "arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>"
+    assert held == {f"lambda:InvokeFunction on {where}:{function}"}
+    assert set(grants(advised.service)) == set(grants(synthesized(preset="prod").service))
+    assert set(grants(advised.data)) == set(grants(synthesized(preset="prod").data))
+
+
+def test_a_topic_as_the_only_destination_needs_neither_a_secret_nor_ops_items():
+    actions = {
+        action
+        for statement in iam.statements(synthesized(**ADVISED_BRIEFLY).advice)
+        if statement.holder == "AdviseRole"
+        for action in statement.actions
+    }
+    assert "sns:Publish" in actions
+    assert not [it for it in actions if it.startswith(("secretsmanager:", "ssm:", "kms:"))]
+
+
+def inject(template=None, role="RetrievalRetrieveRole", **changes):
+    """A statement as somebody in a hurry would add it to the retrieval function's role, or another."""
     statement = {"Effect": "Allow", "Action": "bedrock:Retrieve", "Resource": "*"}
     added = {key: value for key, value in (statement | changes).items() if value is not None}
-    template = copy.deepcopy(synthesized(**EVERYTHING).service)
+    template = copy.deepcopy(template or synthesized(**EVERYTHING).service)
     policies = next(
         resource["Properties"]
         for name, resource in template["Resources"].items()
         if resource["Type"] in {"AWS::IAM::Policy", "AWS::IAM::Role"}
-        and iam.logical(name).startswith("RetrievalRetrieveRole")
+        and iam.logical(name).startswith(role)
         and ("PolicyDocument" in resource["Properties"] or "Policies" in resource["Properties"])
     )
     document = policies.get("PolicyDocument") or policies["Policies"][0]["PolicyDocument"]
@@ -251,6 +296,26 @@ def inject(**changes):
 )
 def test_a_permission_too_many_turns_it_red(changes, found):
     assert any(found in problem for problem in judge(inject(**changes)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, "not listed: AdviseRole: Allow bedrock:Retrieve on *"),
+        ({"Action": "lambda:InvokeFunction"}, "not listed: AdviseRole: Allow lambda:InvokeFunction on *"),
+        ({"Action": "lambda:UpdateFunctionCode"}, "writes: lambda:UpdateFunctionCode"),
+        ({"Action": "secretsmanager:GetSecretValue"}, "not listed: AdviseRole: Allow secretsmanager:Get"),
+        ({"Action": "secretsmanager:PutSecretValue"}, "writes: secretsmanager:PutSecretValue"),
+        ({"Action": "sns:Publish"}, "not listed: AdviseRole: Allow sns:Publish on *"),
+        ({"Action": "s3:GetObject"}, "not listed: AdviseRole: Allow s3:GetObject on *"),
+        ({"Action": "s3:DeleteObject"}, "writes: s3:DeleteObject"),
+        ({"Action": "ssm:*"}, "ssm:* grants more than one action"),
+        ({"Action": "ssm:CreateOpsItem"}, "not listed: AdviseRole: Allow ssm:CreateOpsItem on *"),
+    ],
+)  # fmt: skip
+def test_a_permission_too_many_of_advice_turns_it_red(changes, found):
+    template = inject(synthesized(**ADVISED).advice, "AdviseRole", **changes)
+    assert any(found in problem for problem in judge(template))
 
 
 def changed(kind, **properties):

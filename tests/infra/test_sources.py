@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from infra import sources
+from infra.settings import SettingsError
 from infra.sources import (
     INSTRUCTION,
     MAX_DOCUMENT_BYTES,
@@ -126,3 +127,56 @@ def test_a_folder_that_is_too_large_for_a_deployment_is_told_and_where_to_put_it
 def test_a_bucket_needs_no_folder(project):
     shutil.rmtree(project / "knowledge-corpus")
     assert load_sources(settings(documents="bucket"), project).instruction
+
+
+SECRET = "arn:aws:secretsmanager:us-east-1:123456789012:secret:keys-Ab12Cd"
+TOPIC = '[destinations.mail]\nkind = "sns"\ntopic = "arn:aws:sns:us-east-1:123456789012:a"\n'
+SLACK = '[destinations.oncall]\nkind = "slack"\ntoken_env = "T"\nchannel = "C0123ABCDEF"\n'
+
+
+class TestDestinations:
+    @pytest.mark.parametrize(
+        ("text", "told"),
+        [
+            (None, "hooks.toml can't be read: No such file or directory"),
+            ("", "hooks.toml is empty"),
+            ("[", "hooks.toml: not valid TOML"),
+            ("quiet_minutes = 5\n", "hooks.toml: no [destinations.NAME]: nothing is posted"),
+            (SLACK.replace("slack", "teams"), "hooks.toml: destinations.oncall: kind must be one of"),
+            (TOPIC + SLACK, "hooks.toml: oncall needs a key: name the secret that has it in advice_secret_arn"),
+            (TOPIC + 'links = "x"\n', "unknown setting 'links'"),
+            ('links = "x"\n' + TOPIC, "links: repository URL 'x'"),
+            (
+                "".join(TOPIC.replace("mail", f"mail{n}") for n in range(40)),
+                "bytes without comments; a function takes 3000",
+            ),
+        ],
+    )  # fmt: skip
+    def test_a_file_that_is_wrong_is_named(self, project, text, told):
+        if text is not None:
+            (project / "hooks.toml").write_text(text)
+        (found,) = problems(project, advice_destinations="hooks.toml")
+        assert told in found
+
+    def test_a_file_is_given_to_the_function_without_its_comments(self, project):
+        (project / "hooks.toml").write_text(f"# of the team\n\n{TOPIC}  # mail\n{SLACK}")
+        chosen = settings(advice_destinations="hooks.toml", advice_secret_arn=SECRET)
+        assert load_sources(chosen, project).destinations == (TOPIC + SLACK).strip()
+
+    def test_without_a_file_there_is_nothing_to_give(self, project):
+        assert load_sources(settings(), project).destinations == ""
+
+    def test_a_secret_without_destinations_is_refused(self):
+        with pytest.raises(SettingsError, match="unset unless advice_destinations is set"):
+            settings(advice_secret_arn=SECRET)
+
+    @pytest.mark.parametrize(
+        ("secret", "told"),
+        [
+            (SECRET.replace("us-east-1", "eu-west-1"), "a secret in us-east-1"),
+            ("on-call/keys", "the ARN of a secret in Secrets Manager, or nothing"),
+        ],
+    )
+    def test_a_secret_is_one_of_the_same_region(self, secret, told):
+        with pytest.raises(SettingsError, match=told):
+            settings(advice_destinations="hooks.toml", advice_secret_arn=secret)

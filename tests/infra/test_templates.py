@@ -13,7 +13,8 @@ def test_cfn_lint_finds_no_error(settings):
     # W3005: CDK's own, it names dependencies that a reference implies; a warning and no error
     arguments = ManualArgs(regions=["us-east-1"], ignore_checks=["W3005"])
     paths = sorted(synthesized(**settings).folder.glob("*.template.json"))
-    assert len(paths) == (1 if "knowledge_base_id" in settings else 2)
+    data, advice = "knowledge_base_id" not in settings, "advice_destinations" in settings
+    assert len(paths) == 1 + data + advice
     assert [str(found) for path in paths for found in lint_file(path, arguments)] == []
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 RETRIEVE = "lambdas.retrieve_knowledge.handler"
 CHUNK = "lambdas.chunk_documents.handler"
+ADVISE = "lambdas.advise_incident.handler"
 HANDLERS = sorted(
     ".".join(path.relative_to(ROOT).with_suffix("").parts)
     for path in (ROOT / "lambdas").glob("*/handler.py")

@@ -1,8 +1,8 @@
 """The APIs that answers are posted to, on loopback: what each asks of a request, its limits, and how it fails.
 
 Made from the makers' published references: Slack's ``chat.postMessage`` and ``conversations.*``, PagerDuty's REST
-schema (https://github.com/PagerDuty/api-schema), Opsgenie's alert API, incident.io's OpenAPI document and GitHub's REST
-description.
+schema (https://github.com/PagerDuty/api-schema), Opsgenie's alert API, incident.io's OpenAPI document, GitHub's REST
+description, and botocore's models of SNS and Systems Manager.
 """
 
 from __future__ import annotations
@@ -10,8 +10,13 @@ from __future__ import annotations
 import json
 import re
 import threading
+from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
+
+from botocore.loaders import create_loader
+from botocore.model import ServiceModel
+from botocore.validate import ParamValidator
 
 from knowledge_rag.channel.settings import ADDRESSES, Destination, Kind
 from tests.support.block_kit import problems
@@ -32,7 +37,10 @@ PATHS = {
     "/incident.io/": Kind.INCIDENT_IO,
     "/github/": Kind.GITHUB,
     "/hook": Kind.WEBHOOK,
+    "/sns/": Kind.SNS,
+    "/ssm/": Kind.OPS_ITEM,
 }
+TOPIC = "arn:aws:sns:us-east-1:123456789012:on-call"
 
 
 class Hung(Exception):  # noqa: N818 - an end, not an error
@@ -76,14 +84,16 @@ class Makers(Loopback):
         secret = (
             "webhook-key"
             if kind is Kind.WEBHOOK
-            else KEYS[kind][1].split()[-1].removeprefix("token=")
+            else KEYS.get(kind, ("", " "))[1].split(" ")[-1].removeprefix("token=")
         )
         more: dict[str, Any] = {
             Kind.SLACK: {"channel": CHANNEL},
             Kind.PAGERDUTY: {"sender": "bot@acme.example"},
             Kind.GITHUB: {"repository": "acme/ops", "issue": 7},
+            Kind.SNS: {"topic": TOPIC},
+            Kind.OPS_ITEM: {"region": "us-east-1"},
         }.get(kind, {})
-        assert kind in ADDRESSES or kind is Kind.WEBHOOK
+        assert kind in ADDRESSES or kind in (Kind.WEBHOOK, Kind.SNS, Kind.OPS_ITEM)
         return Destination(name or kind.value.replace(".", "-"), kind, url, secret, **more)
 
     def of(self, kind: Kind) -> list[dict[str, Any]]:
@@ -121,6 +131,8 @@ class Makers(Loopback):
     ) -> Raw:
         if kind in KEYS and headers.get(KEYS[kind][0]) != KEYS[kind][1]:
             return _json({"ok": False, "error": "invalid_auth"}, 200 if kind is Kind.SLACK else 401)
+        if kind in (Kind.SNS, Kind.OPS_ITEM):
+            return self._aws(kind, headers, body)
         wire = json.loads(body)
         if "application/json" not in headers["Content-Type"] or not headers["User-Agent"]:
             return _json({}, 415)
@@ -173,6 +185,33 @@ class Makers(Loopback):
         self.taken.append((Kind.SLACK, wire["channel"], {**wire, "ts": stamp}))
         return _json({"ok": True, "ts": stamp, "channel": CHANNEL})
 
+    def _aws(self, kind: Kind, headers: Any, body: bytes) -> Raw:
+        service = "sns" if kind is Kind.SNS else "ssm"
+        scope = rf"AWS4-HMAC-SHA256 Credential=\w+/\d{{8}}/us-east-1/{service}/aws4_request, .*Signature=[0-9a-f]{{64}}"
+        if not re.match(scope, headers.get("Authorization", "")):
+            return _json({"__type": "IncompleteSignatureException"}, 400)
+        if kind is Kind.SNS:
+            asked = {name: values[0] for name, values in parse_qs(body.decode()).items()}
+            valid = (asked["Action"], asked["Version"], asked["TopicArn"]) == (
+                "Publish",
+                "2010-03-31",
+                TOPIC,
+            )
+            valid &= asked["Subject"].isascii() and 0 < len(asked["Subject"]) <= 100
+            valid &= len(asked["Message"].encode()) <= 262_144
+            valid &= isinstance(json.loads(asked["Message"])["default"], str)
+            return self._took(kind, TOPIC, asked, 200) if valid else _json({}, 400)
+        asked = json.loads(body)
+        shape = _ssm().operation_model("CreateOpsItem").input_shape
+        report = ParamValidator().validate(asked, shape)
+        if headers["X-Amz-Target"] != "AmazonSSM.CreateOpsItem" or report.has_errors():
+            return _json({"__type": "OpsItemInvalidParameterException"}, 400)
+        if len(asked["Title"]) > 1024 or len(asked["Description"]) > 2048:
+            return _json({"__type": "ValidationException"}, 400)
+        if asked["OperationalData"] in [it["OperationalData"] for it in self.of(kind)]:
+            return _json({"__type": "OpsItemAlreadyExistsException"}, 400)
+        return self._took(kind, "", asked, 200)
+
     def _took(self, kind: Kind, where: str, wire: dict[str, Any], status: int) -> Raw:
         self.taken.append((kind, where, wire))
         return _json({}, status)
@@ -199,6 +238,11 @@ class Makers(Loopback):
         if kind is Kind.PAGERDUTY:
             return _json({"notes": [it["note"] for it in own]})
         return _json({"data": own})
+
+
+@lru_cache(maxsize=1)
+def _ssm() -> ServiceModel:
+    return ServiceModel(create_loader().load_service_model("ssm", "service-2"), "ssm")
 
 
 def _json(value: Any, status: int = 200) -> Raw:

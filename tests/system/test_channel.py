@@ -111,6 +111,26 @@ def test_a_dry_run_prints_what_would_be_posted_without_keys_and_posts_nothing(
     assert not makers.calls
 
 
+def test_a_dry_run_prints_the_message_of_a_topic(sample, settings):
+    text = settings.read_text().replace('to = ["oncall"]', 'to = ["mail"]')
+    topic = (
+        '[destinations.mail]\nkind = "sns"\ntopic = "arn:aws:sns:eu-west-1:123456789012:on-call"\n'
+    )
+    settings.write_text(text + topic)
+    with sample.started(
+        "serve", "--hooks", settings, "--port", "0", "--dry-run", "--json", **KEYS
+    ) as process:
+        url = ready(process)
+        httpx.post(f"{url}hooks/alertmanager", json=fires("SqsBacklog"), headers=HEADERS)
+        shown = json.loads(process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SECONDS) == 0
+    assert shown["url"] == "https://sns.eu-west-1.amazonaws.com/"
+    forms = json.loads(shown["body"]["Message"])
+    assert "runbooks/sqs-backlog.md" in forms["default"]
+    assert forms["sms"].startswith("SqsBacklog")
+
+
 def test_a_mistake_in_the_settings_is_one_line(sample, settings, tmp_path):
     ran = sample("serve", "--hooks", settings)
     assert ran.code == 2

@@ -407,6 +407,14 @@ KINDS: dict[str, Kind] = {
         _described("service-{new}", "DS", ServiceId="{ref}", Arn=arn("aidevops", "service/{ref}")),
         prepare=_renamed_type,
     ),
+    # moto knows buses, but not what a reference to one is
+    "AWS::Events::EventBus": Kind(
+        "events",
+        "CreateEventBus",
+        _described("{Name}", Name="{Name}", Arn=arn("events", "event-bus/{Name}")),
+        played=True,
+        deleting=_delete("DeleteEventBus", "Name"),
+    ),
     # moto knows keys, but not the tags that CloudFormation gives them
     "AWS::KMS::Key": Kind(
         "kms",

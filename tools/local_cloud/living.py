@@ -73,7 +73,7 @@ class _Runtime(Loopback):
 
     def respond(self, method: str, path: str, headers: Any, body: bytes) -> Raw:  # noqa: ARG002 - one operation
         knowledge_base = path.split("/")[2]
-        if not _may(self.role, "bedrock:Retrieve", f"knowledge-base/{knowledge_base}"):
+        if not may(self.role, "bedrock:Retrieve", f"knowledge-base/{knowledge_base}"):
             refused = {"message": "User is not authorized to perform: bedrock:Retrieve"}
             kind = (("x-amzn-ErrorType", "AccessDeniedException"),)
             return Raw(json.dumps(refused).encode(), status=403, headers=kind)
@@ -164,7 +164,7 @@ class Life:
 
     def _tell_changes(self, name: str) -> None:
         """Send S3's event for each document that is new in the deployment's bucket."""
-        stack = _client("cloudformation").describe_stacks(StackName=f"{name}-data")["Stacks"][0]
+        stack = client("cloudformation").describe_stacks(StackName=f"{name}-data")["Stacks"][0]
         if name not in self._changes:
             self._changes[name] = deployed_changes(name, self._cloud.clock)
             self._told[name] = set()
@@ -180,7 +180,7 @@ class Life:
         for made in MADE:
             if made.kind == "AWS::Scheduler::Schedule":
                 target = made.parameters["Target"]
-                _client("lambda").invoke(
+                client("lambda").invoke(
                     FunctionName=target["Arn"], Payload=target["Input"].encode()
                 )
 
@@ -188,7 +188,7 @@ class Life:
         """Call the function as the gateway's target does."""
         (target,) = (each for each in MADE if each.kind == "AWS::BedrockAgentCore::GatewayTarget")
         arn = target.parameters["targetConfiguration"]["mcp"]["lambda"]["lambdaArn"]
-        function = _client("lambda").get_function_configuration(FunctionName=arn)
+        function = client("lambda").get_function_configuration(FunctionName=arn)
         return self._run(
             function["Environment"]["Variables"], function["Role"], arguments, _Context()
         )
@@ -200,7 +200,7 @@ class Life:
 
     def _run(self, variables: dict[str, str], role: str, event: Any, context: object) -> Any:
         """Call the retrieval function in an environment that Lambda keeps as long as it is busy."""
-        with self._lock, _environment(variables):
+        with self._lock, environment(variables):
             from lambdas.retrieve_knowledge import handler, service
             from lambdas.retrieve_knowledge.settings import load_settings
 
@@ -235,10 +235,10 @@ class Life:
             }
             for (_, name, dimensions), values in emitted([record]).items()
         ]
-        _client("cloudwatch").put_metric_data(Namespace=telemetry.NAMESPACE, MetricData=data)
+        client("cloudwatch").put_metric_data(Namespace=telemetry.NAMESPACE, MetricData=data)
 
     def _decide_alarms(self) -> None:
-        client = _client("cloudwatch")
+        cloudwatch = client("cloudwatch")
         for made in MADE:
             if made.kind != "AWS::CloudWatch::Alarm":
                 continue
@@ -247,7 +247,7 @@ class Life:
             name = made.parameters["AlarmName"]
             if self._states.get(name) != wanted:
                 self._states[name] = wanted
-                client.set_alarm_state(AlarmName=name, StateValue=wanted, StateReason="decided")
+                cloudwatch.set_alarm_state(AlarmName=name, StateValue=wanted, StateReason="decided")
 
     def _periods(self, alarm: TemplateAlarm) -> Iterator[Any]:
         """Yield each period's samples, the last one last."""
@@ -262,13 +262,14 @@ def _of_endpoint(service: str, _endpoint: str) -> Any:
     return boto3.client(service, region_name=REGION)  # type: ignore[call-overload] # any service
 
 
-def _client(service: str) -> Any:
+def client(service: str) -> Any:
     """Return a client of the cloud that runs; making one takes longer than its calls."""
     return _of_endpoint(service, os.environ["AWS_ENDPOINT_URL"])
 
 
 @contextmanager
-def _environment(variables: dict[str, str]) -> Iterator[None]:
+def environment(variables: dict[str, str]) -> Iterator[None]:
+    """Run the block with the variables that a function was deployed with."""
     before = dict(os.environ)
     os.environ.update(variables)
     try:
@@ -281,9 +282,9 @@ def _environment(variables: dict[str, str]) -> Iterator[None]:
                 del os.environ[name]
 
 
-def _may(role: str, action: str, resource: str) -> bool:
+def may(role: str, action: str, resource: str) -> bool:
     """Whether a role's own policies allow an action on what ends so, and none denies it."""
-    iam = _client("iam")
+    iam = client("iam")
     effects = set()
     for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
         document = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]

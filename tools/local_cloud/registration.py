@@ -19,6 +19,7 @@ from moto.awslambda.models import LambdaFunction, lambda_backends
 from moto.cloudformation import cloudformation_backends, custom_model, parsing
 from moto.cloudformation.models import CloudFormationBackend
 from moto.core.common_models import CloudFormationModel
+from moto.events.models import EventPattern
 
 from tools.local_cloud.answers import Answers
 from tools.local_cloud.kinds import ACCOUNT, KINDS, MADE, REGION, Made, make, unmake
@@ -181,6 +182,7 @@ def register() -> None:
     parsing.parse_and_create_resource = _noting_failures(parsing.parse_and_create_resource)
     CloudFormationBackend.delete_stack = _delete_stack
     LambdaFunction.invoke = _invoke
+    EventPattern.matches_event = _matching(EventPattern.matches_event)
     _KEPT.extend(models)
 
 
@@ -218,6 +220,11 @@ def _invoke(function: Any, body: str, _: Any, headers: Any) -> bytes:
         headers["x-amz-function-error"] = "Unhandled"
         answer = {"errorType": type(error).__name__, "errorMessage": str(error)}
     return json.dumps(answer).encode()
+
+
+def _matching(matches: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """A rule that has a schedule only hears of no event."""
+    return lambda pattern, event: bool(pattern.get_pattern()) and matches(pattern, event)
 
 
 def _noting_failures(create: Callable[..., Any]) -> Callable[..., Any]:

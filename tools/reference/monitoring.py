@@ -9,6 +9,7 @@ from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import (
     Metric,
     Source,
+    advice_alarms,
     canary_alarms,
     ingestion_alarms,
     retrieval_alarms,
@@ -20,8 +21,8 @@ from tools.reference.markdown import cell, code, codes, page, table
 if TYPE_CHECKING:
     from knowledge_rag.core.alarms import Alarm
 
-ALARMS: Final = (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms())
-_FUNCTIONS: Final = ("retrieve_knowledge", "chunk_documents", "start_ingestion")
+ALARMS: Final = (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms(), *advice_alarms())
+_FUNCTIONS: Final = ("retrieve_knowledge", "chunk_documents", "start_ingestion", "advise_incident")
 _NAMES: Final = Emitters(
     deployment="<name>",
     retrieve_function="<name>-retrieve-knowledge",
@@ -29,6 +30,9 @@ _NAMES: Final = Emitters(
     ingestion_function="<name>-start-ingestion",
     change_rule="<name>-changes",
     dead_letters="<name>-changes-failed.fifo",
+    advice_function="<name>-advise-incident",
+    advice_rule="<name>-advise-alarms",
+    advice_dead_letters="<name>-alerts-failed.fifo",
 )
 
 

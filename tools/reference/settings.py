@@ -13,6 +13,7 @@ from knowledge_rag.cli.app import command_line
 from knowledge_rag.cli.inputs import TOKEN_VARIABLE
 from knowledge_rag.local import action_group
 from knowledge_rag.local import settings as local
+from lambdas.advise_incident import handler as advice
 from lambdas.chunk_documents import settings as chunking
 from lambdas.retrieve_knowledge import settings as retrieval
 from lambdas.start_ingestion import handler as ingestion
@@ -43,9 +44,9 @@ _ABOUT: Final = {
     "documents_key": "the KMS key that `documents_bucket` is encrypted with, if it is one of yours",
     "removal_policy": "whether buckets, keys and logs stay when a stack is deleted",
     "customer_managed_key": "encrypt data under keys of your own ([cost](../costs.md))",
-    "kms_key_arn": "[an existing KMS key](../adopt.md#an-existing-key) for both stacks instead of one that each "
+    "kms_key_arn": "[an existing KMS key](../adopt.md#an-existing-key) for all stacks instead of one that each "
     "makes; with `customer_managed_key`",
-    "permissions_boundary": "[bounds every role](../adopt.md#a-permissions-boundary) of both stacks",
+    "permissions_boundary": "[bounds every role](../adopt.md#a-permissions-boundary) of all stacks",
     "tags": "[tags of your own](../adopt.md#tags) for everything whose tags can be changed",
     "bootstrap_qualifier": "of your [bootstrap stack](../adopt.md#a-bootstrap-of-your-own), if it isn't CDK's own",
     "deploy_role_arn": "role that the CDK command line deploys with, likewise",
@@ -113,6 +114,10 @@ _ABOUT: Final = {
     "canary_question": "a documented question that a schedule asks every five minutes; unset: the title of "
     "the first document in `corpus`, `off`: none. There is none where the store sleeps (`nextgen` with "
     "`min_search_ocu` 0)",
+    "advice_destinations": "TOML file with the places where the steps for alarms are posted "
+    "([how](../channel.md#in-aws)), relative to the project; unset, there is no advice stack",
+    "advice_secret_arn": "secret with the keys that the file names, a JSON object",
+    "advice_secret_key": "the KMS key that the secret is encrypted with, if it is one of yours",
     "latency_p95_ms": "alarm above this run time of the function, p95, milliseconds",
     "error_rate_percent": "alarm above this share of degraded queries",
     "zero_result_warning_percent": "warning above this share of answered queries that found nothing",
@@ -132,6 +137,7 @@ def settings_page() -> str:
         _function("retrieve_knowledge", retrieval),
         _function("chunk_documents", chunking),
         _function("start_ingestion", ingestion),
+        _function("advise_incident", advice),
         "## `deploy_steps`\n\nNo variables of its own; each event says what to do.",
         _command_line(),
     )

@@ -12,6 +12,7 @@ import pytest
 from slack_bolt import BoltRequest
 from slack_sdk import WebClient
 
+from knowledge_rag.channel.answering import Answering
 from knowledge_rag.channel.buttons import NOT_OURS, Act, Buttons
 from knowledge_rag.channel.destinations import posts_of
 from knowledge_rag.channel.message import message_from
@@ -27,7 +28,6 @@ from knowledge_rag.channel.slack_app import (
     create_app,
 )
 from knowledge_rag.cli.advice import queries_of
-from knowledge_rag.cli.hooks import Answering
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.local.source_links import RepositoryLinks
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor

@@ -12,10 +12,10 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from knowledge_rag.channel.events import Maker, events_of
+from knowledge_rag.channel.events import events_of
 from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.server import MAX_BODY, create_hooks
-from knowledge_rag.channel.settings import Hook, HookSettings
+from knowledge_rag.channel.settings import Hook, HookSettings, Maker
 from knowledge_rag.core.resources import shipped
 from tests.unit.channel.conftest import fires, pagerduty
 
@@ -61,6 +61,7 @@ PAYLOADS = {
     Maker.OPSGENIE: ("opsgenie-create.json", 1),
     Maker.DATADOG: ("datadog-default.json", 1),
     Maker.INCIDENT_IO: ("incident-io-incident.json", 1),
+    Maker.CLOUDWATCH: ("cloudwatch-eventbridge.json", 1),
     Maker.OTHER: ("zabbix-webhook.json", 1),
 }
 

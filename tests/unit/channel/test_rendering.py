@@ -15,7 +15,7 @@ from knowledge_rag.channel.message import BY_MODEL, MASK, message_from
 from knowledge_rag.channel.slack import MAX_CHARACTERS, MAX_MESSAGES, to_slack
 from knowledge_rag.channel.text import MAX_SHORT, to_short, to_text
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.local.source_links import RepositoryLinks
+from knowledge_rag.core.repository_links import RepositoryLinks
 from tests.support.block_kit import numbers_in, pieces_in, problems
 from tests.support.messages import answered
 from tests.unit.console.test_answers import RECOMMENDATION

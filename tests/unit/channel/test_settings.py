@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.channel.events import Maker
-from knowledge_rag.channel.settings import Kind, read_settings
+from knowledge_rag.channel.settings import Kind, Maker, read_settings
 from knowledge_rag.core.errors import InvalidSettings
 
 GOOD = """

@@ -13,15 +13,14 @@ from dataclasses import replace
 import httpx
 import pytest
 
+from knowledge_rag.channel.answering import Answering
 from knowledge_rag.channel.buttons import Act, Buttons
-from knowledge_rag.channel.events import Maker
 from knowledge_rag.channel.message import Offer
 from knowledge_rag.channel.queue import Queue, QueueUnusable
 from knowledge_rag.channel.receipts import Receipts, offer_in
 from knowledge_rag.channel.server import working
-from knowledge_rag.channel.settings import Kind
+from knowledge_rag.channel.settings import Kind, Maker
 from knowledge_rag.channel.worker import LONGEST_WAIT, STORM_LONGEST, STORM_QUIET, sender
-from knowledge_rag.cli.hooks import Answering
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.incident import Incident
 from tests.support.block_kit import buttons_in, numbers_in, problems

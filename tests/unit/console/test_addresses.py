@@ -7,7 +7,7 @@ import pytest
 from knowledge_rag.console.addresses import citation_url, document_url
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidSettings
-from knowledge_rag.local.source_links import RepositoryLinks
+from knowledge_rag.core.repository_links import RepositoryLinks
 
 TEMPLATE = "https://git.example:8443/org/repo/blob/main/{path}#L{start}-L{end}"
 

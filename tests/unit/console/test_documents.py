@@ -10,9 +10,9 @@ from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.document_view import read_ranges, view, without_known
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.events import cards
+from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.extract.documents import extract
 from knowledge_rag.guardrails.staleness import FileNow
-from knowledge_rag.local.source_links import RepositoryLinks
 from tests.support.pdfs import text_pdf
 from tests.unit.console.kept import NAME, TEXT, Folder, Pdfs, Shelf
 

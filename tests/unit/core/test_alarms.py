@@ -9,6 +9,7 @@ from knowledge_rag.core.alarms import (
     Severity,
     Source,
     Thresholds,
+    advice_alarms,
     canary_alarms,
     ingestion_alarms,
     retrieval_alarms,
@@ -16,7 +17,7 @@ from knowledge_rag.core.alarms import (
 from knowledge_rag.evaluation.gameday_alarms import NO_DATA, evaluate
 
 ROOT = Path(__file__).parents[3]
-EVERY = (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms())
+EVERY = (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms(), *advice_alarms())
 ALARMS = {alarm.key: alarm for alarm in EVERY}
 SECTIONS = dict(
     re.findall(
@@ -26,11 +27,19 @@ SECTIONS = dict(
     )
 )
 EACH = pytest.mark.parametrize("alarm", ALARMS.values(), ids=ALARMS)
-OURS = {Source.RETRIEVAL, Source.CHUNKING, Source.INGESTION, Source.RETRIEVE_LOG}
+OURS = {
+    Source.RETRIEVAL,
+    Source.CHUNKING,
+    Source.INGESTION,
+    Source.ADVICE,
+    Source.RETRIEVE_LOG,
+}
 OF_LAMBDA = {"Errors", "Throttles", "Duration", "Invocations"}
 OF_AWS = {
     Source.CHANGE_RULE: {"FailedInvocations"},
     Source.DEAD_LETTERS: {"ApproximateNumberOfMessagesVisible"},
+    Source.ADVICE_RULE: {"FailedInvocations"},
+    Source.ADVICE_DEAD_LETTERS: {"ApproximateNumberOfMessagesVisible"},
 }
 """Of AWS/Events and AWS/SQS."""
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.chunking import ChunkingSettings
-from knowledge_rag.extract.documents import cut, extract, fingerprint, is_document, is_extracted
+from knowledge_rag.core.documents import is_extracted
+from knowledge_rag.extract.documents import cut, extract, fingerprint, is_document
 from knowledge_rag.extract.markup import READERS, as_markdown
 from tests.support.exactness import assert_exact
 

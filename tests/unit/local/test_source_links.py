@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 
-from knowledge_rag.local.source_links import RepositoryLinks, links_of_checkout, template_of
+from knowledge_rag.core.repository_links import RepositoryLinks
+from knowledge_rag.local.source_links import links_of_checkout, template_of
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 

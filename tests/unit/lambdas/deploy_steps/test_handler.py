@@ -218,6 +218,18 @@ def test_deletion_keeps_data_that_is_to_be_kept(s3, ingestion, request_of):
     assert ingestion.calls == ["list"]
 
 
+def test_a_stack_without_a_knowledge_base_is_emptied_and_asks_for_no_job(s3, ingestion, request_of):
+    s3.put_object(Bucket="corpus", Key="x", Body=b"")
+    event = request_of("Delete")
+    event["ResourceProperties"] = {"EmptiedBuckets": ["corpus"]}
+
+    logs = run(event)
+
+    assert ingestion.answers[0]["Status"] == "SUCCESS"
+    assert keys(s3, "corpus") == []
+    assert (logs, ingestion.calls) == ([], [])
+
+
 def test_deletion_succeeds_whatever_is_broken(s3, ingestion, request_of):
     s3.put_object(Bucket="intermediate", Key="x", Body=b"")
 

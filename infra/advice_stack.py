@@ -1,0 +1,318 @@
+"""The advice stack: alarms and other tools' events go through a queue to a function that posts what to do.
+
+It is opt-in (``advice_destinations``). It holds no export of the service stack: the retrieval function's alias has a known name.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import aws_cdk as cdk
+from aws_cdk import aws_events as events
+from aws_cdk import aws_events_targets as targets
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sqs as sqs
+
+from infra.buckets import PRIVATE, expire_uploads
+from infra.cloudformation import acknowledge, allow, explain_objects
+from infra.deploy_steps import DeploySteps
+from infra.encryption import stack_key, use_key
+from infra.python_function import ALIAS, PythonFunction
+from infra.settings import Removal
+from infra.sources import load_sources
+from knowledge_rag.channel.settings import Kind, read_destinations
+
+if TYPE_CHECKING:
+    from constructs import Construct
+
+    from infra.settings import Settings
+
+MODULE: Final = "lambdas.advise_incident.handler"
+GROUP: Final = "alerts"
+"""The queue's one message group, so that one invocation at a time has the kept queue. EventBridge can't name a group by
+what an event says."""
+TIMEOUT: Final = cdk.Duration.minutes(5)
+VISIBILITY: Final = cdk.Duration.minutes(6)
+"""Longer than the function runs: messages that are served come to no other invocation."""
+MAX_RECEIVES: Final = 20
+"""After two hours of failures a batch is moved to the dead letters: what is behind it is served."""
+RETENTION: Final = cdk.Duration.days(4)
+DEAD_LETTER_RETENTION: Final = cdk.Duration.days(14)
+TICK: Final = events.Schedule.rate(cdk.Duration.minutes(1))
+"""What waits is looked at so often, and so often there is a summary of a storm."""
+MEMORY_MB: Final = 1024
+RECEIPT_DAYS: Final = 400
+"""How long receipts are kept."""
+RECEIPTS: Final = "receipts/"
+QUEUE: Final = "queue.sqlite"
+"""``RECEIPTS`` and ``QUEUE`` of ``lambdas.advise_incident.kept``."""
+
+
+def function_name(settings: Settings) -> str:
+    """Return the name of the function."""
+    return f"{settings.name}-advise-incident"
+
+
+def alarm_rule_name(settings: Settings) -> str:
+    """Return the name of the rule that puts alarms into the queue."""
+    return f"{settings.name}-advise-alarms"
+
+
+def dead_letters_name(settings: Settings) -> str:
+    """Return the name of the queue of messages that were given up."""
+    return f"{settings.name}-alerts-failed.fifo"
+
+
+class AdviceStack(cdk.Stack):
+    """Bus, rules, queue, function, and the bucket of what it keeps.
+
+    Raises:
+        SourcesError: the file of the destinations is missing or wrong.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        **kwargs: Any,  # noqa: ANN401 - whatever a stack takes
+    ) -> None:
+        super().__init__(scope, construct_id, **kwargs)
+        self._settings = settings
+        self._destinations = load_sources(settings).destinations
+        self._key = stack_key(
+            self, settings, part="advice", protects="alerts, receipts and logs of the advice stack"
+        )
+        self._dead = self._dead_letters()
+        queue = self._queue()
+        bucket = self._bucket()
+        function = self._function(bucket)
+        policy = self._grants(function.role, queue, bucket)
+        mapping = lambda_.EventSourceMapping(
+            self,
+            "Served",
+            target=function.alias,
+            event_source_arn=queue.queue_arn,
+            batch_size=10,
+            report_batch_item_failures=True,
+        )
+        mapping.node.add_dependency(policy)
+        bus = self._rules(queue)
+        if settings.removal is Removal.DESTROY:
+            mapping.node.add_dependency(self._emptied(bucket))  # nothing writes after it
+        self._outputs(bus, bucket)
+
+    def _dead_letters(self) -> sqs.Queue:
+        dead = sqs.Queue(
+            self,
+            "DeadLetters",
+            queue_name=dead_letters_name(self._settings),
+            fifo=True,
+            enforce_ssl=True,
+            retention_period=DEAD_LETTER_RETENTION,
+        )
+        acknowledge(dead, "AwsSolutions-SQS3", "It is the queue of dead letters itself.")
+        return dead
+
+    def _queue(self) -> sqs.Queue:
+        return sqs.Queue(
+            self,
+            "Alerts",
+            queue_name=f"{self._settings.name}-alerts.fifo",
+            fifo=True,
+            content_based_deduplication=True,
+            visibility_timeout=VISIBILITY,
+            retention_period=RETENTION,
+            enforce_ssl=True,
+            dead_letter_queue=sqs.DeadLetterQueue(queue=self._dead, max_receive_count=MAX_RECEIVES),
+        )
+
+    def _bucket(self) -> s3.Bucket:
+        bucket = s3.Bucket(
+            self,
+            "Kept",
+            encryption=s3.BucketEncryption.KMS if self._key else s3.BucketEncryption.S3_MANAGED,
+            encryption_key=self._key,
+            bucket_key_enabled=self._key is not None,
+            removal_policy=cdk.RemovalPolicy[self._settings.removal.name],
+            lifecycle_rules=[
+                expire_uploads(),
+                s3.LifecycleRule(
+                    id="receipts", prefix=RECEIPTS, expiration=cdk.Duration.days(RECEIPT_DAYS)
+                ),
+            ],
+            **PRIVATE,
+        )
+        acknowledge(
+            bucket,
+            "AwsSolutions-S1",
+            "One function alone reads and writes it, and logs what it does; receipts are chained.",
+        )
+        return bucket
+
+    def _function(self, bucket: s3.Bucket) -> PythonFunction:
+        secret = self._settings.advice.secret
+        return PythonFunction(
+            self,
+            "Advise",
+            name=function_name(self._settings),
+            module=MODULE,
+            description="Posts the steps of runbooks for alarms where people are.",
+            environment={
+                "RETRIEVE_FUNCTION": self._retrieve_arn(),
+                "DESTINATIONS": self._destinations,
+                "STATE_BUCKET": bucket.bucket_name,
+                "DEAD_LETTERS_URL": self._dead.queue_url,
+                **({"SECRET_ARN": secret} if secret else {}),
+            },
+            timeout=TIMEOUT,
+            memory_mb=MEMORY_MB,
+            settings=self._settings,
+            encryption_key=self._key,
+        )
+
+    def _retrieve_arn(self) -> str:
+        name = f"{self._settings.name}-retrieve-knowledge"
+        return self.format_arn(
+            service="lambda",
+            resource="function",
+            resource_name=f"{name}:{ALIAS}",
+            arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+        )
+
+    def _grants(self, role: iam.IRole, queue: sqs.Queue, bucket: s3.Bucket) -> iam.Policy:
+        """Allow to serve the queue, to ask the one function, to keep its state, and to post."""
+        advice = self._settings.advice
+        policy = iam.Policy(
+            self,
+            "Post",
+            roles=[role],
+            statements=[
+                allow(
+                    "ServeAlerts",
+                    ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
+                    [queue.queue_arn],
+                ),
+                allow("MoveUnreadable", ["sqs:SendMessage"], [self._dead.queue_arn]),
+                allow("AskRetrieval", ["lambda:InvokeFunction"], [self._retrieve_arn()]),
+                # without it S3 answers "access denied" for what is not there yet
+                allow("FindKept", ["s3:ListBucket"], [bucket.bucket_arn]),
+                allow(
+                    "KeepQueueAndReceipts",
+                    ["s3:GetObject", "s3:PutObject"],
+                    [bucket.arn_for_objects(QUEUE), bucket.arn_for_objects(f"{RECEIPTS}*")],
+                ),
+                *use_key(self, self._key, via="s3", write=True, sid="UseKeyOfBucket"),
+                *self._posts(role),
+            ],
+        )
+        explain_objects(policy, bucket, "An object for each day's receipts.", f"{RECEIPTS}*")
+        if advice.secret:
+            policy.add_statements(
+                allow("ReadKeys", ["secretsmanager:GetSecretValue"], [advice.secret])
+            )
+        if advice.secret_key:
+            key = kms.Key.from_key_arn(self, "SecretKey", advice.secret_key)
+            policy.add_statements(*use_key(self, key, via="secretsmanager", sid="UseKeyOfSecret"))
+        return policy
+
+    def _posts(self, role: iam.IRole) -> list[iam.PolicyStatement]:
+        """Allow what destinations of AWS need; the others are reached with a key of their own."""
+        found = read_destinations(self._destinations, None).destinations.values()
+        topics = sorted({it.topic for it in found if it.kind is Kind.SNS})
+        regions = sorted({it.region for it in found if it.kind is Kind.OPS_ITEM})
+        if regions:  # in a policy of its own, so that acknowledging its * excuses nothing else
+            condition = {"StringEquals": {"aws:RequestedRegion": regions}}
+            items = allow("MakeOpsItems", ["ssm:CreateOpsItem"], ["*"], condition)
+            policy = iam.Policy(self, "OpsItems", roles=[role], statements=[items])
+            acknowledge(
+                policy,
+                "AwsSolutions-IAM5[Resource::*]",
+                "An OpsItem that is to be made has no ARN; the statement holds no other action.",
+            )
+        return [allow("Publish", ["sns:Publish"], topics)] if topics else []
+
+    def _rules(self, queue: sqs.Queue) -> events.EventBus:
+        name = self._settings.name
+        bus = events.EventBus(self, "Bus", event_bus_name=f"{name}-alerts")
+        target = targets.SqsQueue(queue, message_group_id=GROUP)
+        events.Rule(
+            self,
+            "Alarms",
+            rule_name=alarm_rule_name(self._settings),
+            description="Alarms of CloudWatch that begin, but for those of this deployment.",
+            event_pattern=events.EventPattern(
+                source=["aws.cloudwatch"],
+                detail_type=["CloudWatch Alarm State Change"],
+                detail={
+                    "alarmName": [{"anything-but": {"prefix": f"{name}-"}}],
+                    "state": {"value": ["ALARM"]},
+                },
+            ),
+            targets=[target],
+        )
+        events.Rule(
+            self,
+            "Others",
+            rule_name=f"{name}-advise-others",
+            description="Events that other tools send to the bus.",
+            event_bus=bus,
+            event_pattern=events.EventPattern(account=[self.account]),
+            targets=[target],
+        )
+        events.Rule(
+            self,
+            "Tick",
+            rule_name=f"{name}-advise-tick",
+            description="Posts what waits, and sums up what was counted.",
+            schedule=TICK,
+            targets=[target],
+        )
+        return bus
+
+    def _emptied(self, bucket: s3.Bucket) -> cdk.CustomResource:
+        steps = DeploySteps(
+            self,
+            "Steps",
+            settings=self._settings,
+            name=f"{self._settings.name}-advice-steps",
+            encryption_key=self._key,
+        )
+        step, policy = steps.step(
+            "TearDown",
+            [
+                allow("ListVersions", ["s3:ListBucketVersions"], [bucket.bucket_arn]),
+                allow(
+                    "EmptyWithTheStack",
+                    ["s3:DeleteObject", "s3:DeleteObjectVersion"],
+                    [bucket.arn_for_objects("*")],
+                ),
+            ],
+            {"EmptiedBuckets": [bucket.bucket_name]},
+        )
+        explain_objects(policy, bucket, "It is emptied when the stack is deleted.")
+        return step
+
+    def _outputs(self, bus: events.EventBus, bucket: s3.Bucket) -> None:
+        alert = json.dumps({"alerts": [{"status": "firing", "labels": {"alertname": "DiskFull"}}]})
+        entry = {
+            "EventBusName": bus.event_bus_name,
+            "Source": "alertmanager",
+            "DetailType": "alert",
+            "Detail": alert,
+        }
+        for name, value, description in (
+            ("AdviceBusName", bus.event_bus_name, "other tools send alerts to it"),
+            ("AdviceBucketName", bucket.bucket_name, "of the receipts"),
+            (
+                "TryAdvice",
+                f"aws events put-events --region {self.region} --entries '{json.dumps([entry])}'",
+                "posts the steps for an alert",
+            ),
+        ):
+            cdk.CfnOutput(self, name, value=value, description=description)

@@ -1,0 +1,81 @@
+"""Looks incidents up for the channel, and keeps a receipt of each answer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from knowledge_rag.channel.message import message_of
+from knowledge_rag.channel.receipts import receipt_of
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.incident import Incident
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from knowledge_rag.channel.message import Links, Message
+    from knowledge_rag.channel.receipts import Offered
+    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
+    from knowledge_rag.orchestrator.retrieval import Retrieval
+
+
+class KeepsReceipts(Protocol):
+    """Where receipts are kept."""
+
+    def add(self, says: Mapping[str, Any]) -> str:
+        """Keep a receipt, and return its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Looks incidents up, and keeps a receipt of each answer.
+
+    Args:
+        retrieval: of the knowledge base.
+        advisor: who writes; ``None`` for the documents' own lines.
+        links: where cited lines can be opened.
+        receipts: that are kept.
+    """
+
+    retrieval: Retrieval
+    advisor: Advisor | None
+    links: Links | None
+    receipts: KeepsReceipts
+
+    def answer(
+        self,
+        incident: Incident,
+        title: str,
+        now: float,
+        queries: tuple[Query, ...] | None = None,
+        offered: Offered | None = None,
+    ) -> Message:
+        """Return the message for an incident, with its receipt.
+
+        Args:
+            incident: that is looked up.
+            title: the question as it was asked.
+            now: seconds since 1970.
+            queries: what to ask; by default what the incident suggests.
+            offered: by an earlier answer, whose procedure is given.
+
+        Raises:
+            InvalidRequest: what was offered isn't there as it was.
+        """
+        advisor = self.advisor
+        if offered is not None:
+            incident = replace(incident, at=offered.at)
+            if not offered.name:  # all steps, as the page has them: no word chooses, and no model
+                incident, queries, advisor = Incident(at=offered.at), None, ExtractiveAdvisor()
+        asking = consult(incident, self.retrieval, advisor, queries=queries)
+        consultation = asyncio.run(asking)
+        if offered is not None:
+            offered.check(consultation.findings)
+        message = message_of(incident, consultation, self.links, title=title)
+        asked_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+        says = receipt_of(message, consultation, asked_at)
+        return replace(message, receipt=self.receipts.add(says))

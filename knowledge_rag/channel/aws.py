@@ -1,0 +1,96 @@
+"""Answers for AWS's own services: a message of an SNS topic, an OpsItem of Systems Manager.
+
+A topic's subscribers get different texts of one message: e-mail the whole answer, an SMS its short form, and HTTPS the
+schema of custom notifications, which Amazon Q Developer (Chatbot) shows in Slack and Teams. Chat takes markup, so the
+answer stands there in one code block, with escaped characters: nothing in it can be a link or a mention.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+MAX_CHAT: Final = 2_500
+"""Characters of an answer in chat: a section of Slack's has 3,000, and escapes count."""
+MAX_EMAIL: Final = 60_000
+"""Characters: an SNS message has 262,144 bytes, all its forms together."""
+MAX_SUBJECT: Final = 100
+MAX_DESCRIPTION: Final = 2_048
+"""Characters of an OpsItem's description."""
+MAX_TITLE: Final = 1_024
+
+FORM: Final = "application/x-www-form-urlencoded; charset=utf-8"
+JSON: Final = "application/x-amz-json-1.1"
+ALREADY: Final = "OpsItemAlreadyExistsException"
+"""An OpsItem of the same key is open."""
+
+_CUT: Final = "The rest is too long for this message: open the sources."
+
+
+def topic_message(title: str, text: str, short: str, key: str) -> dict[str, Any]:
+    """Return what is published to a topic.
+
+    Args:
+        title: one line.
+        text: the whole answer as plain text.
+        short: the answer in one line.
+        key: of the post.
+    """
+    ascii_title = title.encode("ascii", "replace").decode()[:MAX_SUBJECT].strip()
+    starts = ascii_title[:1].isalnum()
+    chat = {
+        "version": "1.0",
+        "source": "custom",
+        "id": key,
+        "content": {"textType": "client-markdown", "title": "Runbook", "description": _block(text)},
+    }
+    forms = {
+        "default": _cut(text, MAX_EMAIL),
+        "sms": short,
+        "https": json.dumps(chat, ensure_ascii=False),
+    }
+    return {
+        "Subject": ascii_title if starts else f"Alert {ascii_title}"[:MAX_SUBJECT],
+        "Message": json.dumps(forms),
+        "MessageStructure": "json",
+    }
+
+
+def ops_item(title: str, text: str, key: str) -> dict[str, Any]:
+    """Return what Systems Manager is asked for; an OpsItem of the same key is made once."""
+    same = json.dumps({"dedupString": key})
+    return {
+        "Title": title[:MAX_TITLE],
+        "Description": _cut(text, MAX_DESCRIPTION),
+        "Source": "Knowledge RAG",
+        "OperationalData": {"/aws/dedup": {"Value": same, "Type": "SearchableString"}},
+    }
+
+
+def published(topic: str, body: Mapping[str, Any]) -> bytes:
+    """Return the body of a request of SNS's Publish."""
+    return urlencode(
+        {"Action": "Publish", "Version": "2010-03-31", "TopicArn": topic, **body}
+    ).encode()
+
+
+def _block(text: str) -> str:
+    """Return a text as one code block for chat, at most about MAX_CHAT characters."""
+    shown = text.replace("```", "`` `")
+    for plain, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        shown = shown.replace(plain, escape)
+    return f"```\n{_cut(shown, MAX_CHAT)}\n```"
+
+
+def _cut(text: str, most: int) -> str:
+    """Cut a text between two lines, and say so; the receipt, its last line, stays."""
+    text = text.strip("\n")
+    if len(text) <= most:
+        return text
+    receipt = text.rpartition("\n")[2]
+    kept = text[: most - len(_CUT) - len(receipt) - 4]
+    return f"{kept[: max(0, kept.rfind(chr(10)))]}\n\n{_CUT}\n{receipt}"

@@ -1,0 +1,191 @@
+"""``advise_incident``: posts the steps for alarms where people are.
+
+Messages of a FIFO queue are events of EventBridge: alarms of CloudWatch, and what other tools send to the bus. What is received is
+kept in a bucket before a message is acknowledged, with all that is to be posted
+(:mod:`knowledge_rag.channel.visits`). A schedule sends an event each minute, so that what waits is posted later.
+
+=================== ======================================================== ==========
+variable            value                                                    default
+=================== ======================================================== ==========
+RETRIEVE_FUNCTION   ARN of the retrieval function's alias                    (required)
+DESTINATIONS        TOML with the destinations, without keys                 (required)
+STATE_BUCKET        bucket of the queue and the receipts                     (required)
+DEAD_LETTERS_URL    of the queue for messages that hold no event             (required)
+SECRET_ARN          secret with the destinations' keys, a JSON object        no keys
+=================== ======================================================== ==========
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from knowledge_rag.channel.visits import Patient, Visits
+from knowledge_rag.core import telemetry
+from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
+from knowledge_rag.orchestrator.backends.aws import RetrievalFunction
+from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+from knowledge_rag.orchestrator.retrieval import Budget
+from lambdas.advise_incident.kept import QUEUE, KeptObject, KeptQueue, KeptReceipts
+from lambdas.reporting import MetricUnit, begin, logger, metric_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from knowledge_rag.channel.visits import Visit
+
+QUERY_SECONDS: Final = 10.0
+"""For one query: nobody waits, and a function that sleeps takes seconds to start."""
+KEYS_SECONDS: Final = 300.0
+"""How long keys are used before they are read again: a key that was mended works within that."""
+MAX_BURIED: Final = 200_000
+"""Characters of a message that holds no event, which are kept among the dead letters."""
+_CALLS: Final = Config(
+    connect_timeout=3, read_timeout=10, retries={"mode": "standard", "max_attempts": 3}
+)
+
+
+class Context(Protocol):
+    """What Lambda hands over beside the event, as far as it is used."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """Return milliseconds until the function is stopped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message of the queue."""
+
+    id: str
+    body: str
+
+
+def lambda_handler(event: object, context: Context) -> dict[str, Any]:
+    """Serve the messages of one batch.
+
+    Returns:
+        No message is to come again, ``{"batchItemFailures": []}``.
+
+    Raises:
+        InvalidRequest: the event is none of a queue's.
+        botocore.exceptions.ClientError: the queue's object can't be read or written; all messages come again.
+    """
+    begin()
+    messages = read_messages(event)
+    visit = _visits().serve(
+        [it.body for it in messages], lambda: context.get_remaining_time_in_millis() / 1000
+    )
+    for position, why in visit.unreadable.items():
+        _bury(messages[position], why)
+    if visit.problem:
+        logger.error("nothing can be posted", reason=visit.problem)
+    _emit(visit)
+    return {"batchItemFailures": []}
+
+
+def read_messages(event: object) -> list[Message]:
+    """Read the messages of a batch.
+
+    Raises:
+        InvalidRequest: it is none of a queue's.
+    """
+    try:
+        return [
+            Message(str(record["messageId"]), str(record["body"]))
+            for record in event["Records"]  # type: ignore[index] # whatever it is
+        ]
+    except (KeyError, TypeError) as error:
+        raise InvalidRequest(f"this is no batch of a queue's messages: {error!r}") from error
+
+
+@lru_cache(maxsize=1)
+def _visits() -> Visits:
+    folder = Path(tempfile.mkdtemp(prefix="advice-"))
+    s3, bucket = boto3.client("s3", config=_CALLS), os.environ["STATE_BUCKET"]
+    function = RetrievalFunction(os.environ["RETRIEVE_FUNCTION"], os.environ["AWS_REGION"])
+    return Visits(
+        KeptQueue(KeptObject(s3, bucket, QUEUE), folder),
+        os.environ["DESTINATIONS"],
+        Keys(os.environ.get("SECRET_ARN", ""), time.monotonic),
+        Patient(BoundedRetrieval(function, Budget(QUERY_SECONDS))),
+        None,
+        KeptReceipts(s3, bucket, folder),
+        time.time,
+    )
+
+
+class Keys:
+    """The keys in a secret, read again after KEYS_SECONDS.
+
+    Args:
+        arn: of the secret; ``""`` for none.
+        clock: seconds.
+    """
+
+    def __init__(self, arn: str, clock: Callable[[], float]) -> None:
+        self._arn = arn
+        self._clock = clock
+        self._keys: dict[str, str] = {}
+        self._until = 0.0
+
+    def __call__(self) -> Mapping[str, str]:
+        """Return them by name.
+
+        Raises:
+            InvalidSettings: the secret can't be read, or holds something else.
+        """
+        if self._arn and self._clock() >= self._until:
+            self._keys = self._read()
+            self._until = self._clock() + KEYS_SECONDS
+        return self._keys
+
+    def _read(self) -> dict[str, str]:
+        try:
+            client = boto3.client("secretsmanager", config=_CALLS)
+            wire = json.loads(client.get_secret_value(SecretId=self._arn)["SecretString"])
+        except (ClientError, BotoCoreError) as error:
+            response: Any = getattr(error, "response", {})
+            code = response.get("Error", {}).get("Code", type(error).__name__)
+            raise InvalidSettings(f"the secret can't be read: {code}") from error
+        except (KeyError, ValueError) as error:
+            raise InvalidSettings("the secret is no JSON object of keys") from error
+        if not isinstance(wire, dict):
+            raise InvalidSettings("the secret is no JSON object of keys")
+        return {str(name): str(key) for name, key in wire.items()}
+
+
+def _bury(message: Message, why: str) -> None:
+    """Move a message that holds no event to the dead letters: coming again, it would hold up all others."""
+    logger.error("a message holds no event", message_id=message.id, reason=why)
+    boto3.client("sqs", config=_CALLS).send_message(
+        QueueUrl=os.environ["DEAD_LETTERS_URL"],
+        MessageBody=message.body[:MAX_BURIED] or "(empty)",
+        MessageGroupId="unreadable",
+        MessageDeduplicationId=message.id,
+    )
+
+
+def _emit(visit: Visit) -> None:
+    """Write the metrics; of most minutes there is nothing to count, and a metric is paid by the hour."""
+    counts = {
+        telemetry.ADVICE_ALERTS: visit.alerts,
+        telemetry.ADVICE_POSTS: visit.posts,
+        telemetry.ADVICE_GIVEN_UP: visit.given_up,
+    }
+    if not any(counts.values()) and not visit.waiting_seconds:
+        return
+    metrics = metric_record()
+    for name, count in counts.items():
+        metrics.add_metric(name, MetricUnit.Count, count)
+    metrics.add_metric(telemetry.ADVICE_WAITING_SECONDS, MetricUnit.Seconds, visit.waiting_seconds)
+    metrics.write()

@@ -1,0 +1,114 @@
+"""Alarms and events of a cloud that reach ``advise_incident``: by the rules and the queue that were deployed, as moto keeps them.
+
+The function is the deployed one, called in this process with the environment that it was deployed with, and for each call to AWS with
+the rights that its role has.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from knowledge_rag.local.action_group import collected_output
+from lambdas.advise_incident import handler
+from tools.local_cloud.kinds import ACCOUNT, REGION
+from tools.local_cloud.living import client, environment, may
+from tools.local_cloud.registration import LambdaContext
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_BATCH = 10
+
+
+class Advising:
+    """What happens after an alarm went off.
+
+    Args:
+        name: of the deployment.
+
+    Attributes:
+        log: what the function wrote, records.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self.log: list[dict[str, Any]] = []
+        sqs = client("sqs")
+        self._queue = sqs.get_queue_url(QueueName=f"{name}-alerts.fifo")["QueueUrl"]
+        self.dead_letters = sqs.get_queue_url(QueueName=f"{name}-alerts-failed.fifo")["QueueUrl"]
+        self.restart()
+
+    @staticmethod
+    def restart() -> None:
+        """Let the next invocation be the first of a new environment."""
+        handler._visits.cache_clear()  # noqa: SLF001 - what an environment keeps
+
+    def alarm(self, name: str, state: str = "ALARM", at: float = 1_772_439_284.0) -> None:
+        """Change an alarm's state, as CloudWatch tells of it."""
+        moment = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000+0000")
+        detail = {
+            "alarmName": name,
+            "state": {"value": state, "timestamp": moment, "reason": "Threshold Crossed"},
+            "configuration": {"description": ""},
+        }
+        arn = f"arn:aws:cloudwatch:{REGION}:{ACCOUNT}:alarm:{name}"
+        self.put("aws.cloudwatch", "CloudWatch Alarm State Change", detail, resources=[arn])
+
+    def put(
+        self,
+        source: str,
+        kind: str,
+        detail: dict[str, Any],
+        bus: str = "default",
+        resources: Sequence[str] = (),
+    ) -> None:
+        """Put an event onto a bus."""
+        entry = {
+            "Source": source,
+            "DetailType": kind,
+            "Detail": json.dumps(detail),
+            "EventBusName": bus,
+            "Resources": list(resources),
+        }
+        answer = client("events").put_events(Entries=[entry])
+        if answer["FailedEntryCount"]:
+            raise ValueError(f"EventBridge takes no such event: {answer['Entries']}")
+
+    def work(self) -> int:
+        """Serve the queue until it is empty; return how many invocations that took."""
+        calls = 0
+        while found := self._received():
+            calls += 1
+            self.invoke(found)
+        return calls
+
+    def invoke(self, messages: Sequence[dict[str, Any]]) -> None:
+        """Call the function with messages, and delete those that it has served."""
+        records = [{"messageId": it["MessageId"], "body": it["Body"]} for it in messages]
+        deployed = client("lambda").get_function_configuration(
+            FunctionName=f"{self._name}-advise-incident"
+        )
+        variables = deployed["Environment"]["Variables"]
+        role = deployed["Role"].rpartition("/")[2]
+        asked = variables["RETRIEVE_FUNCTION"]
+        if not may(role, "lambda:InvokeFunction", asked):
+            raise PermissionError(f"{role} may not invoke {asked}")
+        with environment(variables), collected_output() as output:
+            answer = handler.lambda_handler({"Records": records}, LambdaContext())
+        again = {it["itemIdentifier"] for it in answer["batchItemFailures"]}
+        for it in messages:
+            if it["MessageId"] not in again:
+                client("sqs").delete_message(
+                    QueueUrl=self._queue, ReceiptHandle=it["ReceiptHandle"]
+                )
+        for line in output.getvalue().splitlines():
+            with suppress(ValueError):
+                self.log.append(json.loads(line))
+
+    def _received(self) -> list[dict[str, Any]]:
+        answer = client("sqs").receive_message(QueueUrl=self._queue, MaxNumberOfMessages=_BATCH)
+        messages: list[dict[str, Any]] = answer.get("Messages", [])
+        return messages
