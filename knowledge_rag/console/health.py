@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.console.answers import Answers
     from knowledge_rag.console.documents import KeptDocuments
-    from knowledge_rag.local.source_links import RepositoryLinks
+    from knowledge_rag.core.repository_links import RepositoryLinks
 
 STALE_DAYS: Final = 365
 """Since a review that are reported."""

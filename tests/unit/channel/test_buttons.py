@@ -29,7 +29,7 @@ from knowledge_rag.channel.slack_app import (
 )
 from knowledge_rag.cli.advice import queries_of
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.local.source_links import RepositoryLinks
+from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.procedures import Why

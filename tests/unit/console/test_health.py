@@ -12,8 +12,8 @@ from knowledge_rag.console.answers import Answers
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.health import Check, Checked, CheckError, Commands, Health, checks_of
 from knowledge_rag.console.limits import MAX_FINDINGS
+from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.local.knowledge_base import Document
-from knowledge_rag.local.source_links import RepositoryLinks
 from tests.unit.console.kept import Shelf
 from tests.unit.console.test_answers import answer
 from tests.unit.console.test_http import Console
