@@ -15,9 +15,8 @@ import os
 import sys
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, TextIO
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TextIO
 
 from knowledge_rag.core import telemetry
 
@@ -53,8 +52,7 @@ from aws_lambda_powertools.metrics.functions import is_metrics_disabled  # noqa:
 __all__ = ["MetricRecord", "MetricUnit", "begin", "logger", "metric_record"]
 
 
-@dataclass(frozen=True, slots=True)
-class LogLevel:
+class LogLevel(NamedTuple):
     """A level of :mod:`logging`, if the environment names one, and what is wrong with what it names."""
 
     name: str | None

@@ -12,8 +12,8 @@ import threading
 from array import array
 from bisect import bisect_right
 from collections import OrderedDict
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core.chunks import Chunk
 from knowledge_rag.core.metadata import (
@@ -45,8 +45,7 @@ _SOURCE_KEYS: Final = (SOURCE_URI, "source", "file_path", SOURCE_FILE)
 """Metadata that name the document, of Bedrock, LangChain, LlamaIndex and this project."""
 
 
-@dataclass(frozen=True, slots=True)
-class RawPassage:
+class RawPassage(NamedTuple):
     """A passage as retrieval returned it, without lines.
 
     Args:

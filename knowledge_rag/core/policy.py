@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import unquote, urlsplit
@@ -383,7 +383,7 @@ def _second_search(
         return None
     request = retrieve_request(query, settings, results=SECONDARY_RESULTS, scope=scope)
     kept = min(_MOST_KEPT, deadline.remaining() * _SHARE_KEPT)
-    own = replace(deadline, at=deadline.at - kept)
+    own = deadline._replace(at=deadline.at - kept)
     return Background("secondary scope", lambda: ask(request, own)), own
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,8 +33,7 @@ def present_day() -> date:
     return (datetime.now(UTC) + _LATEST_ZONE).date()
 
 
-@dataclass(frozen=True, slots=True)
-class SourcePriority:
+class SourcePriority(NamedTuple):
     """The policy, turned on.
 
     Up to SECONDARY_RESULTS results that pass the secondary scope, a metadata filter in Bedrock's

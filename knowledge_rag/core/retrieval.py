@@ -12,6 +12,7 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from math import inf
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core.citations import check_source_file
@@ -76,8 +77,7 @@ class KnowledgeBaseType(StrEnum):
     MANAGED = "MANAGED"
 
 
-@dataclass(frozen=True, slots=True)
-class Guardrail:
+class Guardrail(NamedTuple):
     """A Bedrock guardrail that Retrieve applies: its id and its version (a number or DRAFT)."""
 
     guardrail_id: str
@@ -152,8 +152,7 @@ class Query:
         return self.filters.get(SOURCE_FILE)
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieval:
+class Retrieval(NamedTuple):
     """The outcome of one query, the service's id of its request, and what the source policy did.
 
     ``evidence_floor`` is the floor that applied, ``best_score`` the best of all items, also below it.
@@ -166,7 +165,7 @@ class Retrieval:
     secondary_failure: RetrievalFailed | None = None
     evidence_floor: float | None = None
     best_score: float | None = None
-    unread: Mapping[str, int] = field(default_factory=dict)
+    unread: Mapping[str, int] = MappingProxyType({})
 
 
 class Retriever:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
@@ -184,7 +184,7 @@ def local_action_group(
     try:
         settings = load_settings(os.environ)
         if deadline_seconds is not None:
-            settings = replace(settings, deadline_seconds=deadline_seconds)
+            settings = settings._replace(deadline_seconds=deadline_seconds)
         # only now: Powertools reads its settings when it is imported
         from lambdas.retrieve_knowledge.handler import (  # noqa: PLC0415
             WARM_UP_SECONDS,

@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import threading
 import time
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from botocore.exceptions import ClientError
 
@@ -44,8 +43,7 @@ class FloorSource(StrEnum):
     PARAMETER = "parameter"
 
 
-@dataclass(frozen=True, slots=True)
-class Floor:
+class Floor(NamedTuple):
     """A floor, ``None`` for none, and who set it."""
 
     value: float | None

@@ -7,7 +7,7 @@ or of this code is ``degraded`` and never an exception, because an agent turns a
 
 from __future__ import annotations
 
-import os
+import gc
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.policy_settings import SourcePolicy
 from knowledge_rag.core.retrieval import degraded
 from lambdas.reporting import begin
-from lambdas.retrieve_knowledge import report
+from lambdas.retrieve_knowledge import IS_IN_LAMBDA, report
 from lambdas.retrieve_knowledge.events import recognise, unread
 from lambdas.retrieve_knowledge.floor import READ_SECONDS
 from lambdas.retrieve_knowledge.service import service
@@ -183,5 +183,7 @@ def warm_up(seconds: float = WARM_UP_SECONDS) -> None:
             reading.over.wait(READ_SECONDS)
 
 
-if "AWS_LAMBDA_INITIALIZATION_TYPE" in os.environ:
+if IS_IN_LAMBDA:
     warm_up()
+    gc.freeze()  # a call's collections need not look at it either
+    gc.enable()

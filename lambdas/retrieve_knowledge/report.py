@@ -14,8 +14,9 @@ import socket
 import time
 import traceback
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import RetrievalFailed
@@ -34,8 +35,7 @@ if TYPE_CHECKING:
     from lambdas.retrieve_knowledge.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class End:
+class End(NamedTuple):
     """How one query ended, for the log and the metrics.
 
     Args:
@@ -52,7 +52,7 @@ class End:
     request_id: str = ""
     code: str = ""
     permanent: bool = False
-    unread: Mapping[str, int] = field(default_factory=dict)
+    unread: Mapping[str, int] = MappingProxyType({})
 
     @property
     def failed(self) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from knowledge_rag.core.background import Background
 from knowledge_rag.core.bedrock import create_client
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
     from lambdas.retrieve_knowledge.settings import Settings
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
+class Service(NamedTuple):
     """Everything that a call needs and that outlives it."""
 
     settings: Settings

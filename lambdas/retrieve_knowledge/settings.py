@@ -37,9 +37,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import InvalidCitation, InvalidSettings
@@ -77,8 +76,7 @@ _T = TypeVar("_T")
 _Kind = TypeVar("_Kind", SearchType, KnowledgeBaseType)
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(NamedTuple):
     """What the function runs with; :func:`load_settings` says what each value may be."""
 
     search: SearchSettings

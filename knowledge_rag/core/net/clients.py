@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import botocore.session
 from botocore.config import Config
@@ -116,8 +115,7 @@ _CONFIG: Final = Config(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AwsClient:
+class AwsClient(NamedTuple):
     """A botocore client and what to close when it is no longer needed.
 
     Args:

@@ -6,7 +6,6 @@ import base64
 import ipaddress
 import socket
 import ssl
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -58,8 +57,7 @@ class Endpoint(NamedTuple):
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
 
-@dataclass(frozen=True, slots=True)
-class Proxy:
+class Proxy(NamedTuple):
     """An HTTP proxy.
 
     Args:
@@ -131,8 +129,7 @@ def tls_context(ca_bundle: str) -> ssl.SSLContext:
     return context
 
 
-@dataclass(frozen=True, slots=True)
-class Connector:
+class Connector(NamedTuple):
     """Opens connections to one endpoint.
 
     Args:

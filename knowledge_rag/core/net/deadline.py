@@ -15,9 +15,8 @@ import ssl
 import time
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from knowledge_rag.core.errors import DeadlineExceeded
 
@@ -50,8 +49,7 @@ class ResponseTooLarge(http.client.HTTPException):
     """The response exceeds :data:`MAX_RESPONSE_BYTES`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Deadline:
+class Deadline(NamedTuple):
     """The instant at which a call must have ended.
 
     Args:
