@@ -133,6 +133,7 @@ class Reading:
         self._lines = [0, *(found.end() for found in _LINE_END.finditer(text))]
         self._paragraphs = self._paragraphs_of_lines()
         self._turns = [found.start() for found in _TURN.finditer(text)]
+        self._doubtful = self._cut_by_tables() | self._cut_by_lone_ticks()
         brackets = self._brackets()
         self._pair(brackets)
         for hidden in self._hidden(brackets):
@@ -142,9 +143,8 @@ class Reading:
     @property
     def code(self) -> Sequence[Span]:
         """Code to every reader: blocks, whole lines each, and spans."""
-        first, *others = ((*one.code, *one.spans) for one in self.views)
-        known = [frozenset(spans) for spans in others]
-        return sorted(span for span in first if all(span in spans for spans in known))
+        first, *others = (frozenset((*one.code, *one.spans)) for one in self.views)
+        return sorted(first.intersection(*others) - self._doubtful)
 
     def is_sound(self, cited: set[Evidence]) -> bool:
         """Whether no reader sees a reference but those that are good, or known to be unchecked.
@@ -194,7 +194,7 @@ class Reading:
             (one.start(), one.end(), one["open"] is not None)
             for one in A_BRACKET.finditer(self.text, self.start)
         ]
-        cut = self._cut_by_tables() | self._cut_by_lone_ticks()
+        cut = self._doubtful
         spans = [
             [None if (span := view.code_at(start)) in cut else span for start, _, _ in found]
             for view in self.views
@@ -232,7 +232,7 @@ class Reading:
         """
         cut: set[Span] = set()
         for view in self.views:
-            spans = iter(view.spans)
+            spans = iter(sorted([*view.spans, *view.wrapped]))
             span = next(spans, None)
             used: set[int] | None = None
             block = -1

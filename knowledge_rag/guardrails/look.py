@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from bisect import bisect_right
 from enum import Enum, auto
 from functools import lru_cache
@@ -33,6 +34,9 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _BLANK_LINE: Final = re.compile(r"\n[ \t]*\r?\n")
 _SHORT_TAG: Final = re.compile(rf"<[A-Za-z/!?][^<>.\n]{{0,{MAX_TAG}}}+>")
 _SPECIAL: Final = (("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"))
+
+
+_DIGITS: Final = frozenset("0123456789")
 
 
 class Way(Enum):
@@ -219,7 +223,7 @@ def _odd(letters: str) -> re.Pattern[str]:
 def _odd_in(text: str) -> re.Pattern[str]:
     """Return the pattern of what a page shows otherwise than it is written in a text."""
     letters = set() if text.isascii() else set("".join(_NOT_ASCII.findall(text)))
-    return _odd("".join(sorted(one for one in letters if looks_like(one) != one)))
+    return _odd("".join(sorted(one for one in letters if _shape(one) != one)))
 
 
 @lru_cache(maxsize=1024)
@@ -228,4 +232,10 @@ def _said(odd: str) -> str:
         return " "
     if odd[0] == "&":
         return normalise(html.unescape(odd)).look if html.unescape(odd) != odd else odd
-    return "" if odd[0] <= "\x85" else looks_like(odd)
+    return "" if odd[0] <= "\x85" else _shape(odd)
+
+
+def _shape(character: str) -> str:
+    """Return what one character looks like; one that is a digit is that digit, whatever letter it looks like."""
+    plain = unicodedata.normalize("NFKC", character)
+    return plain if plain in _DIGITS else looks_like(character)

@@ -50,6 +50,8 @@ _ENDS_NAME: Final = frozenset(
     + "(){}<>\"'|,;\u2018\u2019\u201c\u201d\u00ab\u00bb \t\r\n\v\f\x85\xa0"
     + APART
 )
+_ENDS_LINK: Final = frozenset("])")
+"""A name that ends behind it begins in the text of a link."""
 _LEAD: Final = re.compile(r"[*_~`]++")
 _TICKS: Final = re.compile(r"`++")
 _ADDRESS_BEGUN: Final = re.compile(r"\][(:][^\S\r\n]*+(?:\r\n?|\n)?[^\S\r\n]*+<?\Z")
@@ -192,7 +194,7 @@ class AnswerScanner:
             if is_cut_off and not final and not GOES_ON.match(text, end):
                 return start
             self._at = end
-            if start < found.start():
+            if start < found.start() or text[start - 1 : start] in _ENDS_LINK:
                 self._at = self._decide(start, end, decisions)
         if final:
             return limit
@@ -211,7 +213,7 @@ class AnswerScanner:
         """Decide about a document's name in the look; return the index behind it and its lines."""
         look = self._look.text
         spans, last = lines_behind(look, end, end + AHEAD)
-        spans = spans or lines_before(look[max(0, start - BEFORE) : start])
+        spans = spans or lines_before(look, max(0, start - BEFORE), start)
         if not spans:
             return last
         first, name_end, behind = (
@@ -239,8 +241,9 @@ class AnswerScanner:
                     rest = _MARKERS.match(self._text, line, name_end)
                     begin = rest.end() if rest else line
                     decisions.append((begin + self._base, name_end + self._base, evidence))
-            if is_bad or is_plain:
-                decisions.append((place[0] + self._base, place[1] + self._base, evidence))
+            if is_bad or not _MARKUP.search(self._text, *place):
+                pieces = self._without_ticks(*place) if is_bad else (place,)
+                decisions += [(a + self._base, b + self._base, evidence) for a, b in pieces]
                 self._edge = last
         return last
 
@@ -256,7 +259,8 @@ class AnswerScanner:
         )
         if pages is None:  # only addresses of plain links need no parser
             return begun[0][1] == "("
-        return not is_bad or not any(said in look_of(page) for page in pages)
+        shown = [any(said in look_of(part) for part in page) for page in pages]
+        return not (any(shown) if is_bad else all(shown))
 
     def _bare(self, start: int, end: int, *, name_end: int, is_bad: bool) -> Span | None:
         """Return a mention with the code spans that hold parts of it, and without marks around it.
@@ -283,6 +287,19 @@ class AnswerScanner:
         if any(a < opened or b > last for a, b in held):
             return None
         return min([lead, *(a for a, _ in held)]), max([end, *(b for _, b in held)])
+
+    def _without_ticks(self, start: int, end: int) -> Iterator[Span]:
+        """Yield a mention without backticks of other code spans than its own: the rest of those would change."""
+        code = self._scanner.found.code
+        for ticks in _TICKS.finditer(self._text, start, end):
+            at = bisect_right(code, (self._base + ticks.start(), sys.maxsize)) - 1
+            own = at >= 0 and self._base + ticks.start() < code[at][1]
+            if not own:
+                if start < ticks.start():
+                    yield start, ticks.start()
+                start = ticks.end()
+        if start < end:
+            yield start, end
 
     def _end_of_cut(self, start: int, end: int) -> int:
         """Leave lines alone that may begin a block: what is behind them would be read in another way."""

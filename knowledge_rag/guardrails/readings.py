@@ -1,7 +1,8 @@
 """How Markdown readers see a text: what is code to them, and which words they show.
 
-Readers differ in two things: whether HTML is let through, and whether tables are. CommonMark's own
-parser reads a text each of these ways, as far as the text holds anything that they differ in.
+Readers differ in three things: whether HTML is let through, whether tables are, and whether a fence ends
+where one word stands behind its mark. CommonMark's own parser reads a text each of these ways, as far as the
+text holds anything that they differ in.
 """
 
 from __future__ import annotations
@@ -15,12 +16,14 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import fence
 
 from knowledge_rag.guardrails.characters import CLOSING, OPENING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
+    from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
     from knowledge_rag.guardrails.draft import Span
@@ -33,6 +36,8 @@ _LINE_END: Final = re.compile(r"\r\n?|\n")
 _TICKS: Final = re.compile(r"`+")
 _FENCE_ENDS: Final = re.compile(r"[ \t]*(?:[\r\n]|\Z)")
 _FENCE: Final = 3
+_OPENED: Final = re.compile(r"`{3,}|~{3,}")
+_MAY_END_FENCE: Final = re.compile(r"[\r\n][ \t>]*(?:`{3,}|~{3,})\S+[ \t]*(?=[\r\n]|\Z)")
 _TAG: Final = re.compile(r"<[A-Za-z/!?]")
 _BELOW_HEAD: Final = re.compile(r"[\r\n][ \t>|:-]*-[ \t>|:-]*(?=[\r\n]|\Z)")
 _LABEL: Final = 0xF0000
@@ -51,6 +56,7 @@ class View:
         blocks: the types of its blocks, in order.
         is_open: whether a line at the left edge, below a blank one, would belong to its last block.
         spans: its code spans that end on their line, backticks included.
+        wrapped: those that don't.
         code: its code blocks, whole lines.
         shown: what a page shows, by the lines that it stems from; spans of offsets.
     """
@@ -58,8 +64,14 @@ class View:
     blocks: list[str] = field(default_factory=list)
     is_open: bool = False
     spans: list[Span] = field(default_factory=list)
+    wrapped: list[Span] = field(default_factory=list)
     code: list[Span] = field(default_factory=list)
     shown: list[tuple[Span, str]] = field(default_factory=list)
+
+    def add_spans(self, spans: Iterable[Span], text: str) -> None:
+        """Add code spans of a text, in order."""
+        for span in spans:
+            (self.wrapped if _LINE_END.search(text, *span) else self.spans).append(span)
 
     def code_at(self, offset: int) -> Span | None:
         """Return the code span or block that holds the character at an offset."""
@@ -77,15 +89,18 @@ def views_of(text: str) -> Sequence[View]:
     lines = [0, *(found.end() for found in _LINE_END.finditer(text))]
     source = f"{_with_labels(text, runs)}\n\n{_FOLLOWING}\n"
 
-    def view(*, html: bool, tables: bool) -> View:
-        return _view(_parser(html, tables), source, text, runs, lines)
+    def view(**way: bool) -> View:
+        return _view(_parser(**way), source, text, runs, lines)
 
-    views = [view(html=False, tables=False)]
+    ways = [{"html": False}]
+    views = [view(**ways[0])]
     if "<" in text and any(not views[0].code_at(tag.start()) for tag in _TAG.finditer(text)):
-        views.append(view(html=True, tables=False))
+        ways.append({"html": True})
     if "|" in text and _BELOW_HEAD.search(text):
-        views += [view(html=html > 0, tables=True) for html in range(len(views))]
-    return views
+        ways += [{**way, "tables": True} for way in ways]
+    if any(_MAY_END_FENCE.search(text, *block) for block in views[0].code):
+        ways += [{**way, "loose": True} for way in ways]
+    return [*views, *(view(**way) for way in ways[1:])]
 
 
 def is_open(text: str) -> bool:
@@ -105,9 +120,33 @@ def _outliners() -> Sequence[MarkdownIt]:
 
 
 @cache
-def _parser(html: bool, tables: bool) -> MarkdownIt:  # noqa: FBT001 - keys of the cache
+def _parser(*, html: bool, tables: bool = False, loose: bool = False) -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": html})
+    if loose:
+        alt = ["paragraph", "reference", "blockquote", "list"]
+        parser.block.ruler.at("fence", _loose_fence, {"alt": alt})
     return parser.enable("table") if tables else parser
+
+
+def _loose_fence(state: StateBlock, first: int, behind: int, silent: bool) -> bool:  # noqa: FBT001 - a rule of markdown-it
+    """Read a fence that ends where one word stands behind its mark: mistletoe takes that for its end."""
+
+    def line_at(number: int) -> tuple[int, str]:
+        start = state.bMarks[number] + state.tShift[number]
+        return start, state.src[start : state.eMarks[number]]
+
+    opened = None if silent else _OPENED.match(line_at(first)[1])
+    if opened is None:
+        return fence(state, first, behind, silent)
+    mark = opened[0]
+    for number in range(first + 1, behind):
+        start, line = line_at(number)
+        if line.startswith(mark) and len(line.split(maxsplit=1)) == 1:
+            end, state.eMarks[number] = state.eMarks[number], start + len(mark)
+            is_fence = fence(state, first, behind, silent)
+            state.eMarks[number] = end
+            return is_fence
+    return fence(state, first, behind, silent)
 
 
 def _with_labels(text: str, runs: Sequence[Span]) -> str:
@@ -151,12 +190,12 @@ def _view(
             children = token.children or ()
             page = "".join(_shown(child) for child in children).translate(labels)
             view.shown.append((place, page))
-            view.spans += _spans(children, text, runs, by_length)
+            view.add_spans(_spans(children, runs, by_length), text)
     return view
 
 
 def _spans(
-    children: Sequence[Token], text: str, runs: Sequence[Span], by_length: dict[int, list[int]]
+    children: Sequence[Token], runs: Sequence[Span], by_length: dict[int, list[int]]
 ) -> Iterator[Span]:
     for child in children:
         number = ord(child.content[0]) - _LABEL if child.type == "code_inline" else -1
@@ -167,9 +206,7 @@ def _spans(
         behind = bisect_right(same, number)
         if behind == len(same):
             continue
-        span = runs[number][1] - length, runs[same[behind]][1]
-        if not _LINE_END.search(text, *span):
-            yield span
+        yield runs[number][1] - length, runs[same[behind]][1]
 
 
 def _shown(part: Token) -> str:

@@ -43,8 +43,9 @@ _LINES: Final = re.compile(
 )
 _GAP = r"(?:[^\S\r\n]|[*_`~\"']){0,6}(?:\r?\n[^\S\r\n]{0,9})?"
 """Between two words of a paragraph: blanks and marks."""
+_WRAP = r"[ \t]{0,3}(?:\r?\n[^\S\r\n]{0,9})?"
 _OF_DOCUMENT = (
-    rf"L?({_NUMBER})(?:[ \t]{{0,3}}(?:{_DASH}|to\b)[ \t]{{0,3}}L?({_NUMBER}))?(?![^\W_]|/|\.\w)"
+    rf"L?({_NUMBER})(?:[ \t]{{0,3}}(?:{_DASH}|to\b){_WRAP}L?({_NUMBER}))?(?![^\W_]|/|\.\w)"
 )
 _RANGES = rf"(?P<ranges>{_OF_DOCUMENT}(?:[ \t]{{0,3}}(?:[,;&]|and\b)[ \t]{{0,3}}(?:lines?[ \t]{{1,3}})?{_OF_DOCUMENT}){{0,9}})"
 _A_RANGE_OF_DOCUMENT: Final = re.compile(_OF_DOCUMENT, re.IGNORECASE)
@@ -60,10 +61,11 @@ GOES_ON: Final = re.compile(
 )
 """How text goes on behind a document's name if no lines follow."""
 _BEFORE: Final = re.compile(
-    rf"\blines?{_GAP}{_RANGES}{_GAP}(?:of|in|from){_GAP}(?:the{_GAP})?"
-    rf"(?:(?:file|document|page|runbook|postmortem){_GAP})?[*_`~\"'(]{{0,3}}\Z",
+    rf"lines?{_GAP}{_RANGES}{_GAP}(?:(?P<of>of|in|from){_GAP}(?:the{_GAP})?"
+    rf"(?:(?:file|document|page|runbook|postmortem){_GAP})?)?[*_`~\"'(]{{0,3}}\Z",
     re.IGNORECASE,
 )
+_OF_BEGUN: Final = re.compile(r"of|in|from", re.IGNORECASE)
 _BETWEEN: Final = re.compile(rf"(?:{_AND})?(?:sources?\s*:\s*)?", re.IGNORECASE)
 
 _DOCUMENT: Final = (
@@ -231,10 +233,18 @@ def lines_behind(text: str, start: int, end: int) -> tuple[Sequence[tuple[int, i
     return (_ranges(found["ranges"]), found.end()) if found else ((), start)
 
 
-def lines_before(text: str) -> Sequence[tuple[int, int]]:
-    """Read the lines that a text ends in, if a document's name is what follows: ``lines 5-9 of``."""
-    found = _BEFORE.search(text)
-    return _ranges(found["ranges"]) if found else ()
+def lines_before(text: str, start: int, end: int) -> Sequence[tuple[int, int]]:
+    """Read the lines that stand before a document's name: ``lines 5-9 of``.
+
+    Args:
+        text: that holds the name, which may begin with the last of these words.
+        start: index of what is looked at.
+        end: index of the name.
+    """
+    found = _BEFORE.search(text[start:end])
+    if found is None or not (found["of"] or _OF_BEGUN.match(text, end)):
+        return ()
+    return _ranges(found["ranges"])
 
 
 def _ranges(text: str) -> Sequence[tuple[int, int]]:

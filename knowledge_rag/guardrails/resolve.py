@@ -110,7 +110,7 @@ class Findings:
         unchecked: offsets, as it goes out, of brackets that read like references where none can be.
         code: offsets, as it goes out, of code: whole lines of blocks, and spans; in order.
         too_long: offsets, as it goes out, of blocks that were too long to be read, in order.
-        pages: of text with links, offsets as it goes out and what the pages of all readers show.
+        pages: of text with links, offsets as it goes out and what the page of each reader shows.
     """
 
     kept: list[Kept] = field(default_factory=list)
@@ -118,7 +118,7 @@ class Findings:
     unchecked: list[tuple[int, int]] = field(default_factory=list)
     code: list[tuple[int, int]] = field(default_factory=list)
     too_long: list[tuple[int, int]] = field(default_factory=list)
-    pages: list[tuple[int, int, Sequence[str]]] = field(default_factory=list)
+    pages: list[tuple[int, int, Sequence[Sequence[str]]]] = field(default_factory=list)
 
 
 def add_span(spans: list[tuple[int, int]], start: int, end: int) -> None:

@@ -15,7 +15,7 @@ from knowledge_rag.guardrails.brackets import A_BRACKET, Reading
 from knowledge_rag.guardrails.characters import CLOSING, MAX_NAME, MAX_ZEROS, OPENING
 from knowledge_rag.guardrails.look import MAX_ENTITY, MAX_TAG
 from knowledge_rag.guardrails.readings import is_open, views_of
-from knowledge_rag.guardrails.references import Numbers, common_reference, parse
+from knowledge_rag.guardrails.references import A_DOCUMENT, Numbers, common_reference, parse
 from knowledge_rag.guardrails.resolve import Findings, Kept, Taken, Why, add_span, resolve
 
 if TYPE_CHECKING:
@@ -262,6 +262,10 @@ class Scanner:
         self._at = end = words.end()
         if text.find("`", at, end) >= 0:
             for span in _PLAIN_SPAN.finditer(text, at, end):
+                if "|" in span[0] and A_DOCUMENT.search(span[0]):  # in a table, these are words
+                    end, self._waits = span.start(), True
+                    self._at = end
+                    break
                 self._add_code(*span.span())
         for block in _NEXT_BLOCK.finditer(text, max(0, at - 2), end):
             self._block = block.end()
@@ -451,7 +455,7 @@ class Scanner:
                 self._add_code(max(start, self._at), end)
         self._defined |= reading.defined
         if "](" in reading.text or "]:" in reading.text:
-            pages = [page for view in reading.views for _, page in view.shown]
+            pages = [[page for _, page in view.shown] for view in reading.views]
             self.found.pages.append((self._out, self._out + len(reading.text), pages))
 
     # what is too long to be read
@@ -486,11 +490,15 @@ class Scanner:
 
 
 def _end_of_fence(indent: int, mark: str) -> re.Pattern[str]:
-    """Return the pattern of what ends a fence, or may end it: that depends on the list it stands in."""
-    ticks = rf"{mark[0]}{{{len(mark)},}}[ \t]*\r?\n"
+    """Return the pattern of what ends a fence, or may end it.
+
+    That depends on the list it stands in, and on the reader where one word stands behind its mark.
+    """
+    run = rf"{mark[0]}{{{len(mark)},}}"
+    ticks, word = rf"{run}[ \t]*\r?\n", rf" {{0,3}}{run}\S+[ \t]*\r?\n"
     if not indent:
-        return re.compile(rf"^(?P<end> {{0,3}}{ticks})", re.MULTILINE)
-    odd = rf" {{0,{indent - 1}}}(?=[^ \r\n])|[ \t]*{ticks}"
+        return re.compile(rf"^(?:(?P<end> {{0,3}}{ticks})|{word})", re.MULTILINE)
+    odd = rf" {{0,{indent - 1}}}(?=[^ \r\n])|[ \t]*{ticks}|{word}"
     return re.compile(rf"^(?:(?P<end> {{{indent},3}}{ticks})|{odd})", re.MULTILINE)
 
 

@@ -54,9 +54,10 @@ _NO_REFERENCE = re.compile(r"\s*(?:0-\d+|[12]\d{3}-(?:0[1-9]|1[0-2])(?:-[0-3]\d)
 
 _RANGE = rf"(\d+)(?:\s*(?:[{_DASHES}]|to\b)\s*(\d+))?"
 _A_RANGE = re.compile(_RANGE)
+_A_RANGE_OF_LINES = re.compile(rf"l?(\d+)(?:\s*(?:[{_DASHES}]|to\b)\s*l?(\d+))?")
 _JOINT = r"\s*(?:[,;&]|\band\b)+\s*"
 _LIST = re.compile(rf"{_RANGE}(?:{_JOINT}(?:sources?\s*[:#]?\s*)?{_RANGE})*")
-_AFTER_NAME = re.compile(r"[\s,;:*_`\"']+[(]?lines?\s*:?\s*")
+_AFTER_NAME = re.compile(r"[\s,;:*_`\"']+[(]?lines?[\s~]*:?\s*")
 _MORE_LINES = re.compile(rf"{_JOINT}(?:lines?\s+)?(?=\d)")
 _BETWEEN = re.compile(rf"[*_`\"')]*(?:{_JOINT})?\s*(?:sources?\s*:\s*)?[\s*_`\"']*")
 _END = re.compile(r"[\s*_`\"').;]*$")
@@ -64,7 +65,7 @@ _END = re.compile(r"[\s*_`\"').;]*$")
 _NAME = (
     r"[^\s\x7f\[\](){}<>`\"'|,;\u2018\u2019\u201c\u201d\u00ab\u00bb]+\.(?:md|markdown|txt|html|pdf)"
 )
-_AT = rf"l?(\d+)(?:\s?(?:[{_DASHES}]|to\b)\s?l?(\d+))?(?![\w/]|\.\w)"
+_AT = rf"l?(\d+)(?:\s?(?:[{_DASHES}]|to\b)\s?l?(\d+))?(?![^\W_]|/|\.\w)"
 _SP = r"[^\S\n]*\n?[^\S\n]*"
 _MENTIONED = re.compile(
     rf"(?P<name>{_NAME})(?:(?::|\#(?=l)){_AT}|[,;:]?{_SP}\(?lines?{_SP}:?{_SP}{_AT})"
@@ -167,7 +168,7 @@ def opened(text: str) -> list[str]:
     folded, _ = fold(text)
     whole = {found.start() for found in _BRACKETS.finditer(folded)}
     begun = [found for found in _OPENED.finditer(folded) if found.start() not in whole]
-    return [found[0] for found in begun if "\x7f" not in found[0]]
+    return [found[0] for found in begun if "\x7f" not in found[0] and "\n\n" not in found[0]]
 
 
 def _like(folded: str) -> str | None:
@@ -213,7 +214,7 @@ def _lines(
         if lines is None:
             return None
         at = lines.end()
-        while part := _A_RANGE.match(folded, at):
+        while part := _A_RANGE_OF_LINES.match(folded, at):
             first, last = int(part[1]), int(part[2] or part[1])
             if not shelf.holds(name, first, last):
                 return None

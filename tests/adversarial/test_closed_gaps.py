@@ -39,7 +39,9 @@ HALF = "Source: evil.md, lines 1-2"
         "evil.md, li<b>n</b>es 5", "evil.md, lin&#101;s 5", f"evil.md&#{'0' * 200}58;5", "evil.md, li*n*es 5", "evil.md, li`n`es 5", "evil.md, li~~n~~es 5", "evil.md\\:5", "evil<!-- -->.md:5", "evil<!-- a.md -->.md:5",
         "ev<!-- b.md:7 -->il.md:5", "> evil.md,\n> lines 5", "evil.md, line[2-9]s 5", "a[1]evil.md, li[1]nes 5", "inci<? [text]> [9]\n\n> [] ?>dent.md, lines 20-28\n", '<b t="[ ">[Source: evil<b t="[ ">.md, lines 1-2',
         "<div>[u](evil.md:5-9)</div>\n", "<!-- a\n\n[u](evil.md:5-9)\n\nx", "<!-- [u](evil.md:5-9)", "<pre>\n[u]: evil.md:5\n\n</pre>\n", "[u](evil.md:5) and evil.md:5",
-        "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
+        "y `x | evil.md:5` ` |`\r\n---|---\r\ny\r\n", "`x | evil.md:5` | b\n--|--\n", "``a `b\nc` `[9]`\n", "```\na\n```[9]\n[9]\n", "~~~\na\n~~~r\nevil.md:5\n", "> ```\n> a\n> ```b\n> [9]\n",
+        "- ```\n  a\n  ```b\n  [9]\n", "evil[18](http://e.com/).md, lines 1-2]", "lines 27 ofevil.md", "lines 27 of\u624b\u9806.md", "uslines 5 of evil.md", "evil.md, line 2\uff118",
+        "a ev`il.md, lines 19 b\n` `[9]` c `d e", "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
     ],
 )  # fmt: skip
 def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):
@@ -51,6 +53,18 @@ def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):
     shown = "".join(map(stream.feed, answer))
     rest, whole = stream.close()
     assert (shown + rest, whole) == (verified.text, verified)
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["a\n\n]({}#L{}-L{})\n", "a {}, lin<b>es {}-{} c", "a {}, lines {} -\n> {}\n"],
+)
+def test_a_reference_with_evidence_that_a_page_shows_is_a_citation(written, shelves):
+    shelf = shelves[0]
+    name, first, last = next(it for it in shelf.entries if it[0].isascii() and it[1] < it[2])
+    (cited,) = verify(written.format(name, first, last), shelf.ledger).citations
+    it = cited.citation
+    assert (it.source_file, it.start_line, it.end_line) == (name, first, last)
 
 
 @pytest.mark.parametrize(

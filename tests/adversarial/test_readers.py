@@ -147,7 +147,9 @@ def wrong_on(page: str, read: Read) -> Iterator[str]:
     lines = {(fold(name)[0], first, last) for name, first, last in cited}
     kept = {verified.text[it.start : it.end].strip("*`[]") for it in verified.citations}
     for mention, its_lines in mentioned(on_a_page(page, code=False)):
-        beside = any(it.startswith(mention) or mention.endswith(it) for it in kept)
+        beside = any(
+            it.startswith(mention) or mention.endswith(it) or it.endswith(mention) for it in kept
+        )
         if its_lines not in lines and not beside:  # words may stand close to a good one
             yield f"mentions {mention!r}"
     yield from (f"begins {head!r}" for head in opened(words))
