@@ -51,6 +51,7 @@ _LINE_BEGUN: Final = re.compile(r"[ \t>*+\-\d.)]*\Z")
 _NUMBERS_BEGUN: Final = re.compile(r"[\s,;&\-\u2010-\u2015]*+\d[\d\s,;&\-\u2010-\u2015\\]*+\Z")
 _TICKS: Final = re.compile(r"\\*`")
 _TICK_RUN: Final = re.compile(r"(?<![\\`])`+")
+INTO_ADDRESS: Final = re.compile(r"(?:(?:https?|ftp)://|www\.)[^\s<`]{0,1000}+`", re.IGNORECASE)
 _GOES_ON: Final = re.compile(r"(?:[A-Za-z0-9]|[\s,;:*_]*+[(]?lines?[\W_]*+\d)", re.IGNORECASE)
 """Goes on behind a code span with the reference that was begun in it."""
 _PIPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
@@ -133,7 +134,9 @@ class Reading:
         self._lines = [0, *(found.end() for found in _LINE_END.finditer(text))]
         self._paragraphs = self._paragraphs_of_lines()
         self._turns = [found.start() for found in _TURN.finditer(text)]
-        self._doubtful = self._cut_by_tables() | self._cut_by_lone_ticks()
+        self._doubtful = (
+            self._cut_by_tables() | self._cut_by_lone_ticks() | self._cut_by_addresses()
+        )
         brackets = self._brackets()
         self._pair(brackets)
         for hidden in self._hidden(brackets):
@@ -248,6 +251,20 @@ class Reading:
                     if run.start() == span[0] and length in used:
                         cut.add(span)
                     used.add(length)
+        return cut
+
+    def _cut_by_addresses(self) -> set[Span]:
+        """Return the code spans behind an address that a backtick follows: GitHub takes it for a part of that."""
+        cut: set[Span] = set()
+        ticks = [found.end() - 1 for found in INTO_ADDRESS.finditer(self.text)]
+        for view in self.views if ticks else ():
+            end = 0  # of the paragraph whose spans are known
+            for tick in ticks:
+                span = view.code_at(tick)
+                if tick >= end and (span is None or span[0] == tick):
+                    end = self._paragraph(tick)[1]
+                    first, behind = (bisect_left(view.spans, (at, 0)) for at in (tick, end))
+                    cut.update(view.spans[first:behind])
         return cut
 
     def _may_be_table(self, offset: int, ends: Sequence[int]) -> bool:

@@ -73,6 +73,10 @@ class View:
         for span in spans:
             (self.wrapped if _LINE_END.search(text, *span) else self.spans).append(span)
 
+    def is_behind_list(self, code: Token) -> bool:
+        """Whether indented code stands below a list: mistletoe and mistune take it for words of its last item."""
+        return code.level == 0 and any(one.endswith("list_close") for one in self.blocks)
+
     def code_at(self, offset: int) -> Span | None:
         """Return the code span or block that holds the character at an offset."""
         for spans in (self.code, self.spans):
@@ -180,7 +184,7 @@ def _view(
         if token.map is None:
             continue
         place = offsets[min(first, len(lines))], offsets[min(last, len(lines))]
-        if token.type in ("fence", "code_block"):
+        if token.type == "fence" or (token.type == "code_block" and not view.is_behind_list(token)):
             view.code.append(place)
         elif token.type == "html_block":
             for pattern in _SHOWN_HTML:

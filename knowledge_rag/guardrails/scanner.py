@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.brackets import A_BRACKET, Reading
+from knowledge_rag.guardrails.brackets import A_BRACKET, INTO_ADDRESS, Reading
 from knowledge_rag.guardrails.characters import CLOSING, MAX_NAME, MAX_ZEROS, OPENING
 from knowledge_rag.guardrails.look import MAX_ENTITY, MAX_TAG
 from knowledge_rag.guardrails.readings import is_open, views_of
@@ -281,6 +281,7 @@ class Scanner:
             character == "`"
             and (span := _CODE_SPAN.match(text, at, at + _FAR))
             and self._is_outside_table(text)
+            and not INTO_ADDRESS.search(text, max(0, at - _FAR), at + 1)
         ):
             self._add_code(at, span.end())
             self._at = span.end()

@@ -41,7 +41,7 @@ HALF = "Source: evil.md, lines 1-2"
         "<div>[u](evil.md:5-9)</div>\n", "<!-- a\n\n[u](evil.md:5-9)\n\nx", "<!-- [u](evil.md:5-9)", "<pre>\n[u]: evil.md:5\n\n</pre>\n", "[u](evil.md:5) and evil.md:5",
         "y `x | evil.md:5` ` |`\r\n---|---\r\ny\r\n", "`x | evil.md:5` | b\n--|--\n", "``a `b\nc` `[9]`\n", "```\na\n```[9]\n[9]\n", "~~~\na\n~~~r\nevil.md:5\n", "> ```\n> a\n> ```b\n> [9]\n",
         "- ```\n  a\n  ```b\n  [9]\n", "evil[18](http://e.com/).md, lines 1-2]", "lines 27 ofevil.md", "lines 27 of\u624b\u9806.md", "uslines 5 of evil.md", "evil.md, line 2\uff118",
-        "a ev`il.md, lines 19 b\n` `[9]` c `d e", "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
+        "a ev`il.md, lines 19 b\n` `[9]` c `d e", "x https://e.com/x.`[9]` y\n", "x https://e.com/x`a b` `[9]` y\n", "- a\n\n b\n\n    [9]\n", "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
     ],
 )  # fmt: skip
 def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):
@@ -86,7 +86,7 @@ def test_a_good_reference_lends_itself_to_nothing_beside_it(answer, left, shelve
         "|cmd|what|\n|-|-|\n|`ps \\| grep [9]`|x|\n", "|cmd|what|\n|-|-|\n|`ps \\| jq .[]`|`a`|\n", "Heading\n---\n`ps | grep [9]`\n", "use `<b title=\"[\">` and [x]", '<a href="x?y[]=1">z</a> and [x]',
         "List<T[]> [x] Map<K, V[]> [see] it", "a `x[` b `]` c", "|a|b|\n|-|-|\n|x|y|\n\n`ps | grep [9]`\n", "```\n|a|b|\n|-|-|\n`ps | grep [9]`\n```\n",
         "1. a\n   - b\n     ```\n     [9]\n     ```\n   - c\n\n   ```\n   [9]\n   ```\n", "1. a\n    - b\n    - c\n      ```\n      [9]\n      ```\n", "10. a\n   ```\n   [9]\n   ```\n", "1. a\n  ```\n  [9]\n  ```\n",
-        "1. a\n    ```\n    [9]\n    ```\n", "- a\nb\n  ```\n  [9]\n  ```\n- c\n  ```\n  [8]\n  ```\n", "- a\n\n  - b\n\n  c\n  ```\n  [9]\n  ```\n", "a &lobrk; b &robrk; c", "see [`evil.md`](evil.md#L5) and [u](<evil.md:5> 't')", "a\n\n[u]: <evil.md:5>\n[v]: evil.md#L5 \"t\"\nb",
+        "1. a\n    ```\n    [9]\n    ```\n", "- a\nb\n  ```\n  [9]\n  ```\n- c\n  ```\n  [8]\n  ```\n", "- a\n\n  - b\n\n  c\n  ```\n  [9]\n  ```\n", "a &lobrk; b &robrk; c", "run `curl https://x.y/z` and `a [9]` y\n", "```\nx https://a.b/`c` `[9]`\n```\n", "1. a\n\n       echo [9]\n", "`ps | grep a.md`\n", "a\n`b\nc` `d` ``[9]``\n", "```sh\necho [9]\n```\n\n```sh\necho [8]\n```\n", "see [`evil.md`](evil.md#L5) and [u](<evil.md:5> 't')", "a\n\n[u]: <evil.md:5>\n[v]: evil.md#L5 \"t\"\nb",
     ],
 )  # fmt: skip
 def test_what_only_looks_alike_stays(answer, tmp_path):

@@ -100,7 +100,7 @@ def on_a_page(page: str, *, code: bool) -> str:
             if child.tag == "-text":
                 text = child.text_content or ""
                 parts.append((_masked(text) if code else "\x7f") if in_code else text)
-            elif child.tag not in _HIDDEN and not child.tag.startswith("!"):
+            elif child.tag not in _HIDDEN and not (child.tag or "").startswith("!"):
                 end = "\n" if child.tag == "br" else "\n\n" if child.tag in _BLOCKS else ""
                 parts.append(end)
                 walk(child, in_code=in_code or child.tag in ("code", "pre"))
