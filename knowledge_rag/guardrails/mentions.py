@@ -233,7 +233,11 @@ class AnswerScanner:
             return last
         is_plain = not _MARKUP.search(self._text, first, behind)
         said_until = behind if is_plain else name_end
-        if place := self._bare(first, said_until, name_end=name_end, is_bad=is_bad):
+        place = self._bare(first, said_until, name_end=name_end, is_bad=is_bad)
+        if place is None and not is_bad:  # where its lines go on in other code, they read otherwise
+            evidence, is_bad = Why.UNPARSABLE, True
+            place = self._bare(first, behind, name_end=name_end, is_bad=True)
+        if place:
             if is_bad:
                 place = place[0], self._end_of_cut(*place)
                 if place[1] < name_end:  # the name goes on there, behind markup

@@ -67,6 +67,15 @@ def test_a_reference_with_evidence_that_a_page_shows_is_a_citation(written, shel
     assert (it.source_file, it.start_line, it.end_line) == (name, first, last)
 
 
+def test_lines_that_go_on_in_code_are_no_citation(shelves):
+    shelf = shelves[0]
+    name, first, last = next(it for it in shelf.entries if it[0].isascii() and 9 < it[1] < it[2])
+    written = f"a {name}, lines {first}-{last // 10}`{last % 10}; `b"
+    verified = verify(written, shelf.ledger)
+    assert (verified.citations, len(verified.removed)) == ((), 1)
+    assert name not in verified.text
+
+
 @pytest.mark.parametrize(
     ("answer", "left"),
     [

@@ -352,6 +352,18 @@ class TestImport:
         result = self.run(code, **environ, AWS_LAMBDA_INITIALIZATION_TYPE="on-demand")
         assert (result.stdout, result.stderr) == (f"{int(bool(knowledge_base_id))}\n", "")
 
+    @pytest.mark.parametrize(
+        ("environ", "printed"),
+        [({}, "True True 0\n"), ({"AWS_LAMBDA_INITIALIZATION_TYPE": "x"}, "False True 1\n")],
+    )
+    def test_it_collects_no_garbage_in_lambda_until_it_is_initialised(self, environ, printed):
+        code = (
+            "import gc; import lambdas.retrieve_knowledge; print(gc.isenabled(), end=' ');"
+            "import lambdas.retrieve_knowledge.handler;"
+            "print(gc.isenabled(), int(gc.get_freeze_count() > 10_000))"
+        )
+        assert self.run(code, **environ).stdout == printed
+
     def test_it_takes_nothing_that_a_lean_package_lacks(self):
         result = self.run(
             "import sys; import lambdas.retrieve_knowledge.handler;"
