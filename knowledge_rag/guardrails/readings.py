@@ -96,15 +96,20 @@ def views_of(text: str) -> Sequence[View]:
     def view(**way: bool) -> View:
         return _view(_parser(**way), source, text, runs, lines)
 
-    ways = [{"html": False}]
-    views = [view(**ways[0])]
+    views = [view(html=False)]
     if "<" in text and any(not views[0].code_at(tag.start()) for tag in _TAG.finditer(text)):
-        ways.append({"html": True})
-    if "|" in text and _BELOW_HEAD.search(text):
-        ways += [{**way, "tables": True} for way in ways]
-    if any(_MAY_END_FENCE.search(text, *block) for block in views[0].code):
-        ways += [{**way, "loose": True} for way in ways]
-    return [*views, *(view(**way) for way in ways[1:])]
+        views.append(view(html=True))
+    tables = "|" in text and _BELOW_HEAD.search(text) is not None
+    if tables:
+        views += [view(html=html > 0, tables=True) for html in range(len(views))]
+    if any(_MAY_END_FENCE.search(text, *block) for one in views for block in one.code):
+        both = (False, True)
+        views += [
+            view(html=html, tables=table, loose=True)
+            for table in both[: 1 + tables]
+            for html in both[: 1 + ("<" in text)]
+        ]
+    return views
 
 
 def is_open(text: str) -> bool:

@@ -41,7 +41,7 @@ HALF = "Source: evil.md, lines 1-2"
         "<div>[u](evil.md:5-9)</div>\n", "<!-- a\n\n[u](evil.md:5-9)\n\nx", "<!-- [u](evil.md:5-9)", "<pre>\n[u]: evil.md:5\n\n</pre>\n", "[u](evil.md:5) and evil.md:5",
         "y `x | evil.md:5` ` |`\r\n---|---\r\ny\r\n", "`x | evil.md:5` | b\n--|--\n", "``a `b\nc` `[9]`\n", "```\na\n```[9]\n[9]\n", "~~~\na\n~~~r\nevil.md:5\n", "> ```\n> a\n> ```b\n> [9]\n",
         "- ```\n  a\n  ```b\n  [9]\n", "evil[18](http://e.com/).md, lines 1-2]", "lines 27 ofevil.md", "lines 27 of\u624b\u9806.md", "uslines 5 of evil.md", "evil.md, line 2\uff118",
-        "a ev`il.md, lines 19 b\n` `[9]` c `d e", "x https://e.com/x.`[9]` y\n", "x https://e.com/x`a b` `[9]` y\n", "- a\n\n b\n\n    [9]\n", "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
+        "a ev`il.md, lines 19 b\n` `[9]` c `d e", "x https://e.com/x.`[9]` y\n", "x https://e.com/x`a b` `[9]` y\n", "- a\n\n b\n\n    [9]\n", "```\na\n```b\n<a title='`'>[9]`</a>\n", "<!--\n```\n-->\n\n```\na\n```b\n[9]\n", "&#12304;9&#12305;", "&#x3010;9&#X3011", "&LeftDoubleBracket;9&RightDoubleBracket;", "&lobrk;Source 9&robrk;", "[Sour\x85ce 9]", f"[Sour\x1cce{HALF[6:]}]",
     ],
 )  # fmt: skip
 def test_a_reference_without_evidence_is_not_shown(answer, view, tmp_path):

@@ -14,7 +14,6 @@ import os
 import threading
 import time
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Self
@@ -210,7 +209,8 @@ class Life:
             if idle or variables != self._variables:
                 service.reset()
                 # a busy machine is no outage
-                service.start(replace(load_settings(os.environ), deadline_seconds=PATIENCE_SECONDS))
+                settings = load_settings(os.environ)
+                service.start(settings._replace(deadline_seconds=PATIENCE_SECONDS))
                 self._variables = variables
                 handler.warm_up(PATIENCE_SECONDS)
             with collected_output() as output:
