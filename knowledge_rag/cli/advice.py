@@ -163,10 +163,16 @@ _REFRESHES_PER_SECOND: Final = 8
 
 
 class LiveAnswer:
-    """Shows the progress of a consultation for as long as the block runs."""
+    """Shows the progress of a consultation for as long as the block runs.
 
-    def __init__(self, console: Console | None = None) -> None:
+    Args:
+        console: to show it on; standard error by default.
+        by_model: whether a model writes, whose text is shown meanwhile; quoted steps are there at once.
+    """
+
+    def __init__(self, console: Console | None = None, *, by_model: bool = True) -> None:
         self._console = console or err()
+        self._by_model = by_model
         self._stage = ""
         self._written = ""
         self._live = Live(
@@ -197,7 +203,7 @@ class LiveAnswer:
                 self._stage = f"searching: {counted(len(event['queries']), 'query')} ..."
             case "found":
                 self._stage = f"found {counted(event['sources'], 'passage')}, writing ..."
-            case "text":
+            case "text" if self._by_model:
                 self._written += event["text"]
             case "restarted":
                 self._written = ""

@@ -158,8 +158,10 @@ def ask(
     asked = placed(incident_of(question, incident), at)
     choice = AdvisorChoice(advisor.value, model_id, agent, backend.region, model)
     asked_kb = chosen(kb, quiet=True) if backend.is_local else None
+    by_model = advisor is not AdvisorName.EXTRACTIVE
     while True:
-        with LiveAnswer() if form is AnswerFormat.TERMINAL else nullcontext() as live:
+        is_shown = form is AnswerFormat.TERMINAL
+        with LiveAnswer(by_model=by_model) if is_shown else nullcontext() as live:
             notify = live.notify if live else None
             consultation = consulted(question, asked, backend, choice, kb=kb, notify=notify)
         write = partial(_text, form, asked, asked_kb, repository_url, question)

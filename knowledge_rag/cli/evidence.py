@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.terminal import out, print_note, print_pieces
+from knowledge_rag.cli.prose import folded
+from knowledge_rag.cli.terminal import out, print_note, print_pieces, print_sentence, width_of
 from knowledge_rag.core import freshness
 from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
@@ -13,6 +16,7 @@ from knowledge_rag.core.metadata import CAUTION, DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
+from knowledge_rag.orchestrator.showing import is_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -31,11 +35,11 @@ def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path
     for number, result in enumerate(body["results"], start=1):
         _show_result(console, number, result)
     if body["status"] == Status.NO_MATCH:
-        print_pieces(console, [(_NOTHING.format(knowledge_base), "yellow")])
+        print_sentence(console, _NOTHING.format(knowledge_base), "yellow")
     elif body["status"] == Status.DEGRADED:
-        console.print(f"{_DEGRADED}: {body['reason']}.", style="red")
+        print_sentence(console, f"{_DEGRADED}: {body['reason']}.", "red")
     if "notice" in body:
-        print_pieces(console, [(str(body["notice"]), "yellow")])
+        print_sentence(console, str(body["notice"]), "yellow")
 
 
 def show_changes(since: SinceIngest | None, kb: Path) -> None:
@@ -43,7 +47,7 @@ def show_changes(since: SinceIngest | None, kb: Path) -> None:
     if not since:
         return
     for said in since.on_citations():
-        print_pieces(out(), [(said, "yellow")])
+        print_sentence(out(), said, "yellow")
     print_note("outdated", since.sentence(kb))
 
 
@@ -61,16 +65,38 @@ def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> No
     score = f"{result['relevance_score']:.2f}" if "relevance_score" in result else "-"
     where = heading_words(where) or citation.source_file
     print_pieces(console, [(f"{number}. {where}", "bold"), (f"  score {score}", "dim")])
-    print_pieces(console, [(f"   {citation}", "cyan")])
-    if caution := sentence(citation, metadata.get(CAUTION, ())):
-        print_pieces(console, [(f"   {caution}", "yellow")])
-    for said in freshness.sentences(citation, metadata.get(DRIFT, ())):
-        print_pieces(console, [(f"   {said}", "yellow")])
-    width = len(str(citation.end_line))
-    lines = result["content"].split("\n")
-    for line_number, line in enumerate(lines, start=citation.start_line):
-        print_pieces(console, [(f"   {line_number:>{width}} │ ", "dim"), (line, "")])
+    print_pieces(console, [(f"{_MARGIN}{citation}", "cyan")])
+    notes = [sentence(citation, metadata.get(CAUTION, ()))]
+    notes += freshness.sentences(citation, metadata.get(DRIFT, ()))
+    for said in filter(None, notes):
+        print_sentence(console, said, "yellow", first=[(_MARGIN, "")], rest=_MARGIN)
+    _show_lines(console, citation, result["content"].split("\n"))
     console.print()
+
+
+_MARGIN = "   "
+_FENCE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})")
+_CODE = re.compile(r"(?: {4}|\t| *[$|] )(?!\s*(?:[-*+]|\d{1,9}[.)])\s)")
+_INDENTED = re.compile(r"[ \t]")
+
+
+def _show_lines(console: Console, citation: Citation, lines: Sequence[str]) -> None:
+    """Show cited lines with their numbers; a terminal's rows end between words, but never within code."""
+    digits = len(str(citation.end_line))
+    width = width_of(console)
+    room = None if width is None else max(1, width - len(_MARGIN) - digits - len(" │ "))
+    is_code = list(
+        accumulate(lines, lambda fenced, it: fenced ^ bool(_FENCE.match(it)), initial=False)
+    )
+    if is_code[-1]:  # the lines begin or end inside a fence: nobody knows which of them are code
+        room = None
+    code = _CODE if is_markdown(citation.source_file) else _INDENTED
+    for number, (line, fenced) in enumerate(zip(lines, is_code, strict=False), citation.start_line):
+        whole = fenced or code.match(line)
+        gutter = f"{_MARGIN}{number:>{digits}} │ "
+        for row in folded(neutralise(line), None if whole else room):
+            print_pieces(console, [(gutter, "dim"), (row, "")])
+            gutter = f"{_MARGIN}{'':>{digits}} │ "
 
 
 _HEADINGS = ("before", "after", "source", "dates", "lines", "why")

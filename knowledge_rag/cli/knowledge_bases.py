@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.cli.terminal import err, print_note, progress_bar
+from knowledge_rag.cli.terminal import err, print_note, print_sentence, progress_bar
 from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
@@ -140,7 +140,7 @@ def chosen(kb_path: Path | None, *, quiet: bool = False) -> Path:
         return own
     path = _sample()
     if not quiet:
-        err().print(USING_SAMPLE, style="dim")
+        print_sentence(err(), USING_SAMPLE, "dim")
     return path
 
 
@@ -183,7 +183,7 @@ def opened(kb_path: Path | None) -> Iterator[KnowledgeBase]:
         if left := knowledge_base.unfinished:
             missing = counted(left, "document")
             message = f"an ingest of {path} stopped with {missing} to go: run it again, or answers miss them"
-            err().print(message, style="yellow", soft_wrap=True)
+            print_sentence(err(), message, "yellow")
         yield knowledge_base
 
 

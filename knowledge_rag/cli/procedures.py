@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.cli.prose import (
     CODE,
+    Markup,
     begins_block,
     heads_of,
     labelled,
@@ -74,9 +75,19 @@ class _Last(StrEnum):
     REMARK = "remark"
 
 
-def procedure_lines(section: Section, steps: Sequence[Step], width: int | None) -> list[Line]:
+def procedure_lines(
+    section: Section,
+    steps: Sequence[Step],
+    width: int | None,
+    markdown: Markup = Markup.MARKED,
+) -> list[Line]:
     """Return a procedure line by line."""
-    return _Procedure(section, steps, width).lines()
+    return _Procedure(section, steps, width, markdown).lines()
+
+
+def markup_of(source_file: str, markdown: Markup) -> Markup:
+    """Return what becomes of a document's Markdown: nothing, if it is none."""
+    return markdown if is_markdown(source_file) else Markup.NONE
 
 
 def danger(step: Step) -> Line:
@@ -129,11 +140,13 @@ def place(source_file: str, start: int, end: int) -> str:
 
 
 class _Procedure:
-    def __init__(self, section: Section, steps: Sequence[Step], width: int | None) -> None:
+    def __init__(
+        self, section: Section, steps: Sequence[Step], width: int | None, markdown: Markup
+    ) -> None:
         self._section = section
         self._steps = steps
         self._width = width
-        self._markdown = is_markdown(section.source_file)
+        self._markdown = markup_of(section.source_file, markdown)
         self._base = section.path or common_path(steps)[:1]
         self._under = self._base
         self._heading: list[Line] = []  # waits until there is something to show below it
@@ -181,7 +194,9 @@ class _Procedure:
     def _sentence(self, words: str, indent: str, style: str) -> Iterator[Line]:
         first: Line = [(indent, "")]
         rest = indent + INDENT
-        return laid_out(words, self._width, first=first, rest=rest, style=style, markdown=False)
+        return laid_out(
+            words, self._width, first=first, rest=rest, style=style, markdown=Markup.NONE
+        )
 
     def _put(self, what: _Last, lines: Iterable[Line]) -> None:
         last = self._last
@@ -289,9 +304,8 @@ class _Procedure:
             yield [(indent, ""), (label.rstrip(), _LABEL_STYLES[guard.kind])]
             rest = margin[0][0] + (_CROSS if never else INDENT)
             margin = [(rest, "")]
-        for line in laid_out(
-            text, self._width, first=margin, rest=rest, markdown=self._markdown and not never
-        ):
+        markdown = Markup.NONE if never else self._markdown
+        for line in laid_out(text, self._width, first=margin, rest=rest, markdown=markdown):
             # a gap without its mark would end what must not be done
             is_gap = never and not any(part.strip() for part, _ in line)
             yield [(rest.rstrip(), "")] if is_gap else line

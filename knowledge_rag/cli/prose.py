@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass
+from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -32,6 +33,17 @@ Line = list[Piece]
 
 CODE: Final = "bold"
 """Style of commands, in their own lines or between words."""
+_SPAN: Final = "bold magenta"
+"""Style of code between words that has no backticks."""
+
+
+class Markup(Enum):
+    """What becomes of Markdown between words: bold is bold, links are words with their target."""
+
+    NONE = "nothing: the text is no Markdown, and only its code spans are kept whole"
+    MARKED = "code keeps its backticks, for output without styles"
+    STYLED = "code is shown by its style alone"
+
 
 _MARK: Final = re.compile(r"^([ \t]*)([-*+]|(?:\d{1,9}|[a-i])\\?[.)])[ \t]+(?=\S)")
 _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})")
@@ -56,7 +68,7 @@ def laid_out(
     first: Line,
     rest: str,
     style: str = "",
-    markdown: bool = True,
+    markdown: Markup = Markup.MARKED,
     spaced: bool = False,
 ) -> Iterator[Line]:
     """Yield a text line by line.
@@ -67,7 +79,7 @@ def laid_out(
         first: left margin of the first line.
         rest: that of the others, as wide as ``first``.
         style: of the words.
-        markdown: whether emphasis, links and escapes are Markdown; code spans always are.
+        markdown: what becomes of it.
         spaced: whether blank lines stay.
     """
     margin: Line = first
@@ -96,7 +108,13 @@ _TAB: Final = 4
 
 
 def barred(
-    text: str, width: int | None, *, first: str = "", rest: str = "", label: Line | None = None
+    text: str,
+    width: int | None,
+    *,
+    first: str = "",
+    rest: str = "",
+    label: Line | None = None,
+    markdown: Markup = Markup.MARKED,
 ) -> Iterator[Line]:
     """Yield a model's words, each line on the screen with a bar at its left.
 
@@ -105,16 +123,47 @@ def barred(
         width: columns of a line; ``None`` wraps nothing.
         first: left margin of the first bar.
         rest: that of the others, as wide.
-        label: our own words before the text; ``None`` for a text that is only cut, not laid out.
+        label: our own words before the text; ``None`` for a text whose marks and blanks all stay.
+        markdown: what becomes of it, if it is laid out.
     """
     room = None if width is None else width - len(rest + BAR)
     plain = text if width is None else text.expandtabs(_TAB)
-    said: Iterable[Line] = ([(line, "")] if line else [] for line in plain.split("\n"))
+    said: Iterable[Line] = (
+        [(row, "")] if row else [] for line in plain.split("\n") for row in folded(line, room)
+    )
     if label is not None:
-        said = laid_out(plain, room, first=label, rest="", spaced=True)
+        said = laid_out(plain, room, first=label, rest="", spaced=True, markdown=markdown)
     for number, line in enumerate(cut(said, room)):
         bar = BAR if any(words for words, _ in line) else BAR.rstrip()
         yield [(rest if number else first, ""), (bar, ""), *line]
+
+
+_BEGINNING: Final = re.compile(r"[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+)*")
+_WORD: Final = re.compile(r" *(?:`[^`]*`|[^ ])+(?: +$)?| +$")
+
+
+def folded(line: str, width: int | None) -> Iterator[str]:
+    """Yield a line as it is written in rows that hang below its first word.
+
+    It is broken at blanks outside code spans, and only those at a break are left out.
+
+    >>> list(folded("1. Run `make all`, then wait.", 18))
+    ['1. Run', '   `make all`,', '   then wait.']
+    """
+    if width is None or _widest(line) <= width:
+        yield line
+        return
+    text = line.expandtabs(_TAB)
+    beginning = _BEGINNING.match(text)
+    hanging = " " * min(len(beginning[0]) if beginning else 0, width // 2)
+    row = ""
+    for word in _WORD.findall(text):
+        if row.strip() and _widest(row + word.rstrip(" ")) > width:
+            yield row
+            row = hanging + word.lstrip(" ")
+        else:
+            row += word
+    yield row
 
 
 def cut(lines: Iterable[Line], width: int | None, rest: str = "") -> Iterator[Line]:
@@ -174,7 +223,7 @@ def table(
     width: int | None,
     *,
     indent: str,
-    markdown: bool = True,
+    markdown: Markup = Markup.MARKED,
     with_head: bool = True,
 ) -> Iterator[Line]:
     """Yield a table line by line: aligned with wrapped cells if it fits, else cell by cell.
@@ -183,7 +232,7 @@ def table(
         rows: the head first; each with as many cells as the head.
         width: columns of a line; ``None`` wraps nothing.
         indent: left margin.
-        markdown: whether emphasis, links and escapes in cells are Markdown.
+        markdown: what becomes of it in cells.
         with_head: whether the head is shown.
     """
     head, *body = rows
@@ -220,7 +269,7 @@ def labelled(
     *,
     first: Line,
     rest: str,
-    markdown: bool = True,
+    markdown: Markup = Markup.MARKED,
 ) -> Iterator[Line]:
     """Yield a table's row cell by cell, each with the head of its column."""
     margin = first
@@ -246,7 +295,9 @@ def heads_of(text: str) -> list[str]:
     return cells_of(first) if "|" in first and _RULE.match(rule) else []
 
 
-def _column_widths(rows: Sequence[Sequence[str]], room: int, *, markdown: bool) -> list[int] | None:
+def _column_widths(
+    rows: Sequence[Sequence[str]], room: int, *, markdown: Markup
+) -> list[int] | None:
     """Return the widths at which all columns fit, the widest narrowed; ``None`` if they don't."""
     sizes = [
         [_atom_sizes(cell, markdown=markdown) for cell in column]
@@ -267,11 +318,11 @@ def _column_widths(rows: Sequence[Sequence[str]], room: int, *, markdown: bool) 
     return widths
 
 
-def _atom_sizes(cell: str, *, markdown: bool) -> list[int]:
+def _atom_sizes(cell: str, *, markdown: Markup) -> list[int]:
     return [_size(atom) for atom in _atoms(neutralise(cell), "", markdown=markdown)]
 
 
-def _cell(cell: str, width: int, style: str, *, markdown: bool) -> Iterator[Line]:
+def _cell(cell: str, width: int, style: str, *, markdown: Markup) -> Iterator[Line]:
     return _wrapped(_atoms(neutralise(cell), style, markdown=markdown), width, [], "")
 
 
@@ -405,8 +456,8 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
-def _atoms(words: str, style: str, *, markdown: bool) -> list[_Atom]:
-    pieces = _markdown(words, style) if markdown else _plain(words, style)
+def _atoms(words: str, style: str, *, markdown: Markup) -> list[_Atom]:
+    pieces = _plain(words, style) if markdown is Markup.NONE else _read(words, style, markdown)
     atoms: list[_Atom] = [[]]
     for text, its_style, is_code in pieces:
         if is_code:
@@ -429,7 +480,7 @@ def _plain(words: str, style: str) -> Iterator[tuple[str, str, bool]]:
     yield words[behind:], style, False
 
 
-def _markdown(words: str, style: str) -> Iterator[tuple[str, str, bool]]:
+def _read(words: str, style: str, markdown: Markup) -> Iterator[tuple[str, str, bool]]:
     """Yield a line's text, style, and whether it is code; marks but ``**`` stay, as ``*`` may be a shell's pattern."""
     (inline,) = _parser().parseInline(words)
     current = style
@@ -437,7 +488,8 @@ def _markdown(words: str, style: str) -> Iterator[tuple[str, str, bool]]:
     for token in inline.children or []:
         match token.type:
             case "code_inline":
-                yield _spanned(token), f"{current} {CODE}".strip(), True
+                code, its_style = _spanned(token, markdown)
+                yield code, f"{current} {its_style}".strip(), True
             case "strong_open" | "strong_close" if token.markup == "**":
                 current = f"{style} bold".strip() if token.type == "strong_open" else style
             case "strong_open" | "strong_close" | "em_open" | "em_close":
@@ -456,10 +508,12 @@ def _markdown(words: str, style: str) -> Iterator[tuple[str, str, bool]]:
                 yield token.content, current, False
 
 
-def _spanned(token: Token) -> str:
+def _spanned(token: Token, markdown: Markup) -> Piece:
     content = token.content
+    if markdown is Markup.STYLED:
+        return content, _SPAN
     pad = " " if content.startswith("`") or content.endswith("`") else ""
-    return f"{token.markup}{pad}{content}{pad}{token.markup}"
+    return f"{token.markup}{pad}{content}{pad}{token.markup}", CODE
 
 
 def _size(atom: Sequence[Piece]) -> int:

@@ -16,16 +16,17 @@ from knowledge_rag.cli.procedures import (
     HEADING,
     INDENT,
     danger,
+    markup_of,
     procedure_lines,
     source_lines,
 )
-from knowledge_rag.cli.prose import barred, cut, laid_out
-from knowledge_rag.cli.terminal import print_pieces
+from knowledge_rag.cli.prose import Markup, barred, cut, laid_out
+from knowledge_rag.cli.terminal import print_pieces, shows_styles, width_of
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.recommendation import Concern, Strength
-from knowledge_rag.orchestrator.showing import is_markdown, missing
+from knowledge_rag.orchestrator.showing import missing
 from knowledge_rag.orchestrator.wording import BAR, counted, listed, summed_up
 
 if TYPE_CHECKING:
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
     from knowledge_rag.cli.prose import Line
     from knowledge_rag.orchestrator.recommendation import Recommendation, Warned
     from knowledge_rag.orchestrator.retrieval import Asked, Findings
-
-MAX_WIDTH: Final = 120
-MIN_WIDTH: Final = 20
-"""Columns to which words are wrapped, whatever the terminal's width."""
 
 CHECK: Final = "check that it fits"
 NOTHING: Final = "Nothing documented."
@@ -56,13 +53,17 @@ _OF_WORDING: Final = frozenset({Concern.UNCITED_STEPS, Concern.UNSUPPORTED, Conc
 
 def show_recommendation(console: Console, recommendation: Recommendation) -> None:
     """Print a recommendation, words wrapped to the terminal's width, or to COLUMNS; commands are never wrapped."""
-    for line in lines_of(recommendation, _width(console)):
+    markdown = Markup.STYLED if shows_styles(console) else Markup.MARKED
+    is_wrapped = os.environ.get("COLUMNS", "").isdigit()
+    for line in lines_of(recommendation, width_of(console, anywhere=is_wrapped), markdown):
         print_pieces(console, line)
 
 
-def lines_of(recommendation: Recommendation, width: int | None) -> Iterator[Line]:
+def lines_of(
+    recommendation: Recommendation, width: int | None, markdown: Markup = Markup.MARKED
+) -> Iterator[Line]:
     """Yield what :func:`show_recommendation` prints."""
-    page = _Page(recommendation, width)
+    page = _Page(recommendation, width, markdown)
     yield from page.summary()
     yield from page.guidance()
     yield from page.similar()
@@ -91,18 +92,13 @@ def _ended(asked: Asked) -> str:
     return f"{filters}: {found}"
 
 
-def _width(console: Console) -> int | None:
-    if console.is_terminal or os.environ.get("COLUMNS", "").isdigit():
-        return max(MIN_WIDTH, min(console.width, MAX_WIDTH))
-    return None
-
-
 class _Page:
     """One recommendation as lines."""
 
-    def __init__(self, recommendation: Recommendation, width: int | None) -> None:
+    def __init__(self, recommendation: Recommendation, width: int | None, markdown: Markup) -> None:
         self._given = recommendation
         self._width = width
+        self._markdown = markdown
 
     def summary(self) -> Iterator[Line]:
         """Yield what was found, the strength of the evidence, and the warnings to read first."""
@@ -147,7 +143,7 @@ class _Page:
         ]
         for section, steps in procedures:
             if section is not None and not given.alerts:
-                yield from procedure_lines(section, steps, self._width)
+                yield from procedure_lines(section, steps, self._width, self._markdown)
         for section in given.left_out:
             yield []
             for line in missing(section):
@@ -163,7 +159,7 @@ class _Page:
                 yield from self._said(text, CAREFUL, INDENT)
             for section, steps in procedures:
                 if section is not None and section.alert == name:
-                    yield from procedure_lines(section, steps, self._width)
+                    yield from procedure_lines(section, steps, self._width, self._markdown)
 
     def _by_model(self) -> Iterator[Line]:
         yield from ([], [("Steps, in the model's words", HEADING)])
@@ -191,9 +187,9 @@ class _Page:
                 yield margin
                 yield from self._of_model(similar.resolution, rest, rest)
             else:
-                is_words = is_markdown(similar.citations[0].citation.source_file)
+                markdown = markup_of(similar.citations[0].citation.source_file, self._markdown)
                 yield from laid_out(
-                    similar.resolution, self._width, first=margin, rest=rest, markdown=is_words
+                    similar.resolution, self._width, first=margin, rest=rest, markdown=markdown
                 )
             yield from source_lines(similar.citations, rest)
 
@@ -262,16 +258,19 @@ class _Page:
                 self._width,
                 first=[(indent, ""), (_WARNING, CAREFUL)],
                 rest=rest,
-                markdown=False,
+                markdown=Markup.NONE,
             )
             yield from cut(lines, self._width, rest)  # a message may quote a model's long word
 
     def _said(self, text: str, style: str = "", indent: str = "") -> Iterator[Line]:
         line = " ".join(text.split())
         first: Line = [(indent, "")]
-        return laid_out(line, self._width, first=first, rest=indent, style=style, markdown=False)
+        return laid_out(
+            line, self._width, first=first, rest=indent, style=style, markdown=Markup.NONE
+        )
 
     def _of_model(
         self, text: str, first: str = "", rest: str = "", label: Line | None = None
     ) -> Iterator[Line]:
-        return barred(text, self._width, first=first, rest=rest, label=label or [])
+        margins = {"first": first, "rest": rest}
+        return barred(text, self._width, **margins, label=label or [], markdown=self._markdown)

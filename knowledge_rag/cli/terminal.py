@@ -29,10 +29,15 @@ from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
     from rich.progress import Task, TaskID
+
+
+MAX_WIDTH: Final = 120
+MIN_WIDTH: Final = 20
+"""Columns to which words are wrapped, whatever the terminal's width."""
 
 
 class _Plain(Console):
@@ -62,9 +67,53 @@ def err() -> Console:
     return _Plain(sys.stderr)
 
 
+def width_of(console: Console, *, anywhere: bool = False) -> int | None:
+    """Return the columns to which words are wrapped: a terminal's, or those of anything that is printed to."""
+    if console.is_terminal or anywhere:
+        return max(MIN_WIDTH, min(console.width, MAX_WIDTH))
+    return None
+
+
+def shows_styles(console: Console) -> bool:
+    """Whether words can be told apart by their style alone."""
+    return console.is_terminal and console.color_system is not None
+
+
 def print_note(kind: str, message: str) -> None:
-    """Print one line on standard error: the kind of note, then the note."""
-    err().print(Text.assemble((kind, "yellow"), " ", neutralise(" ".join(message.split()))))
+    """Print one line on standard error, or a paragraph on a terminal: the kind of note, then the note."""
+    style = "bold red" if kind.startswith("error") else "yellow"
+    print_sentence(err(), message, first=[(kind, style), (" ", "")])
+
+
+def print_sentence(
+    console: Console,
+    text: str,
+    style: str = "",
+    *,
+    first: Sequence[tuple[str, str]] = (),
+    rest: str = "  ",
+) -> None:
+    """Print a sentence in one line; a terminal's lines end between words, and what is in backticks stays whole.
+
+    Args:
+        console: to print on.
+        text: of the product, which may quote others.
+        style: of it.
+        first: pieces before it.
+        rest: left margin of further lines.
+    """
+    words = " ".join(text.split())
+    width = width_of(console)
+    if width is None:
+        print_pieces(console, [*first, (words, style)])
+        return
+    # what lays words out takes longer to import than a pipe should wait
+    from knowledge_rag.cli.prose import Markup, laid_out
+
+    for line in laid_out(
+        words, width, first=[*first], rest=rest, style=style, markdown=Markup.NONE
+    ):
+        print_pieces(console, line)
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold

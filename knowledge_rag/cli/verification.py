@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from knowledge_rag.cli.inputs import input_name, read_input
-from knowledge_rag.cli.prose import barred, cut, laid_out
+from knowledge_rag.cli.prose import Markup, barred, cut, laid_out
+from knowledge_rag.cli.terminal import print_sentence, width_of
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
 from knowledge_rag.core.lines import decode
 from knowledge_rag.core.locating import RawPassage, locate
@@ -213,7 +214,7 @@ def losses(done: Verification) -> Iterator[str]:
 
 def show_review(console: Console, done: Verification, *, explain: bool = False) -> None:
     """Show the answer that may be shown behind bars, then what is wrong, then one line that sums it up."""
-    width = console.width if console.is_terminal else None
+    width = width_of(console)
     shown = neutralise(done.review.verified.text.rstrip("\n"))
     for row in barred(shown, width):
         console.file.write("".join(text for text, _ in row) + "\n")
@@ -227,20 +228,20 @@ def show_review(console: Console, done: Verification, *, explain: bool = False) 
         level = one.rule.level
         first = [(neutralise(where), "bold"), (f"{level.value}: ", _STYLES[level])]
         # a message quotes the answer: what goes on below stands apart from the product's own lines
-        lines = laid_out(message, width, first=first, rest=_APART, markdown=False)
+        lines = laid_out(message, width, first=first, rest=_APART, markdown=Markup.NONE)
         for row in cut(lines, width, _APART):
             console.print(Text.assemble(*row), soft_wrap=True)
     if done.review.findings:
         console.print()
     if explain:
         _show_claims(console, done)
-    console.print(Text(_summary(done), style="red" if done.review.errors else "green"))
+    print_sentence(console, _summary(done), "red" if done.review.errors else "green")
 
 
 def _show_claims(console: Console, done: Verification) -> None:
     """Show each cited claim behind bars: what was checked, and where its details stand."""
     for judged in done.review.backing.claims:
-        width = console.width if console.is_terminal else None
+        width = width_of(console)
         for row in barred(neutralise(judged.claim.said.strip()), width):
             console.file.write("".join(text for text, _ in row) + "\n")
         cited = neutralise(places(judged.lines))

@@ -199,6 +199,13 @@ def test_no_line_of_it_reads_as_our_own_however_it_is_wrapped(live, terminal):
     assert all(line.startswith("|") and len(line) <= terminal.width for line in written)
 
 
+def test_quoted_steps_are_not_shown_before_they_are_laid_out(terminal):
+    with LiveAnswer(terminal, by_model=False) as live:
+        live.notify({"event": "found", "status": "ok", "sources": 1})
+        live.notify({"event": "text", "text": "1. Promote it."})
+        assert shown(live) == ["found 1 passage, writing ..."]
+
+
 def test_an_answer_that_comes_at_once_does_not_flash(terminal):
     with LiveAnswer(terminal) as live:
         live.notify({"event": "searching", "queries": ["a"]})

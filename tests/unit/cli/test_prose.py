@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from knowledge_rag.cli.prose import CODE, laid_out, table
+from knowledge_rag.cli.prose import CODE, Markup, folded, laid_out, table
 from knowledge_rag.core.neutral import neutralise
 
 WIDTHS = st.one_of(st.none(), st.integers(min_value=12, max_value=80))
@@ -66,7 +66,7 @@ def test_a_code_block_stands_in_its_place_as_it_is():
 
 def test_a_command_that_a_plain_text_sets_apart_is_a_line_of_its_own():
     text = "See which one it is:\n\n   tail -f /var/log/licence --since 10m --filter x"
-    assert lines(text, 30, markdown=False) == [
+    assert lines(text, 30, markdown=Markup.NONE) == [
         "- See which one it is:",
         "    tail -f /var/log/licence --since 10m --filter x",
     ]
@@ -86,7 +86,7 @@ def test_a_command_that_stands_further_in_is_a_line_of_its_own():
         "   slot.in with 0 consumers: restart the receiver and wait for a minute\n"
         "      sudo systemctl restart slot-sync-rx"
     )
-    assert lines(text, markdown=False) == [
+    assert lines(text, markdown=Markup.NONE) == [
         "- On mq-a:",
         "  sudo rabbitmqctl list_queues name messages consumers | grep slot",
         "  slot.in with 0 consumers: restart the receiver and wait for a minute",
@@ -127,12 +127,12 @@ def test_markdown_is_read_as_its_author_sees_it(markdown, shown):
 
 def test_in_a_plain_text_each_character_stands_for_itself():
     text = "**Ask** [x](#y) lt\\_good &lt;"
-    assert lines(text, first=[], markdown=False) == [text]
+    assert lines(text, first=[], markdown=Markup.NONE) == [text]
 
 
 def test_code_and_strong_words_differ_from_the_others():
     assert styles("run `x y` **now** ok") == {"run": "", "`x y`": CODE, "now": "bold", "ok": ""}
-    assert styles("run `x y`", style="dim", markdown=False) == {
+    assert styles("run `x y`", style="dim", markdown=Markup.NONE) == {
         "run": "dim",
         "`x y`": f"dim {CODE}",
     }
@@ -201,12 +201,56 @@ def test_a_table_inside_a_step_is_one_there():
     ]
 
 
+def test_where_styles_are_shown_code_has_no_backticks_and_columns_stay_aligned():
+    text = "| a | b |\n|---|---|\n| `x y` | **c** |\n| long | d |\n"
+    shown = list(laid_out(text, 40, first=[], rest="", markdown=Markup.STYLED))
+    assert ["".join(words for words, _ in line) for line in shown] == [
+        "a     b",
+        "----  -",
+        "x y   c",
+        "long  d",
+    ]
+    styles_of = {words: style for line in shown for words, style in line}
+    assert styles_of["x y"] != styles_of["c"] == "bold"
+
+
+def test_code_without_backticks_is_never_broken():
+    rows = laid_out("Run `a b c d e f` now.", 10, first=[], rest="", markdown=Markup.STYLED)
+    assert ["".join(words for words, _ in row) for row in rows] == ["Run", "a b c d e f", "now."]
+
+
+@pytest.mark.parametrize(
+    ("line", "width", "rows"),
+    [
+        ("- one two three", 10, ["- one two", "  three"]),
+        ("  1. > one  two", 10, ["  1. > one", "     two"]),
+        ("日本 日本 日本", 10, ["日本 日本", "日本"]),
+        ("a\tb", 80, ["a\tb"]),
+        ("x" * 30 + " y", 10, ["x" * 30, "y"]),
+        ("שלום עולם " * 2, 12, ["שלום עולם", "שלום עולם "]),
+        ("run `a b c d e` now", 8, ["run", "`a b c d e`", "now"]),
+    ],
+)
+def test_a_line_as_it_is_written_hangs_below_its_first_word(line, width, rows):
+    assert list(folded(line, width)) == rows
+
+
+@settings(max_examples=300, deadline=None)
+@given(TEXTS, WIDTHS)
+def test_a_line_as_it_is_written_loses_blanks_at_its_breaks_and_nothing_else(text, width):
+    for line in neutralise(text).split("\n"):
+        rows = list(folded(line, width))
+        assert "".join("".join(rows).split()) == "".join(line.split())
+        for code in re.findall(r"`[^`\t]*`", line):
+            assert any(code in row for row in rows)
+
+
 def test_nothing_in_a_text_steers_the_terminal():
     assert lines("a\x1b[31mb\u202ec") == ["- a\\x1b[31mb\\u202ec"]
 
 
 @settings(max_examples=300, deadline=None)
-@given(TEXTS, WIDTHS, st.booleans())
+@given(TEXTS, WIDTHS, st.sampled_from(Markup))
 def test_no_word_is_lost_doubled_or_moved(text, width, markdown):
     words = [
         piece
@@ -214,7 +258,7 @@ def test_no_word_is_lost_doubled_or_moved(text, width, markdown):
         for piece, _ in line
     ]
     assert not any("\n" in piece for piece in words)
-    if not markdown and not re.search(r"[|`~\\]", neutralise(text)):
+    if markdown is Markup.NONE and not re.search(r"[|`~\\]", neutralise(text)):
         assert "".join("".join(words).split()) == "".join(neutralise(text).split())
 
 

@@ -14,10 +14,10 @@ from rich.console import Console
 from knowledge_rag.cli.prose import laid_out
 from knowledge_rag.cli.recommendation import (
     CHECK,
-    MAX_WIDTH,
     lines_of,
     show_recommendation,
 )
+from knowledge_rag.cli.terminal import MAX_WIDTH
 from knowledge_rag.core.headings import Kind
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.guardrails.draft import Kind as OfWording
