@@ -10,9 +10,11 @@ import sys
 import traceback
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Final
+from inspect import getdoc
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from knowledge_rag.cli.exits import ExitCode, exit_cleanly_when_killed, exit_code_for
@@ -23,35 +25,65 @@ from knowledge_rag.core.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-COMMANDS: Final = {
-    "demo": "demo",
-    "ingest": "ingest",
-    "lint": "lint",
-    "drift": "drift",
-    "retrieve": "retrieve",
-    "ask": "ask",
-    "verify": "verify",
-    "locate": "locate",
-    "chunk": "chunk",
-    "serve": "serve",
-    "receipt": "receipt",
-    "slack": "slack",
-    "mcp": "mcp",
-    "skills": "skills",
-    "gameday": "gameday",
-    "doctor": "doctor",
-    "smoke": "smoke",
-    "eval": "evaluate",
-    "coverage": "coverage",
-    "bench": "bench",
-    "model": "model",
+TASKS: Final = {
+    "Ask": {
+        "ask": ("ask", 'ask "SQS queue is backing up"'),
+        "retrieve": ("retrieve", 'retrieve "SQS queue is backing up" --max-results 3'),
+        "serve": ("serve", "serve --kb team.kb --corpus docs"),
+        "slack": ("slack", "slack --kb team.kb"),
+        "mcp": ("mcp", "mcp --kb team.kb"),
+    },
+    "Keep runbooks": {
+        "ingest": ("ingest", "ingest docs --kb team.kb"),
+        "lint": ("lint", "lint docs"),
+        "drift": ("drift", "drift docs --code ../infrastructure"),
+        "coverage": ("coverage", "coverage --rules alerts.yml --docs docs"),
+        "chunk": ("chunk", "chunk docs/rds.md"),
+        "skills": ("skills", "skills export skills --kb team.kb"),
+    },
+    "Check answers": {
+        "verify": ("verify", "verify --answer note.md --evidence evidence.json"),
+        "locate": ("locate", "locate --retrieve-output response.json --docs docs"),
+        "receipt": ("receipt", "receipt ID --corpus docs"),
+    },
+    "Measure": {
+        "eval": ("evaluate", "eval questions.jsonl --kb team.kb"),
+        "bench": ("bench", "bench floor --kb team.kb"),
+    },
+    "Run it in AWS": {
+        "doctor": ("doctor", "doctor --region eu-west-1"),
+        "smoke": ("smoke", "smoke --name prod"),
+        "gameday": ("gameday", "gameday"),
+    },
+    "Set up": {
+        "demo": ("demo", "demo"),
+        "model": ("model", "model install"),
+    },
 }
-"""Each command's module here, and the function or group in it, in the order of the help."""
+"""Tasks in the order of the help; of each command the function or group in its module here, and an example."""
+
+COMMANDS: Final = {name: made for commands in TASKS.values() for name, made in commands.items()}
+
+
+class _ByTask(TyperGroup):
+    """Lists commands below the task that they are for."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - typer's
+        longest = max(map(len, self.commands))
+        for task, names in TASKS.items():
+            listed = [(it, self.commands[it]) for it in names if it in self.commands]
+            room = formatter.width - longest - len("    ")
+            if listed:
+                with formatter.section(task):
+                    formatter.write_dl(
+                        [(name.ljust(longest), it.get_short_help_str(room)) for name, it in listed]
+                    )
 
 
 def command_line(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     """Make the command line of some commands; only their modules are loaded."""
     app = typer.Typer(
+        cls=_ByTask,
         no_args_is_help=True,
         context_settings={"help_option_names": ["--help", "-h"]},
         rich_markup_mode=None,
@@ -60,12 +92,20 @@ def command_line(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(_common)
     for name in commands:
-        found = getattr(import_module(f"knowledge_rag.cli.{name}"), COMMANDS[name])
+        attribute, example = COMMANDS[name]
+        found = getattr(import_module(f"knowledge_rag.cli.{name}"), attribute)
         if isinstance(found, typer.Typer):
-            app.add_typer(found, name=name)
+            about = found.registered_callback and found.registered_callback.callback
+            app.add_typer(found, name=name, help=_help(about, example))
         else:
-            app.command(name)(found)
+            app.command(name, help=_help(found, example))(found)
     return app
+
+
+def _help(command: object, example: str) -> str:
+    """Return what a command is for, an example, and then the rest of what it says of itself."""
+    first, _, more = (getdoc(command) or "").partition("\n\n")
+    return f"{first}\n\n\b\n  knowledge-rag {example}\n\n{more}".rstrip()
 
 
 def _wanted() -> typer.Typer:

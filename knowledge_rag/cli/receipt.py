@@ -26,9 +26,9 @@ CorpusOption = Annotated[
 
 
 def receipt(number: IdArgument, corpus: CorpusOption = None, json: JsonOption = False) -> None:
-    """Show what a posted answer was made of, check the record, and list citations reported as wrong.
+    """Show what a posted answer was made of, and check the record.
 
-    Exits 1 if the record was changed, or cited lines differ from the folder.
+    Lists citations that were reported as wrong, too. Exits 1 if the record was changed, or cited lines differ from the folder.
     """
     from knowledge_rag.channel.receipts import Receipts
     from knowledge_rag.cli.hooks import RECEIPTS_FOLDER

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 NAME = "knowledge-rag"
+_AS_IT_IS = "\b\n"
+"""What begins a paragraph whose lines stay, to typer."""
 _BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]$")
 
 
@@ -58,7 +60,12 @@ def _contents(every: list[Context]) -> str:
 def _prose(words: str | None) -> str:
     """Return a help text by its paragraphs; where its lines end is chance."""
     paragraphs = (words or "").split("\n\n")
-    return "\n\n".join(text(" ".join(paragraph.split())) for paragraph in paragraphs)
+    return "\n\n".join(
+        f"```sh\n{paragraph.removeprefix(_AS_IT_IS).strip()}\n```"
+        if paragraph.startswith(_AS_IT_IS)
+        else text(" ".join(paragraph.split()))
+        for paragraph in paragraphs
+    )
 
 
 def _rows(at: Context) -> Iterator[list[str]]:
