@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from knowledge_rag.cli.advisors import AdvisorChoice
     from knowledge_rag.cli.backend import BackendOptions
     from knowledge_rag.orchestrator.consultation import Consultation, Notify
-    from knowledge_rag.orchestrator.recommendation import Recommendation
 
 
 def incident_of(question: str | None, path: Path | None) -> Incident:
@@ -85,23 +82,6 @@ def placed(incident: Incident, at: str | None) -> Incident:
             f"--at names the procedure of one alert, and this is a group of {count}"
         )
     return replace(incident, at=read_place(at))
-
-
-def chosen_of(given: Recommendation) -> tuple[str, int] | None:
-    """Ask at a terminal which of the offered sections is meant; ``None`` for none, or without a terminal."""
-    streams = (sys.stdin, sys.stdout, sys.stderr)
-    if given.guidance or not given.reading or not all(it.isatty() for it in streams):
-        return None
-    numbers = "1" if len(given.reading) == 1 else f"1-{len(given.reading)}"
-    err().print()
-    choices = {str(n): it.citation for n, it in enumerate(given.reading, start=1)}
-    said = " "
-    with suppress(EOFError):
-        while said and said not in choices:
-            asked = f"Show the steps of one? [{numbers}, Enter for none] "
-            said = err().input(asked, markup=False).strip()
-    chosen = choices.get(said)
-    return (chosen.source_file, chosen.end_line) if chosen else None
 
 
 def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from contextlib import nullcontext
 from dataclasses import replace
 from enum import StrEnum
 from functools import partial
@@ -27,7 +26,6 @@ from knowledge_rag.core.errors import InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from knowledge_rag.guardrails.staleness import CitedLines
     from knowledge_rag.orchestrator.consultation import Consultation
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.recommendation import Recommendation
@@ -118,6 +116,23 @@ AtOption = Annotated[
 ]
 
 
+OpenOption = Annotated[
+    int | None,
+    typer.Option(
+        "--open",
+        metavar="N",
+        min=1,
+        help="Open the N-th citation of the answer at its line, in VISUAL, EDITOR or PAGER.",
+    ),
+]
+CorpusOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="DIR", help="Folder with the documents, for --open.  [default: as ingest noted it]"
+    ),
+]
+
+
 @with_options
 def ask(
     *,
@@ -133,21 +148,23 @@ def ask(
     agent: AgentOption = None,
     explain: ExplainOption = False,
     form: Annotated[AnswerFormat, FORMAT] = AnswerFormat.TERMINAL,
+    open_number: OpenOption = None,
+    corpus: CorpusOption = None,
     repository_url: RepositoryOption = None,
     max_tokens: MaxTokensOption = None,
     json: JsonOption = False,
 ) -> None:
     """Get steps for a question or an incident, each with its lines.
 
-    Where it is unclear which procedure is meant, a terminal asks which one. Exits 1 if nothing is documented,
-    3 if the knowledge base is unavailable.
+    At a terminal it then takes further questions, such as "how do I undo it?", until an empty line. Where it
+    is unclear which procedure is meant, it asks which one. Exits 1 if nothing is documented, 3 if the
+    knowledge base is unavailable.
     """
-    from knowledge_rag.cli.advice import LiveAnswer, chosen_of, consulted, incident_of, placed
-    from knowledge_rag.cli.evidence import exit_code_of, show_changes
+    from knowledge_rag.cli.advice import consulted, incident_of, placed
+    from knowledge_rag.cli.conversation import Conversation, since_asked
+    from knowledge_rag.cli.evidence import exit_code_of
     from knowledge_rag.cli.knowledge_bases import chosen
-    from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
-    from knowledge_rag.cli.terminal import out, print_json
-    from knowledge_rag.local.since_ingest import since_ingest
+    from knowledge_rag.cli.terminal import print_json
 
     form = AnswerFormat.JSON if json else form
     if max_tokens and form in (AnswerFormat.SLACK, AnswerFormat.SMS):
@@ -157,34 +174,25 @@ def ask(
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
     asked = placed(incident_of(question, incident), at)
     choice = AdvisorChoice(advisor.value, model_id, agent, backend.region, model)
+    if open_number is not None and form is not AnswerFormat.TERMINAL:
+        raise InvalidRequest(f"--open goes with --format {AnswerFormat.TERMINAL}, not with {form}")
     asked_kb = chosen(kb, quiet=True) if backend.is_local else None
-    by_model = advisor is not AdvisorName.EXTRACTIVE
-    while True:
-        is_shown = form is AnswerFormat.TERMINAL
-        with LiveAnswer(by_model=by_model) if is_shown else nullcontext() as live:
-            notify = live.notify if live else None
-            consultation = consulted(question, asked, backend, choice, kb=kb, notify=notify)
-        write = partial(_text, form, asked, asked_kb, repository_url, question)
-        if max_tokens:
-            consultation = _fitted(consultation, write, max_tokens)
-        recommendation = consultation.recommendation
-        since = since_ingest(asked_kb, _cited(consultation)) if asked_kb else None
+    write = partial(_text, form, asked, asked_kb, repository_url, question)
+    fit = partial(_fitted, write, max_tokens)
+
+    if form is AnswerFormat.TERMINAL:
+        by_model = advisor is not AdvisorName.EXTRACTIVE
+        talk = Conversation(backend, choice, asked_kb, corpus, fit, by_model, explain)
+        consultation = talk.hold(question, asked, kb, open_number)
+    else:
+        consultation = fit(consulted(question, asked, backend, choice, kb=kb))
         if form is AnswerFormat.JSON:
-            print_json(
-                _as_output(recommendation) | ({"since_ingest": since.to_dict()} if since else {})
-            )
-        elif form is not AnswerFormat.TERMINAL:
-            sys.stdout.write(write(consultation))
+            since = since_asked(asked_kb, consultation)
+            more = {"since_ingest": since.to_dict()} if since else {}
+            print_json(_as_output(consultation.recommendation) | more)
         else:
-            if explain:
-                show_evidence(out(), consultation.findings)
-            show_recommendation(out(), recommendation)
-            if asked_kb:
-                show_changes(since, asked_kb)
-            if not (asked.at or asked.is_group) and (place := chosen_of(recommendation)):
-                asked = replace(asked, at=place)
-                continue
-        raise typer.Exit(exit_code_of(recommendation.status))
+            sys.stdout.write(write(consultation))
+    raise typer.Exit(exit_code_of(consultation.recommendation.status))
 
 
 def _as_output(recommendation: Recommendation) -> dict[str, Any]:
@@ -194,8 +202,10 @@ def _as_output(recommendation: Recommendation) -> dict[str, Any]:
 
 
 def _fitted(
-    consultation: Consultation, write: Callable[[Consultation], str], max_tokens: int
+    write: Callable[[Consultation], str], max_tokens: int | None, consultation: Consultation
 ) -> Consultation:
+    if not max_tokens:
+        return consultation
     from knowledge_rag.core.tokens import token_bound
     from knowledge_rag.orchestrator.fitting import fitted
 
@@ -239,14 +249,3 @@ def _text(
         AnswerFormat.SMS: to_short,
     }
     return writers[form](message).rstrip("\n") + "\n"
-
-
-def _cited(consultation: Consultation) -> list[CitedLines]:
-    from knowledge_rag.guardrails.staleness import CitedLines
-
-    shown = consultation.recommendation.shown
-    return [
-        CitedLines.of(result)
-        for result in consultation.findings.ledger.results
-        if any(citation.overlaps(result.citation) for citation in shown)
-    ]

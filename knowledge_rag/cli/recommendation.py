@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.cli.procedures import (
     ALARMING,
     CAREFUL,
+    CITATION,
     HEADING,
     INDENT,
     danger,
@@ -51,12 +52,25 @@ _OF_WORDING: Final = frozenset({Concern.UNCITED_STEPS, Concern.UNSUPPORTED, Conc
 """Warnings about a model's wording, not about what was found."""
 
 
-def show_recommendation(console: Console, recommendation: Recommendation) -> None:
-    """Print a recommendation, words wrapped to the terminal's width, or to COLUMNS; commands are never wrapped."""
+def show_recommendation(
+    console: Console, recommendation: Recommendation, *, numbered: bool = False
+) -> list[str]:
+    """Print a recommendation, words wrapped to the terminal's width, or to COLUMNS; commands are never wrapped.
+
+    Returns the citations in their order; their numbers are shown if they are ``numbered``.
+    """
     markdown = Markup.STYLED if shows_styles(console) else Markup.MARKED
     is_wrapped = os.environ.get("COLUMNS", "").isdigit()
+    shown: list[str] = []
     for line in lines_of(recommendation, width_of(console, anywhere=is_wrapped), markdown):
+        for position, (text, style) in enumerate(line):
+            if style == CITATION:  # ours alone: words of documents and models have other styles
+                shown.append(text)
+                if numbered:
+                    line.insert(position, (f"[{len(shown)}] ", "dim"))
+                break
         print_pieces(console, line)
+    return shown
 
 
 def lines_of(

@@ -85,7 +85,7 @@ def since_ingest(kb: Path, cited: Iterable[CitedLines] = ()) -> SinceIngest | No
 
     A document that was written to and is the same again counts as the same.
     """
-    folder = _folder(kb)
+    folder = folder_of(kb)
     if folder is None:
         return None
     with suppress(KnowledgeRagError, sqlite3.Error, OSError):
@@ -114,7 +114,8 @@ def noted_folder(folder: Path, kb: Path) -> str:
     return Path(os.path.relpath(folder.resolve(), kb.resolve().parent)).as_posix()
 
 
-def _folder(kb: Path) -> Path | None:
+def folder_of(kb: Path) -> Path | None:
+    """Return the folder that a knowledge base was made of; ``None`` where that isn't at hand."""
     note = noted(kb, FOLDER)
     folder = Path(os.path.normpath(kb.resolve().parent / note)) if note else None
     return folder if folder and folder.is_dir() else None

@@ -360,6 +360,12 @@ def read_place(text: str) -> tuple[str, int]:
     Raises:
         InvalidRequest: it is written in another way.
     """
+    file, _, last = read_lines(text)
+    return file, last
+
+
+def read_lines(text: str) -> tuple[str, int, int]:
+    """Read a document, its first and its last line; see :func:`read_place`."""
     file, _, lines = text.strip().rpartition(":")
     found = _LINES.fullmatch(lines)
     try:
@@ -369,10 +375,11 @@ def read_place(text: str) -> tuple[str, int]:
     if found is None:
         shown = text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}..."
         raise InvalidRequest(f"{shown!r} is no place: write FILE:LINE, such as runbooks/rds.md:12")
-    return file, int(found["last"])
+    last = int(found["last"])
+    return file, int(found["first"] or last), last
 
 
-_LINES: Final = re.compile(r"(?:[1-9]\d{0,6}-)?(?P<last>[1-9]\d{0,6})")
+_LINES: Final = re.compile(r"(?:(?P<first>[1-9]\d{0,6})-)?(?P<last>[1-9]\d{0,6})")
 
 
 def name_of(incident: Incident) -> str:

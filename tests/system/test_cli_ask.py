@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import re
 
 import pytest
 
+from knowledge_rag.cli.knowledge_bases import USING_SAMPLE
 from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.evaluation.faults.server import answering, resetting, serving
 from tests.support.cli import OF_SAMPLE, assert_one_line
@@ -162,6 +164,7 @@ def test_a_model_that_cannot_be_reached_is_replaced_by_the_procedure(settled, fi
 
 SLOW = "the database is slow"
 WHICH = "Show the steps of one? [1-3, Enter for none] "
+FURTHER = "Ask further [a citation's number to open it, Enter to end] "
 
 
 def test_where_several_procedures_may_be_meant_a_number_at_the_terminal_chooses_one(settled):
@@ -172,6 +175,8 @@ def test_where_several_procedures_may_be_meant_a_number_at_the_terminal_chooses_
         screen.type("9\n")  # there is no ninth: it asks again
         screen.until(f"{WHICH}9\r\n{WHICH}")
         screen.type("3\n")
+        screen.until(FURTHER)
+        screen.type("\n")
         shown = screen.rest()
     assert "Evidence: partial (you chose this procedure)" in shown
     assert f"{third['source_file']}: " in shown.partition("you chose this procedure")[2]
@@ -184,6 +189,66 @@ def test_enter_at_the_terminal_chooses_none(settled, key):
         screen.until(WHICH)
         screen.type(key)
         assert "Evidence" not in screen.rest()
+
+
+def test_at_the_terminal_a_question_may_refer_to_the_answer_before_it(settled):
+    with settled.at_keyboard("ask", QUESTION) as screen:
+        screen.until(FURTHER)
+        screen.type("and how do I undo it?\n")
+        screen.until("asked: RDS failover: and how do I undo it?")
+        screen.until("RDS failover > Rollback")
+        screen.type("\x04")
+        shown = screen.rest()
+    assert shown.count(FURTHER) == 2
+    assert shown.count(USING_SAMPLE.split(";")[0]) == 1
+
+
+def test_an_alert_that_is_pasted_in_several_lines_is_one_question(settled):
+    alert = {"alerts": [{"status": "firing", "labels": {"alertname": "ElastiCacheRedisMemory"}}]}
+    with settled.at_keyboard("ask", SLOW) as screen:
+        screen.until(WHICH)
+        screen.type(json.dumps(alert, indent=1) + "\n")
+        screen.until("Evidence: strong (it is filed under the alert's name)")
+        screen.until(FURTHER)
+        screen.type("\n")
+        assert screen.rest().count(FURTHER) == 1
+
+
+def test_what_can_not_be_asked_or_opened_is_said_and_asked_for_again(settled):
+    with settled.at_keyboard("ask", QUESTION) as screen:
+        screen.until(FURTHER)
+        screen.type("99\n")
+        screen.until("no citation 99: the answer has 1 to ")
+        screen.type("1\n")
+        screen.until("no editor is set:")
+        screen.type("\n")
+        assert screen.rest().count(FURTHER) == 3
+
+
+def test_a_citation_is_opened_at_its_line_and_nothing_else_runs(settled, tmp_path):
+    editor = tmp_path / "vim"
+    editor.write_text("#!/bin/sh\nprintf '<%s>' \"$@\"\n")
+    editor.chmod(0o755)
+    ran = settled("ask", QUESTION, "--open", "2", EDITOR=f"{editor} -R")
+    assert ran.code == 0
+    cited = re.findall(r"^ *(\S+\.md):(\d+)(?:-\d+)?$", ran.out, re.MULTILINE)
+    file, line = cited[1]
+    assert ran.out.endswith(f"<-R><+{line}><{CORPUS / file}>")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (("--open", "99"), "no citation 99: the answer has 1 to "),
+        (("--open", "1", "--json"), "--open goes with --format terminal, not with json"),
+        (("--open", "1", "--corpus", "docs"), "docs has no document runbooks/rds-failover.md"),
+        (("--open", "1"), "no editor is set: set EDITOR or PAGER to open "),
+    ],
+)
+def test_a_citation_that_can_not_be_opened_is_bad_input(settled, options, says):
+    ran = settled("ask", QUESTION, *options)
+    assert ran.code == 2
+    assert says in ran.err
 
 
 def test_a_program_chooses_one_by_document_and_line(settled):

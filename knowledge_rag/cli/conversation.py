@@ -1,0 +1,187 @@
+"""What a person asks at the terminal after an answer: further questions, a section to choose, a citation to open."""
+
+from __future__ import annotations
+
+import io
+import select
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.cli.advice import LiveAnswer, consulted, incident_of
+from knowledge_rag.cli.editors import open_at, path_in
+from knowledge_rag.cli.evidence import show_changes
+from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
+from knowledge_rag.cli.terminal import err, out, print_note, print_sentence
+from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
+from knowledge_rag.guardrails.staleness import CitedLines
+from knowledge_rag.local.since_ingest import folder_of, since_ingest
+from knowledge_rag.orchestrator.follow_ups import in_context, topic_of
+from knowledge_rag.orchestrator.incident import read_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from knowledge_rag.cli.advisors import AdvisorChoice
+    from knowledge_rag.cli.backend import BackendOptions
+    from knowledge_rag.local.since_ingest import SinceIngest
+    from knowledge_rag.orchestrator.consultation import Consultation
+    from knowledge_rag.orchestrator.incident import Incident
+
+_PASTED_SECONDS: Final = 0.05
+"""Between two lines of one paste, at most."""
+
+
+def has_keyboard() -> bool:
+    """Whether somebody can read the question and type an answer."""
+    return all(it.isatty() for it in (sys.stdin, sys.stdout, sys.stderr))
+
+
+def since_asked(kb: Path | None, consultation: Consultation) -> SinceIngest | None:
+    """Return what changed in the folder of a knowledge base, cited lines of an answer first."""
+    if kb is None:
+        return None
+    shown = consultation.recommendation.shown
+    cited = [
+        CitedLines.of(result)
+        for result in consultation.findings.ledger.results
+        if any(citation.overlaps(result.citation) for citation in shown)
+    ]
+    return since_ingest(kb, cited)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """Answers a question at a terminal, then those that follow it.
+
+    Args:
+        backend: that is asked.
+        choice: of who writes.
+        kb: the knowledge base on this machine; ``None`` for a deployed one.
+        corpus: folder of its documents; ``None`` as ingest noted it.
+        fit: leaves out what is too much of an answer.
+        by_model: whether a model writes.
+        explain: whether queries and evidence are shown, too.
+    """
+
+    backend: BackendOptions
+    choice: AdvisorChoice
+    kb: Path | None
+    corpus: Path | None
+    fit: Callable[[Consultation], Consultation]
+    by_model: bool
+    explain: bool
+
+    def hold(
+        self, question: str | None, asked: Incident, named_kb: Path | None, number: int | None
+    ) -> Consultation:
+        """Answer until nothing more is asked, and return the last answer.
+
+        Args:
+            question: as it was typed; ``None`` for an incident alone.
+            asked: the incident.
+            named_kb: as the user named it: the sample one is mentioned once.
+            number: of a citation to open, which ends the conversation.
+        """
+        folder = self.corpus or (folder_of(self.kb) if self.kb else None)
+        kb = named_kb
+        while True:
+            with LiveAnswer(by_model=self.by_model) as live:
+                found = consulted(
+                    question, asked, self.backend, self.choice, kb=kb, notify=live.notify
+                )
+            answer = self.fit(found)
+            kb = self.kb
+            citations = self._show(answer, numbered=folder is not None)
+            if number is not None:
+                _open(folder, citations, number)
+                return answer
+            if not all(it.isatty() for it in (sys.stdin, sys.stdout, sys.stderr)):
+                return answer
+            opening = partial(_open, folder, citations) if folder and citations else None
+            further = _next(answer, question, asked, opening)
+            if further is None:
+                return answer
+            question, asked = further
+
+    def _show(self, answer: Consultation, *, numbered: bool) -> list[str]:
+        console = out()
+        if self.explain:
+            show_evidence(console, answer.findings)
+        numbered = numbered and console.is_terminal
+        citations = show_recommendation(console, answer.recommendation, numbered=numbered)
+        if self.kb:
+            show_changes(since_asked(self.kb, answer), self.kb)
+        sys.stdout.flush()
+        return citations
+
+
+def _open(folder: Path | None, citations: Sequence[str], number: int) -> None:
+    if not 1 <= number <= len(citations):
+        have = f"1 to {len(citations)}" if citations else "none"
+        raise InvalidRequest(f"no citation {number}: the answer has {have}")
+    if folder is None:
+        raise InvalidRequest("the documents aren't at hand: name their folder by --corpus")
+    source_file, line, _ = read_lines(citations[number - 1])
+    open_at(path_in(folder, source_file), line)
+
+
+def _next(
+    before: Consultation,
+    question: str | None,
+    asked: Incident,
+    opening: Callable[[int], None] | None,
+) -> tuple[str | None, Incident] | None:
+    """Return what a person asks next, as question and incident; ``None`` where they end.
+
+    Args:
+        before: the answer that is on the screen.
+        question: that it answers.
+        asked: its incident.
+        opening: opens a citation of the answer by its number; ``None`` if none can be opened.
+    """
+    given = before.recommendation
+    offered = () if given.guidance or asked.at or asked.is_group else given.reading
+    choices = {str(n): it.citation for n, it in enumerate(offered, start=1)}
+    prompt = _prompt(len(choices), can_open=opening is not None)
+    err().print()
+    while said := _typed(prompt):
+        if chosen := choices.get(said):
+            return question, replace(asked, at=(chosen.source_file, chosen.end_line))
+        try:
+            if said.isdecimal():  # a number that isn't offered is asked for again
+                if opening and not choices:
+                    opening(int(said))
+                continue
+            further = in_context(said, topic_of(before))
+            incident = incident_of(further, None)
+        except KnowledgeRagError as error:
+            print_note("error:", str(error))
+            continue
+        if further != said:
+            print_sentence(err(), f"asked: {further}", "dim")
+        return further, incident
+    return None
+
+
+def _prompt(choices: int, *, can_open: bool) -> str:
+    if choices:
+        numbers = "1" if choices == 1 else f"1-{choices}"
+        return f"Show the steps of one? [{numbers}, Enter for none] "
+    number = "a citation's number to open it, " if can_open else ""
+    return f"Ask further [{number}Enter to end] "
+
+
+def _typed(prompt: str) -> str:
+    """Return what is typed in one line, or pasted in several; ``""`` at the end of the file."""
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    lines: list[str] = []
+    with suppress(EOFError):
+        lines.append(err().input(prompt, markup=False))
+        while select.select([sys.stdin], [], [], _PASTED_SECONDS)[0]:
+            lines.append(input())
+    return "\n".join(lines).strip()
