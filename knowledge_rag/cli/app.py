@@ -35,6 +35,8 @@ TASKS: Final = {
     },
     "Keep runbooks": {
         "ingest": ("ingest", "ingest docs --kb team.kb"),
+        "documents": ("documents", "documents --filter service=rds --kb team.kb"),
+        "status": ("status", "status --kb team.kb"),
         "lint": ("lint", "lint docs"),
         "drift": ("drift", "drift docs --code ../infrastructure"),
         "coverage": ("coverage", "coverage --rules alerts.yml --docs docs"),

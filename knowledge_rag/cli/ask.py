@@ -161,6 +161,7 @@ def ask(
     knowledge base is unavailable.
     """
     from knowledge_rag.cli.advice import consulted, incident_of, placed
+    from knowledge_rag.cli.config import config
     from knowledge_rag.cli.conversation import Conversation, since_asked
     from knowledge_rag.cli.evidence import exit_code_of
     from knowledge_rag.cli.knowledge_bases import chosen
@@ -171,6 +172,8 @@ def ask(
         raise InvalidRequest(f"--max-tokens doesn't go with --format {form}")
     backend = replace(backend, search=search)
     backend.check_alone(kb=kb)
+    if advisor is AdvisorName.MODEL:
+        model = model or config().model
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
     asked = placed(incident_of(question, incident), at)
     choice = AdvisorChoice(advisor.value, model_id, agent, backend.region, model)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.cli.advice import LiveAnswer, consulted, incident_of
+from knowledge_rag.cli.config import config
 from knowledge_rag.cli.editors import open_at, path_in
 from knowledge_rag.cli.evidence import show_changes
 from knowledge_rag.cli.recommendation import show_evidence, show_recommendation
@@ -86,7 +87,7 @@ class Conversation:
             named_kb: as the user named it: the sample one is mentioned once.
             number: of a citation to open, which ends the conversation.
         """
-        folder = self.corpus or (folder_of(self.kb) if self.kb else None)
+        folder = self.corpus or config().corpus or (folder_of(self.kb) if self.kb else None)
         kb = named_kb
         while True:
             with LiveAnswer(by_model=self.by_model) as live:

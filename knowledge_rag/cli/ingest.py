@@ -72,11 +72,11 @@ def ingest(
     documents that are done, and the next one goes on from there. Exits 1 if a file or a page could
     not be read. Shows what lint finds, which changes neither the ingest nor the exit code.
     """
+    from knowledge_rag.cli.knowledge_bases import own_knowledge_base
     from knowledge_rag.local.corpus import changes
     from knowledge_rag.local.ingest import IngestSettings
-    from knowledge_rag.local.settings import LocalSettings
 
-    path = kb or LocalSettings.from_environment().default_knowledge_base
+    path = own_knowledge_base(kb)
     pages = fetched(folder, urls, delay, private=allow_private)
     failed = tell_failures(pages)  # at once: without them there may be nothing to ingest
     settings = IngestSettings(date_order=date_order)

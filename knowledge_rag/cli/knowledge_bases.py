@@ -6,9 +6,11 @@ import hashlib
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.cli.config import config
 from knowledge_rag.cli.terminal import err, print_note, print_sentence, progress_bar
 from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.core.resources import shipped
@@ -20,7 +22,7 @@ from knowledge_rag.local.models import (
     has_multilingual,
     other_languages,
 )
-from knowledge_rag.local.settings import LocalSettings
+from knowledge_rag.local.settings import KNOWLEDGE_BASE_VARIABLE, LocalSettings
 from knowledge_rag.local.source_links import LINKS, links_of_checkout
 from knowledge_rag.local.store import CORPUS, note, noted
 from knowledge_rag.orchestrator.wording import counted
@@ -96,9 +98,9 @@ def note_links(folder: Path, kb_path: Path) -> str:
 
 
 def links_to_lines(kb_path: Path | None, repository_url: str | None) -> RepositoryLinks | None:
-    """Return where cited lines can be opened: by the template that was given, else as the last ingest found it."""
-    if repository_url:
-        return RepositoryLinks(repository_url)
+    """Return where cited lines can be opened: by the template given, or in the settings file, else as ingest found it."""
+    if template := repository_url or config().links:
+        return RepositoryLinks(template)
     return RepositoryLinks.from_json(noted(kb_path, LINKS)) if kb_path else None
 
 
@@ -126,22 +128,65 @@ def sample_knowledge_base() -> tuple[Path, IngestReport]:
         time.sleep(0.05)
 
 
-def chosen(kb_path: Path | None, *, quiet: bool = False) -> Path:
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which knowledge base is asked.
+
+    Args:
+        path: of its file.
+        why: that one.
+        is_sample: whether it is the one that ships.
+        is_of_config: whether the settings file names it.
+    """
+
+    path: Path
+    why: str
+    is_sample: bool = False
+    is_of_config: bool = False
+
+
+def choice_of(kb_path: Path | None) -> Choice:
     """Return the knowledge base to ask.
 
-    That is the named one, else that of ``KNOWLEDGE_RAG_KB``, else the user's own, else the sample
-    one, which is made if need be; standard error says so each time, unless it is quiet.
+    That is the named one, else that of ``KNOWLEDGE_RAG_KB``, else that of the settings file, else the user's own,
+    else the sample one.
+
+    Raises:
+        InvalidSettings: the settings file is wrong.
     """
     if kb_path is not None:
-        return kb_path
+        return Choice(kb_path, "--kb names it")
     settings = LocalSettings.from_environment()
     own = settings.default_knowledge_base
-    if settings.knowledge_base is not None or own.exists():
-        return own
-    path = _sample()
-    if not quiet:
-        print_sentence(err(), USING_SAMPLE, "dim")
-    return path
+    if settings.knowledge_base is not None:
+        return Choice(own, f"{KNOWLEDGE_BASE_VARIABLE} names it")
+    if (found := config()).kb is not None:
+        return Choice(found.kb, f"{found.path} names it", is_of_config=True)
+    if own.exists():
+        return Choice(own, "`ingest` without --kb made it")
+    return Choice(_sample_path(), "nothing else is named, and this one ships", is_sample=True)
+
+
+def own_knowledge_base(kb_path: Path | None) -> Path:
+    """Return the knowledge base that an ingest makes or updates: never the sample one."""
+    choice = choice_of(kb_path)
+    own = LocalSettings.from_environment().default_knowledge_base
+    return own if choice.is_sample else choice.path
+
+
+def chosen(kb_path: Path | None, *, quiet: bool = False) -> Path:
+    """Return the knowledge base to ask; the sample one is made if need be.
+
+    Standard error says each time if it is that of the settings file, or the sample one, unless it is quiet.
+    """
+    choice = choice_of(kb_path)
+    if choice.is_sample:
+        _sample()
+        if not quiet:
+            print_sentence(err(), USING_SAMPLE, "dim")
+    elif choice.is_of_config and not quiet:
+        print_sentence(err(), f"using {choice.path}: {choice.why}", "dim")
+    return choice.path
 
 
 def _sample() -> Path:

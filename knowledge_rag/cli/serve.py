@@ -140,6 +140,7 @@ class ConsoleOptions:
 
     def folder(self, kb_path: Path) -> Path | None:
         """Return the folder that was ingested, if it is known: the named one, or the sample's."""
+        from knowledge_rag.cli.config import config
         from knowledge_rag.cli.knowledge_bases import SAMPLE_CORPUS, SAMPLE_FILE
         from knowledge_rag.core.resources import shipped
         from knowledge_rag.local.settings import LocalSettings
@@ -148,7 +149,7 @@ class ConsoleOptions:
             return self.corpus
         if kb_path == LocalSettings.from_environment().data_dir / SAMPLE_FILE:
             return shipped(SAMPLE_CORPUS)
-        return None
+        return config().corpus
 
 
 @with_options

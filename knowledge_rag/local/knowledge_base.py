@@ -266,6 +266,7 @@ _HEADINGS: Final = """
 SELECT DISTINCT source_file, title, json_extract(metadata, '$.section_path')
 FROM documents JOIN chunks ON document = documents.id
 """
+_COUNTS: Final = "SELECT (SELECT count(*) FROM documents), (SELECT count(*) FROM chunks)"
 _PASSAGES: Final = """
 SELECT text, metadata FROM chunks JOIN documents ON document = documents.id
 WHERE source_file = ? ORDER BY start_line, end_line
@@ -338,6 +339,12 @@ class KnowledgeBaseDocuments:
             (name, title, *filter(None, str(path or "").split(SECTION_SEPARATOR)))
             for name, title, path in rows
         ]
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return how many documents and chunks it holds, and how many documents a stopped ingest had still to do."""
+        with self._opened() as connection:
+            (found,) = connection.execute(_COUNTS)
+            return (*found, unfinished(connection))
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
         """Return a document's lines; see ``Documents``."""

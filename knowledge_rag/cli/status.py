@@ -1,0 +1,110 @@
+"""``knowledge-rag status``."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from knowledge_rag.cli.options import JsonOption, KbOption
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+
+def status(kb: KbOption = None, json: JsonOption = False) -> None:
+    """Show which knowledge base is asked, why, and how old it is.
+
+    Also its model, what changed in its folder since the ingest, and the settings file. Exits 2 if the
+    knowledge base can't be used.
+    """
+    from knowledge_rag.cli.config import KEYS, config
+    from knowledge_rag.cli.knowledge_bases import choice_of
+    from knowledge_rag.cli.terminal import out, print_json, print_sentence
+
+    settings = config()
+    choice = choice_of(kb)
+    own = {it: getattr(settings, it) for it in KEYS if getattr(settings, it) is not None}
+    known = {
+        "kb": str(choice.path),
+        "chosen": choice.why,
+        **_about(choice.path, datetime.now(UTC), is_sample=choice.is_sample),
+        "config": str(settings.path) if settings.path else None,
+        "settings": {name: str(value) for name, value in own.items()},
+    }
+    if json:
+        print_json(known)
+        return
+    for name, text in _lines(known):
+        print_sentence(out(), text, first=[(f"{name:<{_NAMES}}", "bold")], rest=" " * _NAMES)
+
+
+_NAMES: Final = len("knowledge base  ")
+
+
+def _about(path: Path, now: datetime, *, is_sample: bool) -> dict[str, Any]:
+    """Return what is known of a knowledge base; nothing of the sample one before its first use."""
+    from knowledge_rag.core.repository_links import RepositoryLinks
+    from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
+    from knowledge_rag.local.since_ingest import folder_of, since_ingest
+    from knowledge_rag.local.source_links import LINKS
+    from knowledge_rag.local.store import MODEL, noted
+
+    if is_sample and not path.exists():
+        return {"documents": None}
+    documents, chunks, unfinished = KnowledgeBaseDocuments(path).counts()
+    written = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    folder, since = folder_of(path), since_ingest(path)
+    links = RepositoryLinks.from_json(noted(path, LINKS))
+    return {
+        "documents": documents,
+        "chunks": chunks,
+        "unfinished": unfinished,
+        "model": noted(path, MODEL),
+        "written_at": written.isoformat(timespec="seconds"),
+        "age_seconds": max(0, int((now - written).total_seconds())),
+        "folder": str(folder) if folder else None,
+        "changes": since.sentence(path) if since else None,
+        "links": links.template if links else None,
+    }
+
+
+def _lines(known: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    from knowledge_rag.orchestrator.wording import counted
+
+    yield "knowledge base", known["kb"]
+    yield "because", known["chosen"]
+    if known["documents"] is None:
+        yield "holds", "nothing yet: the first question makes it"
+    else:
+        holds = f"{counted(known['documents'], 'document')}, {counted(known['chunks'], 'chunk')}"
+        left = known["unfinished"]
+        missing = f"; an ingest stopped with {counted(left, 'document')} to go: run it again"
+        yield "holds", holds + (missing if left else "")
+        yield "model", known["model"]
+        written = datetime.fromisoformat(known["written_at"])
+        yield "written", f"{written:%Y-%m-%d %H:%M} UTC, {_ago(known['age_seconds'])} ago"
+        folder = known["folder"] or "not at hand"
+        changes = known["changes"] or (
+            "nothing changed since the ingest" if known["folder"] else ""
+        )
+        yield "folder", ": ".join(filter(None, (folder, changes)))
+        yield "links", known["links"] or "none"
+    said = ", ".join(f"{name} = {value}" for name, value in known["settings"].items())
+    yield (
+        "settings",
+        f"{known['config']}: {said or 'empty'}" if known["config"] else "no knowledge-rag.toml",
+    )
+
+
+def _ago(seconds: int) -> str:
+    """Return a time in its largest unit.
+
+    >>> _ago(59), _ago(7200), _ago(86400)
+    ('59 seconds', '2 hours', '1 day')
+    """
+    from knowledge_rag.orchestrator.wording import counted
+
+    sizes = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+    unit, size = next((it for it in sizes if seconds >= it[1]), sizes[-1])
+    return counted(seconds // size, unit)
