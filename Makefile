@@ -175,7 +175,8 @@ $(BENCH_READY): $(DEV_READY) requirements/bench.txt
 bench: $(BENCH_READY) ## measure this product beside others; NAME=chunking runs one, NAME=--help lists them
 	@$(BIN)/python -m benchmarks $(NAME)
 
-screenshots: $(DEV_READY) ## make the README's pictures of the console anew (needs chromium)
+screenshots: $(DEV_READY) ## make the pictures of the console (needs chromium) and of the terminal anew
+	@$(BIN)/python -m tools.terminal_recording
 	@$(BIN)/python -m tools.screenshots
 
 reference: $(DEV_READY) ## make docs/reference anew from the code

@@ -36,7 +36,9 @@ OF_OTHERS = {
     "--add-config",
     "--change-batch",
     "--dry-run",
+    "--goto",
     "--grace-period",
+    "--line",
     "--schedule",
     "--type",
 } | {

@@ -9,6 +9,7 @@ import pty
 import select
 import subprocess
 import sys
+import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -67,7 +68,7 @@ class Cli:
         self.data = data
         self._environment = {
             "PATH": os.environ["PATH"],
-            "TMPDIR": os.environ["TMPDIR"],
+            "TMPDIR": tempfile.gettempdir(),
             "HOME": str(data),
             "LANG": "C.UTF-8",
             "TERM": "xterm-256color",
@@ -137,12 +138,12 @@ class Cli:
             return screen.rest()
 
     @contextmanager
-    def at_keyboard(self, *arguments: object) -> Iterator[Screen]:
+    def at_keyboard(self, *arguments: object, **variables: str) -> Iterator[Screen]:
         """Start a command whose standard input, output and error are a terminal; ends it with the block."""
         with terminal() as (screen, end):
             process = subprocess.Popen(
                 self._command(arguments),
-                env=self._environment,
+                env=self._environment | variables,
                 cwd=PROJECT,
                 stdin=end,
                 stdout=end,
