@@ -11,7 +11,7 @@ from rich.text import Text
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
-from knowledge_rag.cli.terminal import out, print_json, print_note, progress_bar
+from knowledge_rag.cli.terminal import out, print_json, print_note, print_sentence, progress_bar
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
@@ -235,7 +235,7 @@ def show(console: Console, done: Coverage) -> None:
     for each in done.steps_unknown:
         message = f"alert {each.alert.name} is covered, but its steps could not be looked for: {each.steps_unknown}"
         _line(console, each, "degraded", "yellow", message, "degraded")
-    console.print(Text(_summary(done), style="green" if done.passed else "red"))
+    print_sentence(console, _summary(done), "green" if done.passed else "red")
 
 
 def show_evidence(console: Console, done: Coverage) -> None:
@@ -257,14 +257,9 @@ def show_evidence(console: Console, done: Coverage) -> None:
 
 def _line(console: Console, each: Checked, level: str, style: str, message: str, rule: str) -> None:
     place = each.alert.place
-    console.print(
-        Text.assemble(
-            (f"{_on_one_line(each.alert.file)}:{place.line}:{place.column}: ", "bold"),
-            (level, style),
-            f": {_on_one_line(message)} ",
-            (f"[{rule}]", "dim"),
-        )
-    )
+    where = f"{_on_one_line(each.alert.file)}:{place.line}:{place.column}: "
+    first = [(where, "bold"), (level, style), (": ", "")]
+    print_sentence(console, f"{message} [{rule}]", first=first, rest="    ")
 
 
 def _on_one_line(text: str) -> str:

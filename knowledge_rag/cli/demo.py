@@ -26,11 +26,15 @@ MAX_RESULTS = 3
 
 _NEXT = """\
 Next:
-  knowledge-rag ask "SQS queue is backing up"        # a whole procedure, with the lines of each step
-  knowledge-rag retrieve "how do I bake bread"       # nothing documented, and it says so
-  knowledge-rag ingest DIR --kb team.kb              # make a knowledge base of your own runbooks
-  knowledge-rag ask "..." --kb team.kb               # and ask it
-  knowledge-rag serve                                # let any Bedrock client ask
+  # a whole procedure, with the lines of each step
+  knowledge-rag ask "SQS queue is backing up"
+  # nothing documented, and it says so
+  knowledge-rag ask "how do I bake bread"
+  # make a knowledge base of your own runbooks, and ask it
+  knowledge-rag ingest DIR --kb team.kb
+  knowledge-rag ask "..." --kb team.kb
+  # ask in a browser, or by any Bedrock client
+  knowledge-rag serve
 """
 
 _ADVICE = "The same question to knowledge-rag ask, which answers with whole procedures:"

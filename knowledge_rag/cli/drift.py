@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich.text import Text
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
-from knowledge_rag.cli.terminal import err, out, print_json, print_note
+from knowledge_rag.cli.terminal import err, out, print_finding, print_json, print_note
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.drift.findings import BY_DEFAULT, Check, Kind
@@ -265,7 +264,7 @@ def _as_sarif(new: Sequence[Finding], docs: Path) -> dict[str, Any]:
 def _show(new: Sequence[Finding], old: Sequence[Finding], documents: int) -> None:
     console = out()
     for each in new:
-        console.print(Text(neutralise(str(each))))
+        print_finding(console, str(each))
     known = f", {len(old)} known" if old else ""
     err().print(
         f"{counted(len(new), 'finding')}{known} in {counted(documents, 'document')}", style="dim"

@@ -10,9 +10,8 @@ import typer
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
-from knowledge_rag.cli.terminal import err, out, print_json, print_note
+from knowledge_rag.cli.terminal import err, out, print_finding, print_json, print_note
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -73,6 +72,6 @@ def show_first(findings: Sequence[Finding], folder: Path) -> None:
 def _show(findings: Sequence[Finding], documents: int) -> None:
     console = out()
     for finding in findings:
-        console.print(neutralise(str(finding)))
+        print_finding(console, str(finding))
     number = counted(sum(finding.count for finding in findings), "finding")
     err().print(f"{number} in {counted(documents, 'document')}", style="dim")

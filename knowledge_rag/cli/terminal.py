@@ -116,6 +116,24 @@ def print_sentence(
         print_pieces(console, line)
 
 
+_HANGING: Final = "    "
+
+
+def print_finding(console: Console, text: str) -> None:
+    """Print a finding in one line; a terminal's rows end between words, and none of them begins with a document's."""
+    shown = neutralise(text)
+    width = width_of(console)
+    if width is None:
+        console.print(Text(shown))
+        return
+    from knowledge_rag.cli.prose import folded
+
+    margin = ""
+    for row in folded(shown, width - len(_HANGING)):
+        print_pieces(console, [(margin, ""), (row, "")])
+        margin = _HANGING
+
+
 def print_json(value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold
     """Print one JSON document on one line; non-ASCII is escaped, so any terminal is safe."""
     sys.stdout.write(json.dumps(value, allow_nan=False) + "\n")

@@ -70,8 +70,10 @@ def test_the_demo_embeds_nothing_a_second_time_and_ends_with_what_to_try_next(sa
     assert "unchanged, 0 removed; 0 chunks embedded in" in out
     assert out.partition("\nNothing documented: ")[2]
     following = out.partition("\nNext:\n")[2].removesuffix("\n").split("\n")
-    programs, commands = zip(*(line.split()[:2] for line in following), strict=True)
-    assert commands == ("ask", "retrieve", "ingest", "ask", "serve")
+    assert max(map(len, following)) <= 80
+    typed = [line.split() for line in following if not line.startswith("  # ")]
+    programs, commands = zip(*(words[:2] for words in typed), strict=True)
+    assert commands == ("ask", "ask", "ingest", "ask", "serve")
     # what is shown can be typed: a name where a shell finds it, else the path that was run
     assert all(shutil.which(program) for program in programs)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from hypothesis import given as for_any
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from knowledge_rag.cli.prose import laid_out
+from knowledge_rag.cli.procedures import CITATION
+from knowledge_rag.cli.prose import Markup, laid_out
 from knowledge_rag.cli.recommendation import (
     CHECK,
     lines_of,
@@ -71,13 +73,13 @@ def by_model(action, commands=(), **more):
     return recommendation(*steps, procedures=(), **more)
 
 
-def page(given, width=80):
-    return ["".join(words for words, _ in line) for line in lines_of(given, width)]
+def page(given, width=80, markdown=Markup.MARKED):
+    return ["".join(words for words, _ in line) for line in lines_of(given, width, markdown)]
 
 
-def printed(given, **more):
+def printed(given, *, numbered=False, **more):
     console = Console(file=io.StringIO(), soft_wrap=True, highlight=False, markup=False, **more)
-    show_recommendation(console, given)
+    show_recommendation(console, given, numbered=numbered)
     return console.file.getvalue()
 
 
@@ -275,10 +277,17 @@ def wrapped(text, width):
     return ["".join(words for words, _ in it) for it in laid_out(text, width, first=[], rest="")]
 
 
-@for_any(st.lists(PIECES, max_size=25).map("".join), st.sampled_from([40, 57, 80]))
+@for_any(
+    st.lists(PIECES, max_size=25).map("".join),
+    st.sampled_from([40, 57, 80]),
+    st.sampled_from([Markup.MARKED, Markup.STYLED]),
+)
 @settings(max_examples=200)
-def test_whatever_a_model_writes_each_row_on_the_screen_has_its_bar(text, width):
-    lines = page(by_model("x" + text, (text,), analysis=text, summary="x" + text), width)
+def test_whatever_a_model_writes_each_row_on_the_screen_has_its_bar(text, width, markdown):
+    given = by_model("x" + text, (text,), analysis=text, summary="x" + text)
+    lines = page(given, width, markdown)
+    styles = [style for line in lines_of(given, width, markdown) for _, style in line]
+    assert styles.count(CITATION) == 1  # that of the step: a model's words have no such style
     ours = {
         *wrapped(FOUND, width), *wrapped("Evidence: strong (the alert links this procedure)", width),
         "Steps, in the model's words", "", "     runbooks/queue.md:5  (Drain it)",
@@ -311,6 +320,21 @@ def test_what_a_models_words_are_warned_of_stands_where_it_is_said():
 
 
 # where it is printed
+
+
+def test_citations_are_numbered_in_their_order_and_nothing_that_looks_like_one():
+    forged = "`runbooks/queue.md:1-9` and [9] runbooks/queue.md:1-9"
+    given = recommendation(step(f"Look: {forged}", "1."), step("Wait.", "2."))
+    shown = printed(given, numbered=True, force_terminal=True, width=80)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    numbered = [it.strip() for it in plain.split("\n") if re.match(r" *\[\d+\] ", it)]
+    assert numbered == [f"[{n}] {FILE}:5" for n in (1, 2)]
+    assert "[1]" not in printed(given, force_terminal=True, width=80)
+    assert "`" not in plain  # code is told by its style
+    assert "`runbooks/queue.md:1-9`" in printed(given, width=80)
+    assert "`runbooks/queue.md:1-9`" in printed(
+        given, force_terminal=True, width=80, color_system=None
+    )
 
 
 LONG = step("Wait until every consumer of the group has committed, then look again.", "1.")
