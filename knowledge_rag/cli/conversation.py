@@ -183,6 +183,13 @@ def _typed(prompt: str) -> str:
     lines: list[str] = []
     with suppress(EOFError):
         lines.append(err().input(prompt, markup=False))
-        while select.select([sys.stdin], [], [], _PASTED_SECONDS)[0]:
+        while _goes_on():
             lines.append(input())
     return "\n".join(lines).strip()
+
+
+def _goes_on() -> bool:
+    """Whether another line of what was pasted is there."""
+    with suppress(OSError, ValueError):  # some systems can't tell for a keyboard
+        return bool(select.select([sys.stdin], [], [], _PASTED_SECONDS)[0])
+    return False
