@@ -177,8 +177,11 @@ def ask(
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
     asked = placed(incident_of(question, incident), at)
     choice = AdvisorChoice(advisor.value, model_id, agent, backend.region, model)
-    if open_number is not None and form is not AnswerFormat.TERMINAL:
-        raise InvalidRequest(f"--open goes with --format {AnswerFormat.TERMINAL}, not with {form}")
+    if (open_number or corpus) and form is not AnswerFormat.TERMINAL:
+        option = "--open" if open_number else "--corpus"
+        raise InvalidRequest(
+            f"{option} goes with --format {AnswerFormat.TERMINAL}, not with {form}"
+        )
     asked_kb = chosen(kb, quiet=True) if backend.is_local else None
     write = partial(_text, form, asked, asked_kb, repository_url, question)
     fit = partial(_fitted, write, max_tokens)

@@ -36,11 +36,6 @@ _PASTED_SECONDS: Final = 0.05
 """Between two lines of one paste, at most."""
 
 
-def has_keyboard() -> bool:
-    """Whether somebody can read the question and type an answer."""
-    return all(it.isatty() for it in (sys.stdin, sys.stdout, sys.stderr))
-
-
 def since_asked(kb: Path | None, consultation: Consultation) -> SinceIngest | None:
     """Return what changed in the folder of a knowledge base, cited lines of an answer first."""
     if kb is None:
@@ -100,7 +95,7 @@ class Conversation:
             if number is not None:
                 _open(folder, citations, number)
                 return answer
-            if not all(it.isatty() for it in (sys.stdin, sys.stdout, sys.stderr)):
+            if not _has_keyboard():
                 return answer
             opening = partial(_open, folder, citations) if folder and citations else None
             further = _next(answer, question, asked, opening)
@@ -112,12 +107,18 @@ class Conversation:
         console = out()
         if self.explain:
             show_evidence(console, answer.findings)
-        numbered = numbered and console.is_terminal
+        # numbers of offered sections choose one of them
+        numbered = numbered and console.is_terminal and bool(answer.recommendation.guidance)
         citations = show_recommendation(console, answer.recommendation, numbered=numbered)
         if self.kb:
             show_changes(since_asked(self.kb, answer), self.kb)
         sys.stdout.flush()
         return citations
+
+
+def _has_keyboard() -> bool:
+    """Whether somebody can read a prompt and type an answer."""
+    return all(it.isatty() for it in (sys.stdin, sys.stdout, sys.stderr))
 
 
 def _open(folder: Path | None, citations: Sequence[str], number: int) -> None:

@@ -241,6 +241,10 @@ def test_a_citation_is_opened_at_its_line_and_nothing_else_runs(settled, tmp_pat
     [
         (("--open", "99"), "no citation 99: the answer has 1 to "),
         (("--open", "1", "--json"), "--open goes with --format terminal, not with json"),
+        (
+            ("--corpus", "docs", "--format", "sms"),
+            "--corpus goes with --format terminal, not with sms",
+        ),
         (("--open", "1", "--corpus", "docs"), "docs has no document runbooks/rds-failover.md"),
         (("--open", "1"), "no editor is set: set EDITOR or PAGER to open "),
     ],
