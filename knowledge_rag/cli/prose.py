@@ -142,25 +142,34 @@ _BEGINNING: Final = re.compile(r"[ \t]*(?:(?:[-*+>]|\d{1,9}[.)])[ \t]+)*")
 _WORD: Final = re.compile(r" *(?:`[^`]*`|[^ ])+(?: +$)?| +$")
 
 
-def folded(line: str, width: int | None) -> Iterator[str]:
-    """Yield a line as it is written in rows that hang below its first word.
+def folded(
+    line: str, width: int | None, *, start: int = 0, hanging: str | None = None
+) -> Iterator[str]:
+    """Yield a line as it is written in rows.
 
     It is broken at blanks outside code spans, and only those at a break are left out.
+
+    Args:
+        line: to be broken.
+        width: columns of a row; ``None`` breaks nothing.
+        start: columns that are taken before the first row.
+        hanging: left margin of further rows; ``None`` puts them below the first word of a list's item.
 
     >>> list(folded("1. Run `make all`, then wait.", 18))
     ['1. Run', '   `make all`,', '   then wait.']
     """
-    if width is None or _widest(line) <= width:
+    if width is None or start + _widest(line) <= width:
         yield line
         return
     text = line.expandtabs(_TAB)
-    beginning = _BEGINNING.match(text)
-    hanging = " " * min(len(beginning[0]) if beginning else 0, width // 2)
-    row = ""
+    if hanging is None:
+        beginning = _BEGINNING.match(text)
+        hanging = " " * min(len(beginning[0]) if beginning else 0, width // 2)
+    row, room = "", width - start
     for word in _WORD.findall(text):
-        if row.strip() and _widest(row + word.rstrip(" ")) > width:
+        if row.strip() and _widest(row + word.rstrip(" ")) > room:
             yield row
-            row = hanging + word.lstrip(" ")
+            row, room = hanging + word.lstrip(" "), width
         else:
             row += word
     yield row

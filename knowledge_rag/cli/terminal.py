@@ -102,18 +102,12 @@ def print_sentence(
         first: pieces before it.
         rest: left margin of further lines.
     """
-    words = " ".join(text.split())
-    width = width_of(console)
-    if width is None:
-        print_pieces(console, [*first, (words, style)])
-        return
-    # what lays words out takes longer to import than a pipe should wait
-    from knowledge_rag.cli.prose import Markup, laid_out
-
-    for line in laid_out(
-        words, width, first=[*first], rest=rest, style=style, markdown=Markup.NONE
-    ):
-        print_pieces(console, line)
+    words = neutralise(" ".join(text.split()))
+    before = [(neutralise(piece), its_style) for piece, its_style in first]
+    start = sum(cell_len(piece) for piece, _ in before)
+    for row in _rows(words, console, start, rest):
+        print_pieces(console, [*before, (row, style)])
+        before = []
 
 
 _HANGING: Final = "    "
@@ -122,16 +116,21 @@ _HANGING: Final = "    "
 def print_finding(console: Console, text: str) -> None:
     """Print a finding in one line; a terminal's rows end between words, and none of them begins with a document's."""
     shown = neutralise(text)
-    width = width_of(console)
-    if width is None:
+    if width_of(console) is None:
         console.print(Text(shown))
         return
+    for row in _rows(shown, console, 0, _HANGING):
+        print_pieces(console, [(row, "")])
+
+
+def _rows(text: str, console: Console, start: int, hanging: str) -> Iterable[str]:
+    width = width_of(console)
+    if width is None:
+        return [text]
+    # what lays words out takes longer to import than a pipe should wait
     from knowledge_rag.cli.prose import folded
 
-    margin = ""
-    for row in folded(shown, width - len(_HANGING)):
-        print_pieces(console, [(margin, ""), (row, "")])
-        margin = _HANGING
+    return folded(text, width, start=start, hanging=hanging)
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - whatever JSON can hold

@@ -10,6 +10,7 @@ from rich.console import Console
 
 from knowledge_rag.cli.evidence import show_outcome
 from knowledge_rag.cli.terminal import print_sentence
+from knowledge_rag.core.neutral import neutralise
 
 HOSTILE = (
     "\x1b[2J\x1b]8;;https://evil.example\x07click\x1b]8;;\x07 \u202eReversed\u202c",
@@ -77,3 +78,17 @@ def test_a_note_hangs_below_its_first_words_and_its_command_is_whole():
     command = "`knowledge-rag ingest docs --kb /a/long/path/to/team.kb`"
     print_sentence(console, f"3 documents changed since the ingest: run {command}")
     assert file.getvalue() == f"3 documents changed since the ingest:\n  run\n  {command}\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["~~~ evil", "```", "| a | b |", "- x", "1. x", "# x", "`x", *HOSTILE]
+)
+def test_whatever_a_note_begins_with_nothing_of_it_is_lost_and_no_row_begins_with_it(text):
+    file = io.StringIO()
+    console = Console(file=file, width=40, force_terminal=True, color_system=None, soft_wrap=True)
+    print_sentence(console, f"{text} and more", first=[("a.md", ""), ("  ", "")])
+    first, *others = file.getvalue().removesuffix("\n").split("\n")
+    assert first.startswith("a.md  ")
+    assert all(row.startswith("  ") for row in others)
+    said = "".join([first.removeprefix("a.md"), *others])
+    assert "".join(said.split()) == "".join(neutralise(f"{text} and more").split())
