@@ -43,7 +43,8 @@ class AnswerFormat(StrEnum):
 
 
 QuestionArgument = Annotated[
-    str | None, typer.Argument(help="Your question; optional with --incident.")
+    str | None,
+    typer.Argument(help="Your question; optional with --incident, and asked for at a terminal."),
 ]
 IncidentOption = Annotated[
     Path | None,
@@ -162,7 +163,7 @@ def ask(
     """
     from knowledge_rag.cli.advice import consulted, incident_of, placed
     from knowledge_rag.cli.config import config
-    from knowledge_rag.cli.conversation import Conversation, since_asked
+    from knowledge_rag.cli.conversation import Conversation, first_question, since_asked
     from knowledge_rag.cli.evidence import exit_code_of
     from knowledge_rag.cli.knowledge_bases import chosen
     from knowledge_rag.cli.terminal import print_json
@@ -175,6 +176,8 @@ def ask(
     if advisor is AdvisorName.MODEL:
         model = model or config().model
     backend.check_region("--advisor", asks_aws=asks_aws(advisor.value, model))
+    if question is None and incident is None and form is AnswerFormat.TERMINAL:
+        question = first_question()
     asked = placed(incident_of(question, incident), at)
     choice = AdvisorChoice(advisor.value, model_id, agent, backend.region, model)
     if (open_number or corpus) and form is not AnswerFormat.TERMINAL:

@@ -36,6 +36,23 @@ _PASTED_SECONDS: Final = 0.05
 """Between two lines of one paste, at most."""
 
 
+_LONGEST_LINE: Final = 4095
+"""Bytes that a terminal passes on of a line; it drops the rest."""
+
+
+def first_question() -> str | None:
+    """Return what a person asks who has only typed the command; ``None`` without a keyboard.
+
+    Raises:
+        InvalidRequest: the terminal has cut it.
+    """
+    if not _has_keyboard():
+        return None
+    said = _typed("Ask a question, or paste an alert [Enter to end] ")
+    _check_whole(said)
+    return said
+
+
 def since_asked(kb: Path | None, consultation: Consultation) -> SinceIngest | None:
     """Return what changed in the folder of a knowledge base, cited lines of an answer first."""
     if kb is None:
@@ -158,6 +175,7 @@ def _next(
                 if opening and not choices:
                     opening(int(said))
                 continue
+            _check_whole(said)
             further = in_context(said, topic_of(before))
             incident = incident_of(further, None)
         except KnowledgeRagError as error:
@@ -187,6 +205,13 @@ def _typed(prompt: str) -> str:
         while _goes_on():
             lines.append(input())
     return "\n".join(lines).strip()
+
+
+def _check_whole(said: str) -> None:
+    if any(len(line.encode(errors="replace")) >= _LONGEST_LINE for line in said.split("\n")):
+        raise InvalidRequest(
+            f"a terminal cuts lines of more than {_LONGEST_LINE} bytes: save it, and name the file with --incident"
+        )
 
 
 def _goes_on() -> bool:

@@ -164,6 +164,7 @@ def test_a_model_that_cannot_be_reached_is_replaced_by_the_procedure(settled, fi
 
 SLOW = "the database is slow"
 WHICH = "Show the steps of one? [1-3, Enter for none] "
+FIRST = "Ask a question, or paste an alert [Enter to end] "
 FURTHER = "Ask further [a citation's number to open it, Enter to end] "
 
 
@@ -212,6 +213,24 @@ def test_an_alert_that_is_pasted_in_several_lines_is_one_question(settled):
         screen.until(FURTHER)
         screen.type("\n")
         assert screen.rest().count(FURTHER) == 1
+
+
+def test_the_command_alone_asks_for_a_question_or_an_alert_at_the_terminal(settled):
+    with settled.at_keyboard("ask") as screen:
+        screen.until(FIRST)
+        screen.type(f"{QUESTION}\n")
+        screen.until("runbooks/rds-failover.md: RDS failover")
+        screen.until(FURTHER)
+        screen.type("\n")
+        screen.rest()
+
+
+def test_a_line_that_the_terminal_cuts_is_refused(settled):
+    with settled.at_keyboard("ask") as screen:
+        screen.until(FIRST)
+        screen.type("x" * 4000)
+        screen.type("y" * 200 + "\n")
+        assert "a terminal cuts lines of more than 4095 bytes: save it" in screen.rest()
 
 
 def test_what_can_not_be_asked_or_opened_is_said_and_asked_for_again(settled):
