@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.prose import folded
+from knowledge_rag.cli.prose import code_lines, folded
 from knowledge_rag.cli.terminal import out, print_note, print_pieces, print_sentence, width_of
 from knowledge_rag.core import freshness
 from knowledge_rag.core.caution import sentence
@@ -75,9 +74,8 @@ def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> No
 
 
 _MARGIN = "   "
-_FENCE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})")
-_CODE = re.compile(r"(?: {4}|\t| *[$|] )(?!\s*(?:[-*+]|\d{1,9}[.)])\s)")
-_INDENTED = re.compile(r"[ \t]")
+_WHOLE = re.compile(r" *[$|]")
+"""A row of a table, or a command in plain text."""
 
 
 def _show_lines(console: Console, citation: Citation, lines: Sequence[str]) -> None:
@@ -85,15 +83,13 @@ def _show_lines(console: Console, citation: Citation, lines: Sequence[str]) -> N
     digits = len(str(citation.end_line))
     width = width_of(console)
     room = None if width is None else max(1, width - len(_MARGIN) - digits - len(" │ "))
-    is_code = list(
-        accumulate(lines, lambda fenced, it: fenced ^ bool(_FENCE.match(it)), initial=False)
-    )
-    if is_code[-1]:  # the lines begin or end inside a fence: nobody knows which of them are code
-        room = None
-    code = _CODE if is_markdown(citation.source_file) else _INDENTED
-    for number, (line, fenced) in enumerate(zip(lines, is_code, strict=False), citation.start_line):
-        whole = fenced or code.match(line)
-        gutter = f"{_MARGIN}{number:>{digits}} │ "
+    is_words = is_markdown(citation.source_file)
+    code = code_lines(lines) if room and is_words else frozenset()
+    for position, line in enumerate(lines):
+        # in other texts, what is indented may be a command
+        may_be_command = _WHOLE.match(line) is not None or (not is_words and line[:1].isspace())
+        whole = may_be_command or code is None or position in code
+        gutter = f"{_MARGIN}{citation.start_line + position:>{digits}} │ "
         for row in folded(neutralise(line), None if whole else room):
             print_pieces(console, [(gutter, "dim"), (row, "")])
             gutter = f"{_MARGIN}{'':>{digits}} │ "

@@ -465,6 +465,26 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark")
 
 
+_CLOSING: Final = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*\r?")
+
+
+def code_lines(lines: Sequence[str]) -> frozenset[int] | None:
+    """Return which lines of a Markdown text are code, counted from 0.
+
+    ``None`` where a fence stays open, since the text may begin inside another one: any of them may be code.
+    """
+    found: set[int] = set()
+    for token in _parser().parse("\n".join(line.replace("\r", " ") for line in lines)):
+        if token.map and token.type in ("fence", "code_block"):
+            first, behind = token.map
+            if token.type == "fence" and not (
+                behind - first > 1 and _CLOSING.fullmatch(lines[behind - 1])
+            ):
+                return None
+            found.update(range(first, behind))
+    return frozenset(found)
+
+
 def _atoms(words: str, style: str, *, markdown: Markup) -> list[_Atom]:
     pieces = _plain(words, style) if markdown is Markup.NONE else _read(words, style, markdown)
     atoms: list[_Atom] = [[]]

@@ -54,6 +54,18 @@ def test_where_a_fence_stays_open_nothing_is_wrapped():
     assert len(plain(f"{'word ' * 30}\n```\n{'word ' * 30}")) == 3
 
 
+def test_a_fence_that_is_shown_inside_another_is_code_like_it():
+    command = f"kubectl {'word ' * 20}"
+    rows = plain(
+        f"~~~~\n```sh\n{command}\n```\n~~~~\n- item\n\n  ```\n  {command}\n  ```\n\n{'word ' * 20}"
+    )
+    assert [row for row in rows if "kubectl" in row] == [
+        f"   11 │ {command}",
+        f"   17 │   {command}",
+    ]
+    assert rows[-1].startswith("      │ word")
+
+
 def test_in_plain_text_an_indented_line_may_be_a_command():
     line = f"  {'word ' * 30}"
     assert plain(line, source="notes.txt") == [f"   9 │ {line}"]
