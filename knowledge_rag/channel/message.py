@@ -312,4 +312,4 @@ def _reading_title(advice: Mapping[str, Any]) -> str:
 
 def _unknown(advice: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
     missed = [it for it in advice.get("unknown_words", ()) if it not in whole["reasoning"]]
-    return one_line(f"Nothing found mentions {listed(missed)}.") if missed else ""
+    return one_line(f"Nothing found mentions {listed(missed, 'or')}.") if missed else ""

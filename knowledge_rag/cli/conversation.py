@@ -190,7 +190,7 @@ def _next(
 def _prompt(choices: int, *, can_open: bool) -> str:
     if choices:
         numbers = "1" if choices == 1 else f"1-{choices}"
-        return f"Show the steps of one? [{numbers}, Enter for none] "
+        return f"Show one of them? [{numbers}, Enter for none] "
     number = "a citation's number to open it, " if can_open else ""
     return f"Ask further [{number}Enter to end] "
 

@@ -124,7 +124,7 @@ class _Page:
                 yield from self._said(NOTHING, CAREFUL)
             yield from self._said(given.reasoning, CAREFUL if given.meant else "")
             if missed := [it for it in given.unknown if it not in given.reasoning]:
-                yield from self._said(f"Nothing found mentions {listed(missed)}.")
+                yield from self._said(f"Nothing found mentions {listed(missed, 'or')}.")
         else:
             yield from self._said(given.summary, ALARMING)
             yield from self._said(given.reasoning)
@@ -228,7 +228,7 @@ class _Page:
             yield from ([], *self._said(how, "dim"))
         if given.status is Status.OK and given.unknown:
             yield from self._said(
-                f"Nothing found mentions {listed([*given.unknown])}.", indent=INDENT
+                f"Nothing found mentions {listed([*given.unknown], 'or')}.", indent=INDENT
             )
 
     def closing(self) -> Iterator[Line]:

@@ -106,7 +106,7 @@ def _markdown(answer: Answer, repository: RepositoryLinks | None) -> Iterator[st
         yield from _section("Closest sections, to read, not to follow", reading)
     unknown = [it for it in advice.get("unknown_words", ()) if it not in whole["reasoning"]]
     if unknown:
-        yield from (words(f"Nothing found mentions {listed(unknown)}."), "")
+        yield from (words(f"Nothing found mentions {listed(unknown, 'or')}."), "")
     yield from ("## Sources", "")
     yield from (f"As retrieved at {answer.asked_at}; later changes are not shown.", "")
     for source in cited_sources(answer):

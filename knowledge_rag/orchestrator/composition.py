@@ -159,7 +159,7 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
     if not steps and not similar:
         if findings.failures:
             return _degraded(findings, _bounded(warnings), advisor)
-        return _nothing(plan, citer, _bounded(warnings), advisor)
+        return _nothing(incident, plan, citer, _bounded(warnings), advisor)
     evidence, confidence = evidence_of(incident, plan, sections, findings)
     files = list(dict.fromkeys(it.source_file for it in sections))
     return Recommendation(
@@ -194,7 +194,7 @@ def _offered(plan: Plan, citer: Citer) -> dict[CitedLines, str]:
 
 
 def _nothing(
-    plan: Plan, citer: Citer, warnings: tuple[Warned, ...], advisor: str = ""
+    incident: Incident, plan: Plan, citer: Citer, warnings: tuple[Warned, ...], advisor: str = ""
 ) -> Recommendation:
     """Return a recommendation of nothing but what to read."""
     offered = _offered(plan, citer)
@@ -202,11 +202,15 @@ def _nothing(
     unknown = tuple(dict.fromkeys(word for block in plan.blocks for word in block.unknown))
     closest = reading[0].citation.source_file if reading else ""
     declined = next((block.declined for block in plan.blocks if block.declined), None)
-    is_unclear = any(block.meant for block in plan.blocks)
+    why = wording.near_miss(closest, unknown, declined)
+    if any(block.meant for block in plan.blocks):
+        why = wording.UNCLEAR
+    elif incident.at:
+        why = wording.no_steps_at(*incident.at)
     return Recommendation(
         Status.NO_MATCH,
         wording.NO_MATCH,
-        wording.UNCLEAR if is_unclear else wording.near_miss(closest, unknown, declined),
+        why,
         warnings=warnings,
         advisor=advisor,
         reading=reading,
@@ -236,9 +240,6 @@ def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[War
         if block.alert and not block.procedures:
             why = "nothing is documented for it" if block.looked_up else "it could not be looked up"
             yield Warned(Concern.NOTICE, f"{block.alert}: {why}.")
-    if incident.at and not plan.procedures:
-        name, line = incident.at
-        yield Warned(Concern.NOTICE, f"There are no steps at {name}:{line}.")
     given = {it.source_file for it in plan.procedures}
     for link in linked_documents(findings.ledger.results, incident.links) if given else ():
         if not given & set(link.files):
@@ -268,8 +269,9 @@ def without_advice(incident: Incident, findings: Findings) -> Recommendation:
         why = f"{asked} returned {wording.counted(len(findings.ledger), 'passage')}; nobody wrote advice."
         return Recommendation(Status.DEGRADED, summary, why, warnings=warnings, reason=reason)
     if findings.status is Status.NO_MATCH:
-        if len(findings.ledger):
-            return _nothing(findings.plan or plan_of(incident, findings), Citer(findings), warnings)
+        if len(findings.ledger) or incident.at:
+            plan = findings.plan or plan_of(incident, findings)
+            return _nothing(incident, plan, Citer(findings), warnings)
         why = f"{asked} found nothing." if findings.asked else "There was nothing to ask about."
         return Recommendation(Status.NO_MATCH, wording.NO_MATCH, why, warnings=warnings)
     return _degraded(findings, warnings)

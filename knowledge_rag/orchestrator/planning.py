@@ -18,7 +18,7 @@ from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.metadata import SOURCE_FILE, TITLE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query, is_whole_document
-from knowledge_rag.orchestrator.choosing import is_torn_between, place_for
+from knowledge_rag.orchestrator.choosing import is_superseded, is_torn_between, place_for
 from knowledge_rag.orchestrator.cross_references import links_out, section_called
 from knowledge_rag.orchestrator.extent import procedures_at, with_rules
 from knowledge_rag.orchestrator.links import stem
@@ -261,7 +261,7 @@ def _nearest(search: Search, outlines: Mapping[str, Outline]) -> list[Citation]:
     """Return the nearest sections, each by its best passage, where nothing was found at all; at most MAX_READING."""
     sections: dict[tuple[str, str], Citation] = {}
     for it in search.nearest:
-        if it.citation.source_file in outlines:
+        if (outline := outlines.get(it.citation.source_file)) and not is_superseded(outline):
             sections.setdefault((it.citation.source_file, it.citation.section_header), it.citation)
     return list(sections.values())[:MAX_READING]
 
@@ -269,7 +269,8 @@ def _nearest(search: Search, outlines: Mapping[str, Outline]) -> list[Citation]:
 def _offered(search: Search, outlines: Mapping[str, Outline]) -> Block:
     """Return the nearest procedures by name, each with its best passage; at most MAX_READING."""
     found: dict[tuple[str, int], tuple[str, Citation]] = {}
-    for it in search.usable():
+    usable = [it for it in search.usable() if not is_superseded(outlines[it.citation.source_file])]
+    for it in usable or search.usable():
         outline, matter = outlines[it.citation.source_file], matter_of(it, search.wanted, outlines)
         heading = "" if tells_only_kind(matter.heading) else matter.heading
         called = heading or outline.title or stem(outline.source_file)

@@ -112,7 +112,7 @@ def _is_questions(
     """Whether a section is about a question, or about an alert that is called by a sentence and whose service its page names.
 
     Contacts are about any question whom to call, and a section that has the code of a question ("V-307") is about it.
-    Else it must hold QUESTION_SHARE of the words and, unless it is the part that is asked for, be as close as
+    Else it must hold QUESTION_SHARE of the words (of fewer than FEW, all) and, unless it is the part that is asked for, be as close as
     ``Floors.question``; or be as close as ``Floors.alert``.
     """
     section = place.outline.text(place.section.start, place.section.end)
@@ -122,10 +122,16 @@ def _is_questions(
     told = words_told(wanted)
     if floors is None:
         return bool(told & held)
-    is_told = share_of(told, held | meant_by(wanted.text, held)) >= QUESTION_SHARE
+    share = share_of(told, held | meant_by(wanted.text, held))
+    is_told = share >= (1 if _is_short(told, wanted) else QUESTION_SHARE)
     if is_asked_for(wanted, place.section.heading, kinds_at(place)):
         return is_told
     return score >= (floors.question if is_told else floors.alert)
+
+
+def _is_short(told: set[str], wanted: Wanted) -> bool:
+    """Whether a question tells so little that each of its words counts, and doesn't ask for a part of a page."""
+    return len(told) < FEW and not asks_for_part(wanted)
 
 
 def words_told(wanted: Wanted) -> set[str]:
@@ -297,7 +303,8 @@ def is_unambiguous(
     FEW, in what it is called), or what the question has in the form of code and nothing else that was found has; or
     if search and words together put every section of another matter at most at CLEAR_SHARE of it; or if no other
     procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a page it wants, no
-    other page's section for that part. A page that isn't used any more is no rival.
+    other page's section for that part. A page that isn't used any more is no rival. For a question of fewer than FEW
+    words the last two don't count: what search puts first may be about anything that is slow.
     """
     wanted = search.wanted
     if wanted.is_alert or floors is None:
@@ -307,7 +314,8 @@ def is_unambiguous(
     told = words_told(wanted)
     called = words_of([*place.section.path, place.outline.title, place.outline.source_file])
     is_held = told <= (held if len(told) >= FEW else called)
-    if score >= floors.sure or is_held or place.rival <= CLEAR_SHARE:
+    is_short = _is_short(told, wanted)
+    if score >= floors.sure or is_held or (place.rival <= CLEAR_SHARE and not is_short):
         return True
     own = matter_at(place.outline, place.section.start, wanted)
     is_part = asks_for_part(wanted)
@@ -331,7 +339,8 @@ def is_unambiguous(
         for term in _AS_CODE.findall(wanted.text)
     ):
         return True
-    return max((it.relevance_score or 0.0 for it in rivals), default=0.0) <= RIVAL_SHARE * score
+    best = max((it.relevance_score or 0.0 for it in rivals), default=0.0)
+    return best <= RIVAL_SHARE * score and not is_short
 
 
 def _is_asked_part(
@@ -372,7 +381,8 @@ def is_vague(wanted: Wanted, results: Sequence[RetrievalResult]) -> bool:
     headed = {
         it.citation.section_header
         for it in results
-        if (heading := spaced_words(it.citation.section_header)).strip() and heading in asked
+        if (heading := spaced_words(it.citation.section_header)).strip()
+        and (heading in asked or words_of([heading]) == told)
     }
     return 1 not in (len(named), len(coded), len(headed))
 

@@ -44,13 +44,13 @@ def counted(number: int, noun: str) -> str:
     return f"{number} {noun[:-1]}ies" if noun.endswith("y") else f"{number} {noun}s"
 
 
-def listed(names: list[str]) -> str:
+def listed(names: list[str], by: str = "and") -> str:
     """Join names as a sentence does.
 
     >>> listed(["a", "b", "c"])
     'a, b and c'
     """
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    return f" {by} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
 def summed_up(steps: int, documents: list[str], incidents: list[str]) -> str:
@@ -125,11 +125,20 @@ def near_miss(
     if declined:
         return _DECLINED[declined].format(closest)
     missing = (
-        f"nothing found mentions {listed([*unknown])}"
+        f"nothing found mentions {listed([*unknown], 'or')}"
         if unknown
         else "search is not sure that it is about this"
     )
     return f"The closest page is {closest}, and {missing}."
+
+
+def no_steps_at(source_file: str, line: int) -> str:
+    """Return why a chosen place gives nothing.
+
+    >>> no_steps_at("runbooks/rds.md", 90)
+    'There are no steps at runbooks/rds.md:90.'
+    """
+    return f"There are no steps at {source_file}:{line}."
 
 
 def fruitless(passages: int, *, finished: bool = True) -> str:

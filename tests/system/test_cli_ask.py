@@ -163,7 +163,7 @@ def test_a_model_that_cannot_be_reached_is_replaced_by_the_procedure(settled, fi
 
 
 SLOW = "the database is slow"
-WHICH = "Show the steps of one? [1-3, Enter for none] "
+WHICH = "Show one of them? [1-3, Enter for none] "
 FIRST = "Ask a question, or paste an alert [Enter to end] "
 FURTHER = "Ask further [a citation's number to open it, Enter to end] "
 
@@ -310,7 +310,7 @@ def test_an_answer_keeps_to_the_tokens_asked_for_and_names_what_it_leaves_out(se
     if form == "json":
         output = ran.json["agent_outputs"]["knowledge-rag"]
         VALIDATOR.validate(output)
-        assert token_bound(json.dumps(output)) <= max(most, 600)
+        assert token_bound(json.dumps(output)) <= max(most, 700)
     if most == 200:
         said = ran.out.replace('"', "")
         assert "elasticache-redis-memory.md" in said

@@ -183,7 +183,7 @@ def test_where_several_may_be_meant_they_are_named_and_nothing_is_called_undocum
 
 def test_words_that_nothing_mentions_are_named():
     given = nothing(unknown=("MongoDB", "primary"))
-    assert page(given)[2] == "Nothing found mentions MongoDB and primary."
+    assert page(given)[2] == "Nothing found mentions MongoDB or primary."
 
 
 def test_a_search_that_failed_is_not_taken_for_nothing_documented():

@@ -260,7 +260,7 @@ class TestNearMisses:
         assert given.status is Status.NO_MATCH
         assert given.unknown == ("Redis", "replica")
         assert given.reasoning == (
-            f"The closest page is {MAIL}, and nothing found mentions Redis and replica."
+            f"The closest page is {MAIL}, and nothing found mentions Redis or replica."
         )
 
     def test_a_question_about_a_thing_that_nothing_mentions_gets_no_steps(self):
@@ -535,7 +535,7 @@ class TestUnclearQuestions:
         assert sorted(given.meant) == ["MailsLost", "MailsWait"]
 
     def test_but_not_of_two_parts_of_one_procedure(self):
-        given = self.asked("mails lagging wait", {"q.md": self.QUEUE})
+        given = self.asked("mails lagging wait, drain them", {"q.md": self.QUEUE})
         assert actions(given) == ["Drain the mails."]
         assert given.meant == ()
 
@@ -632,7 +632,7 @@ class TestChosenProcedures:
         page = "# Cards\n\n## Background\n\nOnly words.\n"
         given = self.at(line, name=name, texts={"cards.md": page, "mail.md": self.OTHER})
         assert given.guidance == ()
-        assert [it.message for it in given.warnings] == [f"There are no steps at {name}:{line}."]
+        assert given.reasoning == f"There are no steps at {name}:{line}."
 
     def test_are_given_where_an_alert_has_several_sections_of_its_name(self):
         page = "# Disk\n\n## DiskFull (prod)\n\n- Grow it.\n\n## DiskFull (lab)\n\n- Empty it.\n"
