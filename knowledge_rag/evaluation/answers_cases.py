@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FENCE: Final = "```"
 """A line that begins with it, after blanks, is layout: no figure counts it."""
 
-_RANGE: Final = re.compile(r"(?P<file>.+):(?P<first>[0-9]{1,10})-(?P<last>[0-9]{1,10})", re.DOTALL)
+_RANGE: Final = re.compile(r"(?P<file>.+):(?P<first>[0-9]{1,10})(?:-(?P<last>[0-9]{1,10}))?", re.DOTALL)
 _TAG: Final = re.compile(r"<[^<>]*>")
 _WORD: Final = re.compile(r"\w+")
 
@@ -47,14 +47,14 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """Read ``file:first-last``, or raise ``ValueError`` or ``InvalidCitation`` with what is wrong.
+        """Read ``file:first-last`` or ``file:line``, or raise ``ValueError`` or ``InvalidCitation`` with what is wrong.
 
         The file's name may contain spaces and colons.
         """
         match = _RANGE.fullmatch(text)
         if match is None:
             raise ValueError(f"{text[:80]!r} is no range of lines: write file:first-last")
-        first, last = int(match["first"]), int(match["last"])
+        first, last = int(match["first"]), int(match["last"] or match["first"])
         if not 1 <= first <= last <= MAX_LINE:
             raise ValueError(f"{text[:80]!r}: lines count from 1, the first comes first")
         return cls(check_source_file(match["file"]), first, last)

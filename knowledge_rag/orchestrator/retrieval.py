@@ -123,7 +123,8 @@ class Findings:
 
     def __post_init__(self) -> None:
         found = [it.outcome.results for it in (*self.asked, *self.completions)]
-        nearest = [it.outcome.nearest for it in self.asked]
+        first = {it.alert: it.outcome for it in reversed(self.asked)}  # the others ask for parts
+        nearest = [it.nearest for it in first.values()]
         object.__setattr__(self, "ledger", Ledger.of(*(found if any(found) else nearest)))
 
     @property

@@ -227,7 +227,7 @@ def evidence_of(
     confidence = min((_confidence(it.why, fits[id(it)]) for it in blocks), default=0.0)
     confidence /= 2 if doubts else 1
     return (
-        Evidence(strength, (*reasons, *doubts, *missing)),
+        Evidence(strength, tuple(dict.fromkeys((*reasons, *doubts, *missing)))),
         round(min(confidence, MAX_INCOMPLETE) if missing else confidence, 2),
     )
 

@@ -249,3 +249,9 @@ def test_labels_that_no_document_has_are_told(lines):
         "case x: there is no document gone.md",
         "case y: a b.md:90-91 has no text, the document has 15 lines",
     ]
+
+
+def test_a_label_may_be_one_line_as_an_answer_prints_it():
+    assert Range.parse("a.md:5") == Range("a.md", 5, 5) == Range.parse("a.md:5-5")
+    with pytest.raises(ValueError, match="write file:first-last"):
+        Range.parse("a.md")
