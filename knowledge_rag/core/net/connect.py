@@ -6,6 +6,7 @@ import base64
 import ipaddress
 import socket
 import ssl
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -129,7 +130,8 @@ def tls_context(ca_bundle: str) -> ssl.SSLContext:
     return context
 
 
-class Connector(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Connector:
     """Opens connections to one endpoint.
 
     Args:
