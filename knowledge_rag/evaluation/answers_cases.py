@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 FENCE: Final = "```"
 """A line that begins with it, after blanks, is layout: no figure counts it."""
 
-_RANGE: Final = re.compile(r"(?P<file>.+):(?P<first>[0-9]{1,10})(?:-(?P<last>[0-9]{1,10}))?", re.DOTALL)
+_RANGE: Final = re.compile(
+    r"(?P<file>.+):(?P<first>[0-9]{1,10})(?:-(?P<last>[0-9]{1,10}))?", re.DOTALL
+)
 _TAG: Final = re.compile(r"<[^<>]*>")
 _WORD: Final = re.compile(r"\w+")
 

@@ -303,8 +303,7 @@ def is_unambiguous(
     FEW, in what it is called), or what the question has in the form of code and nothing else that was found has; or
     if search and words together put every section of another matter at most at CLEAR_SHARE of it; or if no other
     procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a page it wants, no
-    other page's section for that part. A page that isn't used any more is no rival. For a question of fewer than FEW
-    words the last two don't count: what search puts first may be about anything that is slow.
+    other page's section for that part. A page that isn't used any more is no rival.
     """
     wanted = search.wanted
     if wanted.is_alert or floors is None:
@@ -314,8 +313,7 @@ def is_unambiguous(
     told = words_told(wanted)
     called = words_of([*place.section.path, place.outline.title, place.outline.source_file])
     is_held = told <= (held if len(told) >= FEW else called)
-    is_short = _is_short(told, wanted)
-    if score >= floors.sure or is_held or (place.rival <= CLEAR_SHARE and not is_short):
+    if score >= floors.sure or is_held or place.rival <= CLEAR_SHARE:
         return True
     own = matter_at(place.outline, place.section.start, wanted)
     is_part = asks_for_part(wanted)
@@ -339,8 +337,7 @@ def is_unambiguous(
         for term in _AS_CODE.findall(wanted.text)
     ):
         return True
-    best = max((it.relevance_score or 0.0 for it in rivals), default=0.0)
-    return best <= RIVAL_SHARE * score and not is_short
+    return max((it.relevance_score or 0.0 for it in rivals), default=0.0) <= RIVAL_SHARE * score
 
 
 def _is_asked_part(

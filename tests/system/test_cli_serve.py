@@ -20,7 +20,7 @@ import pytest
 from knowledge_rag.core.errors import how_to_install
 from knowledge_rag.orchestrator.advisors.calls import DEADLINE_SECONDS
 from tests.support.cli import SECONDS, assert_one_line, assert_verbatim, lines_of
-from tests.support.local import RUNBOOKS, write_files
+from tests.support.local import PROJECT, RUNBOOKS, write_files
 from tests.unit.console.pages import assert_inert
 
 QUERY = {"text": "promote the replica"}
@@ -224,6 +224,11 @@ def test_sdks_of_openai_and_anthropic_get_answers_that_point_at_lines(cli, kb):
             file, _, lines = one.title.rpartition(":")
             first, _, last = lines.partition("-")
             assert lines_of(kb.parent / file, int(first), int(last or first)).strip()
+        page = (PROJECT / "docs" / "agents.md").read_text(encoding="utf-8")
+        _, _, program = page.partition("```python\n")
+        names: dict[str, object] = {}
+        exec(program.partition("```")[0].replace("http://127.0.0.1:8320/", url), names)
+        assert names["message"].content
         with anthropic.Anthropic(base_url=url, api_key="any") as client:
             turns = [{"role": "user", "content": question}]
             asked_for = {"model": "knowledge-rag", "max_tokens": 9, "messages": turns}

@@ -24,7 +24,7 @@ def programs(page):
 
 
 PAGE = (PROJECT / "docs" / "agents.md").read_text(encoding="utf-8")
-AGENTS, GATEWAY, RETRIEVE = programs(PAGE)
+_CHAT, AGENTS, GATEWAY, RETRIEVE = programs(PAGE)  # test_cli_serve.py runs the first
 (RECOMMEND,) = programs((PROJECT / "docs" / "recommendation.md").read_text(encoding="utf-8"))
 CITED = "[Source: runbooks/sqs-backlog.md, lines "
 
