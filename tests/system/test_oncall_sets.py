@@ -10,7 +10,7 @@ from tests.support.local import PROJECT
 
 SETS = PROJECT / "tests" / "data" / "oncall"
 PASSED_AT_LEAST = {
-    "airline": 19, "bank": 30, "hospital": 25, "insurer": 21, "parcel": 30, "port": 21, "rail": 26, "saas": 26, "telecom": 26,
+    "airline": 19, "bank": 30, "hospital": 25, "insurer": 21, "parcel": 29, "port": 21, "rail": 26, "saas": 26, "telecom": 26,
 }  # fmt: skip
 """What was measured; see docs/evaluation.md."""
 DANGEROUS_AT_MOST = {
