@@ -13,7 +13,6 @@ from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
@@ -22,6 +21,7 @@ from infra.cloudformation import acknowledge, allow, explain_objects
 from infra.deploy_steps import DeploySteps
 from infra.encryption import stack_key, use_key
 from infra.python_function import ALIAS, PythonFunction
+from infra.queues import dead_letters, serve
 from infra.settings import Removal
 from infra.sources import load_sources
 from knowledge_rag.channel.settings import Kind, read_destinations
@@ -41,7 +41,6 @@ VISIBILITY: Final = cdk.Duration.minutes(6)
 MAX_RECEIVES: Final = 20
 """After two hours of failures a batch is moved to the dead letters: what is behind it is served."""
 RETENTION: Final = cdk.Duration.days(4)
-DEAD_LETTER_RETENTION: Final = cdk.Duration.days(14)
 TICK: Final = events.Schedule.rate(cdk.Duration.minutes(1))
 """What waits is looked at so often, and so often there is a summary of a storm."""
 MEMORY_MB: Final = 1024
@@ -88,36 +87,16 @@ class AdviceStack(cdk.Stack):
         self._key = stack_key(
             self, settings, part="advice", protects="alerts, receipts and logs of the advice stack"
         )
-        self._dead = self._dead_letters()
+        self._dead = dead_letters(self, dead_letters_name(settings))
         queue = self._queue()
         bucket = self._bucket()
         function = self._function(bucket)
         policy = self._grants(function.role, queue, bucket)
-        mapping = lambda_.EventSourceMapping(
-            self,
-            "Served",
-            target=function.alias,
-            event_source_arn=queue.queue_arn,
-            batch_size=10,
-            report_batch_item_failures=True,
-        )
-        mapping.node.add_dependency(policy)
+        mapping = serve(self, queue, function.alias, batch_size=10, after=policy)
         bus = self._rules(queue)
         if settings.removal is Removal.DESTROY:
             mapping.node.add_dependency(self._emptied(bucket))  # nothing writes after it
         self._outputs(bus, bucket)
-
-    def _dead_letters(self) -> sqs.Queue:
-        dead = sqs.Queue(
-            self,
-            "DeadLetters",
-            queue_name=dead_letters_name(self._settings),
-            fifo=True,
-            enforce_ssl=True,
-            retention_period=DEAD_LETTER_RETENTION,
-        )
-        acknowledge(dead, "AwsSolutions-SQS3", "It is the queue of dead letters itself.")
-        return dead
 
     def _queue(self) -> sqs.Queue:
         return sqs.Queue(

@@ -9,14 +9,14 @@ import aws_cdk as cdk
 from aws_cdk import aws_events as events
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_iam as iam
-from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_s3_assets as assets
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
-from infra.cloudformation import acknowledge, allow, explain_objects
+from infra.cloudformation import allow, explain_objects
 from infra.encryption import use_key
 from infra.python_function import PythonFunction
+from infra.queues import dead_letters, serve
 from infra.settings import Documents, Removal
 from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.extract.documents import EXTRACTION
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_lambda as lambda_
 
     from infra.buckets import Buckets
     from infra.deploy_steps import DeploySteps
@@ -99,15 +100,7 @@ class Ingestion(Construct):
         )
 
     def _queue(self) -> sqs.Queue:
-        dead = sqs.Queue(
-            self,
-            "DeadLetters",
-            queue_name=self.dead_letters_name,
-            fifo=True,
-            enforce_ssl=True,
-            retention_period=cdk.Duration.days(14),
-        )
-        acknowledge(dead, "AwsSolutions-SQS3", "It is the queue of dead letters itself.")
+        dead = dead_letters(self, self.dead_letters_name)
         return sqs.Queue(
             self,
             "Changes",
@@ -183,16 +176,7 @@ class Ingestion(Construct):
                 ),
             ],
         )
-        mapping = lambda_.EventSourceMapping(
-            self,
-            "Served",
-            target=function.alias,
-            event_source_arn=queue.queue_arn,
-            batch_size=1,
-            report_batch_item_failures=True,
-        )
-        mapping.node.add_dependency(policy)
-        return mapping
+        return serve(self, queue, function.alias, batch_size=1, after=policy)
 
     def _mirror(self) -> cdk.CustomResource:
         corpus, intermediate = self._buckets.corpus, self._buckets.intermediate
