@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.json_requests import Refused
+from knowledge_rag.orchestrator.follow_ups import refers
 from knowledge_rag.orchestrator.incident import Incident, name_of
 
 if TYPE_CHECKING:
@@ -26,13 +27,8 @@ _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 
 _NUMBER: Final = re.compile(r"\W*(\d{1,2})\W*")
 _OFFERED: Final = re.compile(r"^(\d{1,2})\. (.+)$", re.MULTILINE)
-_FOLLOWS: Final = re.compile(
-    r"^(?:and|then|but|so|also|what about|how about)\b|\b(?:it|this)\b(?!['\u2019-])", re.IGNORECASE
-)
-"""How a turn reads that refers to the one before, as on the console's page: "And how do I undo it?"."""
-_LONGEST_FOLLOW_UP: Final = 100
 _LONGEST_NAME: Final = 500
-"""Characters of a follow-up, and of a name that chooses."""
+"""Characters of a name that chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +77,7 @@ class Conversation:
     @property
     def question(self) -> str:
         """The last turn; if it refers to the turn before, with what that was about."""
-        if not (self.before and _follows(self.asked)):
+        if not (self.before and refers(self.asked)):
             return self.asked
         pasted = Incident.pasted_in(self.before)
         topic = self.before if pasted is None else name_of(pasted)
@@ -121,7 +117,7 @@ def _topic(said: Iterable[tuple[str, str]]) -> str:
     topic = ""
     for role, text in said:
         is_own = role == USER and text.strip() and _number(text) is None
-        if is_own and not (topic and _follows(text)):
+        if is_own and not (topic and refers(text)):
             topic = text
     return topic
 
@@ -140,10 +136,6 @@ def _text(turn: Mapping[str, Any], strict: str = "") -> str:
     if strict and len(texts) < len(parts):
         raise Refused(400, f"the last of {strict} must be text: images and files aren't read")
     return "\n".join(texts)
-
-
-def _follows(text: str) -> bool:
-    return len(text) < _LONGEST_FOLLOW_UP and _FOLLOWS.search(text) is not None
 
 
 def _number(text: str) -> int | None:

@@ -16,7 +16,7 @@ LONGEST_FOLLOW_UP: Final = 100
 FOLLOWS: Final = re.compile(
     r"^(?:and|then|but|so|also|what about|how about)\b|\b(?:it|this)\b(?!['’-])", re.IGNORECASE
 )
-"""As the console has it."""
+"""As the console's page has it, whose rule is in JavaScript."""
 
 
 def topic_of(before: Consultation) -> str:
@@ -41,5 +41,9 @@ def in_context(question: str, topic: str) -> str:
     >>> in_context("Redis is full", "RDS failover")
     'Redis is full'
     """
-    refers = FOLLOWS.search(question) and len(question) < LONGEST_FOLLOW_UP
-    return f"{topic}: {question}" if topic and refers else question
+    return f"{topic}: {question}" if topic and refers(question) else question
+
+
+def refers(question: str) -> bool:
+    """Whether a question refers to the answer before it: "And how do I undo it?"."""
+    return len(question) < LONGEST_FOLLOW_UP and FOLLOWS.search(question) is not None
