@@ -23,6 +23,7 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.version import VERSION
+from knowledge_rag.orchestrator.wording import no_steps_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -77,7 +78,7 @@ class Offered:
         Raises:
             InvalidRequest: it has changed, isn't there any more, or couldn't be searched.
         """
-        file, line = self.at
+        file = self.at[0]
         hashes = _hashes(findings, file)
         if hashes == {self.document_sha256} and self.document_sha256:
             return
@@ -88,7 +89,7 @@ class Offered:
             raise InvalidRequest(
                 "The knowledge base could not be searched: press the button again in a moment."
             )
-        raise InvalidRequest(f"There are no steps at {file}:{line}.")
+        raise InvalidRequest(no_steps_at(*self.at))
 
 
 def _hashes(findings: Findings, file: str) -> set[str]:

@@ -145,9 +145,10 @@ def _status(front_matter: Mapping[str, str | list[str]]) -> str:
     return value if isinstance(value, str) else ""
 
 
-_GONE: Final = (
-    "superseded", "outdated", "obsolete", "deprecated", "archived", "retired", "withdrawn", "replaced",
-)  # fmt: skip
+_GONE: Final = re.compile(
+    r"\b(?:superseded|outdated|obsolete|deprecated|archived|retired|withdrawn|replaced)\b",
+    re.IGNORECASE,
+)
 _OLD_FOLDERS: Final = frozenset(
     {"old", "archive", "archived", "obsolete", "deprecated", "historical", "legacy"}
 )
@@ -159,9 +160,9 @@ def is_out_of_use(source_file: str, status: object) -> bool:
     >>> is_out_of_use("runbooks/rds.md", "superseded by aurora.md"), is_out_of_use("old/rds.md", "")
     (True, True)
     """
-    said = status.casefold() if isinstance(status, str) else ""
     *folders, _ = source_file.casefold().split("/")
-    return any(it in said for it in _GONE) or not _OLD_FOLDERS.isdisjoint(folders)
+    is_gone = isinstance(status, str) and _GONE.search(status) is not None
+    return is_gone or not _OLD_FOLDERS.isdisjoint(folders)
 
 
 def metadata_bytes(metadata: Mapping[str, MetadataValue]) -> int:

@@ -372,14 +372,13 @@ def is_whole_document(query: Query, outcome: RetrievalOutcome) -> bool:
 
 def _current_first(outcome: RetrievalOutcome) -> RetrievalOutcome:
     """Put the passages of documents that aren't used any more behind the others; all are kept."""
-    old = [
-        it
-        for it in outcome.results
-        if is_out_of_use(it.citation.source_file, it.metadata.get(STATUS))
-    ]
-    if not old or len(old) == len(outcome.results):
+    if not any(map(_is_old, outcome.results)):
         return outcome
-    return replace(outcome, results=(*(it for it in outcome.results if it not in old), *old))
+    return replace(outcome, results=tuple(sorted(outcome.results, key=_is_old)))
+
+
+def _is_old(result: RetrievalResult) -> bool:
+    return is_out_of_use(result.citation.source_file, result.metadata.get(STATUS))
 
 
 def _in_line_order(outcome: RetrievalOutcome, *, more: bool) -> RetrievalOutcome:
