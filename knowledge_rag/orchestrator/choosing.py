@@ -98,11 +98,10 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         anchors = wanted.anchors[place.outline.source_file]
         if any(is_called(place.section, anchor) for anchor in anchors):
             return replace(place, why="linked")
-    indexes: dict[str, list[Section]] = {}
     for among, why in ((linked, "linked"), (ranked, "named")):
         by_heading = iter(_qualified(among, wanted))
         by_line = (it for it in among if any(is_listed(it, n) for n in wanted.names))
-        by_index = (it for it in among if it.section in _indexed(it.outline, wanted.names, indexes))
+        by_index = _indexed(among, wanted.names)
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_index, by_page):
             if first := next(found, None):
@@ -155,13 +154,11 @@ def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
     return max(others, default=0.0) / first.worth if first.worth > 0 else 1.0
 
 
-def _indexed(
-    outline: Outline, names: Sequence[str], known: dict[str, list[Section]]
-) -> list[Section]:
-    """Return the sections that a page's index gives for an alert's name; ``known`` are those of other pages."""
-    if outline.source_file not in known:
-        known[outline.source_file] = [*_of_index(outline, names)]
-    return known[outline.source_file]
+def _indexed(places: Sequence[Place], names: Sequence[str]) -> Iterator[Place]:
+    """Yield the places that their pages' indexes give for an alert's name."""
+    outlines = {it.outline.source_file: it.outline for it in places}
+    indexed = {id(it) for outline in outlines.values() for it in _of_index(outline, names)}
+    yield from (it for it in places if id(it.section) in indexed)
 
 
 def _of_index(outline: Outline, names: Sequence[str]) -> Iterator[Section]:

@@ -141,7 +141,7 @@ def only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Sectio
     others = {*range(main.start, main.end + 1)} - rows
     elsewhere = {id(it) for it in _named_in(outline, main, left=rows)} | {id(main)}
     named = [it for it in _named_in(outline, main, left=others) if id(it) not in elsewhere]
-    kept = [outline.lines.get(n, "") for n in others if n not in _headings(main)]
+    kept = [outline.lines.get(n, "") for n in others - _headings(main)]
     below = [it for it in main.walk() if it is not main and it.level and it not in named]
     sent = [it for it in below if any(_sends_below(outline.lines.get(n, ""), it) for n in rows)]
     return [*named, *(it for it in sent if not any(_sends_below(line, it) for line in kept))]

@@ -118,8 +118,10 @@ def _verified(request: ModelRequest[Any], response: ModelResponse[Any]) -> Model
 def _shown(said: AIMessage, before: Sequence[AnyMessage]) -> AIMessage:
     """Return a message with what may be shown of its text, and with its report if it was checked."""
     reviewed = _reviewed(said, before)
-    ledger = Ledger.of(*(it.results for it in _outcomes(before)))
-    verified = reviewed.verified if reviewed else verify(str(said.text), ledger)
+    if reviewed is None:
+        verified = verify(str(said.text), Ledger.of(*(it.results for it in _outcomes(before))))
+    else:
+        verified = reviewed.verified
     changed: dict[str, Any] = {"content": _with_text(said.content, verified.text)}
     if reviewed is not None:
         report = {"verified": not reviewed.errors, **review_json(reviewed)}

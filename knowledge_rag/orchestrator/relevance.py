@@ -112,8 +112,8 @@ def _is_questions(
     """Whether a section is about a question, or about an alert that is called by a sentence and whose service its page names.
 
     Contacts are about any question whom to call, and a section that has the code of a question ("V-307") is about it.
-    Else it must hold QUESTION_SHARE of the words (of fewer than FEW, all) and, unless it is the part that is asked for, be as close as
-    ``Floors.question``; or be as close as ``Floors.alert``.
+    Else it must hold QUESTION_SHARE of the words (of fewer than FEW, all) and, unless it is the part that is asked
+    for, be as close as ``Floors.question``; or be as close as ``Floors.alert``.
     """
     section = place.outline.text(place.section.start, place.section.end)
     has_code = any(it in section for it in _CODE_OF_ERROR.findall(wanted.text))
