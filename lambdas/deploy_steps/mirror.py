@@ -7,6 +7,7 @@ import json
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 LIST_KEY: Final = "mirrored.json"
 """Object of the intermediate bucket: what deployments wrote, ``{key: [fingerprint, ETag]}``."""
-_WORKERS: Final = 4
+AT_A_TIME: Final = 4
 """Files that are copied at a time: a request takes tens of milliseconds, nearly all of it waiting, and
 thousands of files must be copied within the function's time. Each worker holds one file in memory, of at
 most 50 MB."""
@@ -66,6 +67,7 @@ def mirror(
     before = _read_list(s3, buckets.intermediate)
     files = {entry.filename: entry for entry in _files(archive)}
     now = {key: value for key, value in before.items() if there.get(key) == value[1]}
+    failed = Event()
 
     def bring(key: str) -> bool:
         """Write one file if it changed; return whether it did."""
@@ -78,9 +80,19 @@ def mirror(
         now[key] = [fingerprint, put["ETag"]]
         return True
 
+    def bring_unless_failed(key: str) -> bool:
+        # `map` cancels what is left only once its reader has met the error; the workers don't wait for it
+        if failed.is_set():
+            return False
+        try:
+            return bring(key)
+        except Exception:
+            failed.set()
+            raise
+
     try:
-        with ThreadPoolExecutor(_WORKERS) as pool:
-            written = sum(pool.map(bring, files))
+        with ThreadPoolExecutor(AT_A_TIME) as pool:
+            written = sum(pool.map(bring_unless_failed, files))
         gone = sorted(set(now) - set(files))
         _delete(s3, buckets.documents, ({"Key": key} for key in gone), clock)
         for key in gone:
