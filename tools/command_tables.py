@@ -53,7 +53,7 @@ _HIDDEN: Final = {
 
 
 def _said(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)  # noqa: S603
     return done.stdout or done.stderr
 
 

@@ -28,6 +28,8 @@ def options(command: Any) -> dict[str, Any]:
             entry["flag"] = 1
         if getattr(one, "choices", None):
             entry["enum"] = list(one.choices)
+        if one.group_name in table.keys() - {name, name.removeprefix("no-")}:
+            entry["negates"] = one.group_name
         found[name] = entry
     return found
 

@@ -46,12 +46,16 @@ _VERSION_2: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An option: whether a call needs it, whether it takes a value, which ones, and if it is deprecated."""
+    """An option: whether a call needs it, whether it takes a value, which ones, and if it is deprecated.
+
+    ``negates`` is the flag that it is the opposite of (``--ingress`` of ``egress``), if its name doesn't tell.
+    """
 
     required: bool = False
     takes_value: bool = True
     enum: tuple[str, ...] = ()
     deprecated: bool = False
+    negates: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +168,12 @@ def operation(path: str) -> Operation:
 
 def _listed(options: Mapping[str, Any]) -> dict[str, Option]:
     return {
-        name: Option(bool(of.get("required")), not of.get("flag"), tuple(of.get("enum", ())))
+        name: Option(
+            bool(of.get("required")),
+            not of.get("flag"),
+            tuple(of.get("enum", ())),
+            negates=of.get("negates", ""),
+        )
         for name, of in options.items()
     }
 

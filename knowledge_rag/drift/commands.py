@@ -212,7 +212,7 @@ class _Aws(_Checker):
             option = self._resolved(written[2:], options) if _LONG.fullmatch(written) else ""
             takes_value = option not in options or options[option].takes_value
             if option:
-                given.add(option)
+                given |= {option, options[option].negates if option in options else ""}
                 if option != written[2:]:
                     message = f"{self._name} has no option {written}, but only one that begins so"
                     yield self._finding(
@@ -237,7 +237,7 @@ class _Aws(_Checker):
         begun = [
             option for option in (*options, *aws_model.GLOBAL_OPTIONS) if option.startswith(name)
         ]
-        return begun[0] if len(begun) == 1 and len(name) > 3 else ""
+        return begun[0] if len(begun) == 1 else ""
 
     def _of_option(
         self, word: Word, name: str, option: Option, values: Sequence[str]
@@ -251,8 +251,9 @@ class _Aws(_Checker):
             literal = HOLE not in value and re.fullmatch(r"[A-Za-z][\w.:-]*", value)
             if not option.enum or not literal or value in option.enum:
                 continue
-            like = next((one for one in option.enum if one.lower() == value.lower()), "")
-            like = like or near(value, option.enum)
+            if any(one.lower() == value.lower() for one in option.enum):
+                continue  # some services read capitals either way
+            like = near(value, option.enum)
             if like:  # else it may stand for a value: `--type type`
                 message = f"--{name} of {self._name} doesn't accept {value}"
                 yield self._finding(word, Kind.WRONG_VALUE, f"{subject} {value}", message, like)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.chunks import Chunk
 
-DRIFT_VERSION: Final = 1
+DRIFT_VERSION: Final = 2
 """Raised by every change that finds something else in the same text."""
 _DATA_DEPENDENT: Final = (ArithmeticError, LookupError, RuntimeError, ValueError)
 """Errors that a text can raise in a pure, typed function with a fault."""
