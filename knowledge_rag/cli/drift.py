@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from knowledge_rag.cli.exits import ExitCode
-from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
+from knowledge_rag.cli.options import (
+    Format,
+    FormatOption,
+    JsonOption,
+    ProfileOption,
+    RegionOption,
+    chosen_format,
+)
 from knowledge_rag.cli.terminal import err, out, print_finding, print_json, print_note
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.neutral import neutralise
@@ -20,10 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import date
 
+    from knowledge_rag.deployment.live import Live
     from knowledge_rag.drift.age import Ages
+    from knowledge_rag.drift.check import Recall, World
     from knowledge_rag.drift.code import Code
+    from knowledge_rag.drift.facts import Facts
     from knowledge_rag.drift.findings import Finding, Key
     from knowledge_rag.drift.owners import Owners
+    from knowledge_rag.local.corpus import CorpusFile
 
 SHOWN: Final = 5
 """Files of the code that can't be read and are named."""
@@ -73,18 +85,30 @@ def drift(
         bool,
         typer.Option("--write-baseline", help="Write this run's findings to --baseline, exit 0."),
     ] = False,
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="Ask AWS whether the resources that commands name exist, by read-only calls.",
+        ),
+    ] = False,
+    region: RegionOption = None,
+    profile: ProfileOption = None,
+    no_cache: Annotated[
+        bool, typer.Option("--no-cache", help="Check unchanged files again, too.")
+    ] = False,
     form: FormatOption = Format.TEXT,
     json: JsonOption = False,
 ) -> None:
     """Check that runbooks still fit the world.
 
     Checks commands, links, owners and review dates and, with --code, names and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
-    Placeholders are never findings. Exits 1 on new errors and warnings.
+    Placeholders are never findings. Exits 1 on new errors and warnings, 4 if --live learned nothing of any resource.
     """
-    from knowledge_rag.drift.check import World, check_documents, unreadable
+    from knowledge_rag.drift.check import World, check_facts, unreadable
     from knowledge_rag.drift.findings import split
     from knowledge_rag.drift.findings import write_baseline as write
-    from knowledge_rag.local.corpus import find_documents, read_extracted
+    from knowledge_rag.local.corpus import find_documents
     from knowledge_rag.orchestrator import governing
 
     shown = chosen_format(form, json=json)
@@ -92,21 +116,22 @@ def drift(
     checks = frozenset(check or BY_DEFAULT) - frozenset(skip or ())
     files = find_documents(docs)
     broken: list[Finding] = []
-
-    def texts() -> Iterator[tuple[str, str]]:
-        for file in files:
-            try:
-                read = read_extracted(file)
-                yield file.source_file, read.shape or read.text
-            except UnreadableDocument as error:
-                broken.append(unreadable(file.source_file, error.reason))
-
-    read_names, unread = _reader_of(code or [], docs)
-    ages = _ages(code or [], docs, {file.source_file for file in files}, max_age)
-    world = World(
-        _exists_below(docs), checks, read_names, ages, _owners(owners, docs), governing.warns
-    )
-    found = check_documents(texts(), world)
+    account = _account(region, profile) if live else None
+    with _cache(off=no_cache) as recall:
+        read_names, unread = _reader_of(code or [], docs, recall)
+        world = World(
+            _exists_below(docs),
+            checks,
+            read_names,
+            _ages(code or [], docs, {file.source_file for file in files}, max_age),
+            _owners(owners, docs),
+            governing.warns,
+            account.check if account else None,
+            recall,
+        )
+        found = check_facts(_facts(files, world, lambda *of: broken.append(unreadable(*of))), world)
+    if account:
+        _note_unchecked(account)
     for reason in unread[:SHOWN]:
         print_note("skipped", reason)
     if len(unread) > SHOWN:
@@ -117,13 +142,66 @@ def drift(
         print_note("wrote", f"{counted(len(new), 'known finding')} to {baseline}")
         return
     if shown is Format.JSON:
-        print_json(_as_json(new, old, len(files)))
+        print_json(_as_json(new, old, len(files), account))
     elif shown is Format.SARIF:
         print_json(_as_sarif(new, docs))
     else:
         _show(new, old, len(files))
     if any(finding.kind.level != "note" for finding in new):
         raise typer.Exit(ExitCode.FINDINGS)
+    if account and account.unchecked and not account.checked:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+def _facts(
+    files: Sequence[CorpusFile], world: World, cannot: Callable[[str, str], None]
+) -> Iterator[Facts]:
+    """Yield the facts of each document that can be read."""
+    from knowledge_rag.drift.check import facts_of
+    from knowledge_rag.drift.facts import Facts
+    from knowledge_rag.extract.documents import extract
+    from knowledge_rag.local.corpus import read_beside, read_bytes
+
+    for file in files:
+        path = file.source_file
+        try:
+            data, beside = read_bytes(file), read_beside(file)
+
+            def make(
+                path: str = path, data: bytes = data, beside: bytes | None = beside
+            ) -> dict[str, Any]:
+                read = extract(path, data, beside)
+                return facts_of(path, read.shape or read.text, world).to_wire()
+
+            parts = ("document", path, data, repr(beside), world.of_facts)
+            yield Facts.of_wire(path, world.recall(parts, make))
+        except UnreadableDocument as error:
+            cannot(path, error.reason)
+
+
+@contextmanager
+def _cache(*, off: bool) -> Iterator[Recall]:
+    """Return what recalls what an earlier run found in the same files."""
+    from knowledge_rag.drift.cache import Cache, afresh
+    from knowledge_rag.local.settings import LocalSettings
+
+    if off:
+        yield afresh
+        return
+    with Cache(LocalSettings.from_environment().cache_dir / "drift.sqlite") as cache:
+        yield cache.recall
+
+
+def _account(region: str | None, profile: str | None) -> Live:
+    from knowledge_rag.deployment.aws import Aws
+    from knowledge_rag.deployment.live import Live
+
+    return Live(lambda other: Aws(other or region, profile))
+
+
+def _note_unchecked(account: Live) -> None:
+    for (kind, reason), count in sorted(account.unchecked.items()):
+        print_note("not checked", f"{counted(count, kind)}: {reason}")
 
 
 def _known(baseline: Path | None, *, writes: bool) -> Counter[Key]:
@@ -140,7 +218,7 @@ def _known(baseline: Path | None, *, writes: bool) -> Counter[Key]:
 
 
 def _reader_of(
-    roots: Sequence[Path], docs: Path
+    roots: Sequence[Path], docs: Path, recall: Recall
 ) -> tuple[Callable[[frozenset[str]], Code] | None, list[str]]:
     """Return what reads the code, and a list that it fills with the files that it can't read."""
     from knowledge_rag.drift.code import read_code
@@ -151,7 +229,7 @@ def _reader_of(
     unread: list[str] = []
 
     def read(words: frozenset[str]) -> Code:
-        code = read_code(roots, words, docs)
+        code = read_code(roots, words, docs, recall)
         unread.extend(code.unread)
         return code
 
@@ -232,10 +310,12 @@ def _exists_below(docs: Path) -> Callable[[str], bool]:
     return exists
 
 
-def _as_json(new: Sequence[Finding], old: Sequence[Finding], documents: int) -> dict[str, Any]:
+def _as_json(
+    new: Sequence[Finding], old: Sequence[Finding], documents: int, account: Live | None
+) -> dict[str, Any]:
     from knowledge_rag.drift.commands import versions
 
-    return {
+    return ({"live": account.to_dict()} if account else {}) | {
         "documents": documents,
         "findings": [finding.to_dict() for finding in new],
         "known": [finding.to_dict() for finding in old],

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+import json
+from collections import defaultdict
+from dataclasses import astuple, dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.drift.age import check_age
+from knowledge_rag.drift.cache import afresh, digest
 from knowledge_rag.drift.commands import check_commands
+from knowledge_rag.drift.facts import Facts, findings_of, without_text
 from knowledge_rag.drift.findings import Check, Finding, Kind
 from knowledge_rag.drift.links import check_links
-from knowledge_rag.drift.names import check_names, mentions_in
+from knowledge_rag.drift.names import Names, mentions_in
 from knowledge_rag.drift.owners import check_owners
 from knowledge_rag.drift.page import read_page
+from knowledge_rag.drift.resources import resources_in
 from knowledge_rag.drift.unguarded import check_unguarded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from knowledge_rag.drift.age import Ages
     from knowledge_rag.drift.code import Code
     from knowledge_rag.drift.names import Mention
     from knowledge_rag.drift.owners import Owners
-    from knowledge_rag.drift.page import Page
+    from knowledge_rag.drift.resources import Resource
+
+    Recall = Callable[[Sequence[bytes | str], Callable[[], Any]], Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,8 @@ class World:
         owners: the known ones; ``None`` if there is no list.
         warns: whether a text tells to take care; ``None`` if dangers aren't looked for.
         ages: what age is measured by; ``None`` if it isn't.
+        live: looks resources up in an account; ``None`` if it isn't asked.
+        recall: returns a value that was made of the same parts before, or makes it.
     """
 
     exists: Callable[[str], bool]
@@ -43,49 +53,96 @@ class World:
     ages: Ages | None = None
     owners: Owners | None = None
     warns: Callable[[str], bool] | None = None
+    live: Callable[[Sequence[Resource]], Iterable[Finding]] | None = None
+    recall: Recall = afresh
+
+    @property
+    def of_facts(self) -> str:
+        """Return what the facts of a document depend on besides the document."""
+        owners = sorted(self.owners.names.items()) if self.owners else None
+        handles_only = self.owners is not None and self.owners.handles_only
+        has = (self.code is not None, self.warns is not None, self.live is not None)
+        return json.dumps([sorted(self.checks), owners, handles_only, has])
 
 
 def check_documents(documents: Iterable[tuple[str, str]], world: World) -> list[Finding]:
     """Return the findings of all documents, in the order of their places.
 
     Args:
-        documents: path relative to the folder, and text as Markdown, line for line; of each, only what
-            is compared with other documents or with code is kept.
+        documents: path relative to the folder, and text as Markdown, line for line.
         world: what they are compared with.
     """
-    return sorted(_findings(documents, world))
+    return check_facts((facts_of(path, text, world) for path, text in documents), world)
 
 
-def _findings(documents: Iterable[tuple[str, str]], world: World) -> Iterator[Finding]:
-    checks = world.checks
-    kept: list[Page] = []
-    mentions: list[Mention] = []
-    for path, text in documents:
-        page = read_page(path, text)
-        if Check.COMMANDS in checks:
-            yield from check_commands(page)
-        if Check.DANGER in checks and world.warns is not None:
-            yield from check_unguarded(page, world.warns)
-        if Check.OWNERS in checks and world.owners is not None:
-            yield from check_owners(page, world.owners)
-        if Check.NAMES in checks and world.code is not None:
-            mentions += mentions_in(page)
-        kept.append(_without_text(page))
-    if Check.LINKS in checks:
-        anchors = {page.path: page.anchors for page in kept}
-        for page in kept:
+def facts_of(path: str, text: str, world: World) -> Facts:
+    """Return the facts of one document, which is all that the checks need of it.
+
+    Args:
+        path: relative to the folder, ``/``-separated.
+        text: as Markdown, line for line.
+        world: what it is compared with.
+    """
+    page = read_page(path, text)
+    findings: list[Finding] = []
+    if Check.COMMANDS in world.checks:
+        findings += check_commands(page)
+    if Check.DANGER in world.checks and world.warns is not None:
+        findings += check_unguarded(page, world.warns)
+    if Check.OWNERS in world.checks and world.owners is not None:
+        findings += check_owners(page, world.owners)
+    has_names = Check.NAMES in world.checks and world.code is not None
+    return Facts(
+        without_text(page),
+        tuple(findings),
+        tuple(mentions_in(page)) if has_names else (),
+        tuple(resources_in(page)) if world.live else (),
+    )
+
+
+def check_facts(facts: Iterable[Facts], world: World) -> list[Finding]:
+    """Return the findings of all documents, in the order of their places."""
+    return sorted(_findings(list(facts), world))
+
+
+def _findings(facts: Sequence[Facts], world: World) -> Iterator[Finding]:
+    for each in facts:
+        yield from each.findings
+    pages = [each.page for each in facts]
+    if Check.LINKS in world.checks:
+        anchors = {page.path: page.anchors for page in pages}
+        for page in pages:
             yield from check_links(page, anchors, world.exists)
-    if Check.NAMES in checks and world.code is not None:
-        yield from check_names(mentions, world.code(frozenset(it.name for it in mentions)))
-    if Check.AGE in checks and world.ages is not None:
-        yield from check_age(kept, world.ages)
+    if Check.NAMES in world.checks and world.code is not None:
+        mentions = [mention for each in facts for mention in each.mentions]
+        code = world.code(frozenset(mention.name for mention in mentions))
+        yield from _of_names(facts, code, world.recall)
+    if Check.AGE in world.checks and world.ages is not None:
+        yield from check_age(pages, world.ages)
+    if world.live is not None:
+        yield from world.live(list(chain.from_iterable(each.resources for each in facts)))
 
 
-def _without_text(page: Page) -> Page:
-    """Return what of a page is compared with other pages and with code: links, and spans that may be paths."""
-    spans = tuple(code for code in page.codes if not code.is_block and "/" in code.text)
-    front = page.lines[: page.front_matter_lines]
-    return replace(page, lines=front, codes=spans, headings=())
+def _of_names(facts: Sequence[Facts], code: Code, recall: Recall) -> Iterator[Finding]:
+    """Compare names again where the document's or the code's that matter to it changed."""
+    names = Names(code)
+    defined = digest(json.dumps(code.names, sort_keys=True))
+    of_documents: dict[str, list[Mention]] = defaultdict(list)
+    for each in facts:
+        of_documents[each.page.path] += each.mentions
+    for path, mentions in of_documents.items():
+        if not mentions:
+            continue
+        own = {mention.name for mention in mentions}
+        parts = (
+            "names",
+            defined,
+            json.dumps([astuple(mention)[1:] for mention in mentions]),
+            json.dumps(sorted(own & code.words)),
+            json.dumps({name: astuple(code.removed[name]) for name in sorted(own & code.removed.keys())}),
+        )  # fmt: skip
+        wire = recall(parts, lambda of=mentions: [astuple(it)[1:] for it in names.check(of)])  # type: ignore[misc]
+        yield from findings_of(path, wire)
 
 
 def unreadable(path: str, reason: str) -> Finding:

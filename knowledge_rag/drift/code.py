@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,17 +18,19 @@ import tree_sitter_hcl
 from tree_sitter import Language, Parser
 
 from knowledge_rag.drift import history
+from knowledge_rag.drift.cache import afresh
 from knowledge_rag.drift.findings import near
 from knowledge_rag.drift.shell import HOLE
 from knowledge_rag.extract.documents import is_document
 from knowledge_rag.extract.yaml_nodes import WrongRules, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
 
     from tree_sitter import Node as Tree
 
+    from knowledge_rag.drift.check import Recall
     from knowledge_rag.extract.yaml_nodes import Node
 
 MAX_FILE: Final = 5_000_000
@@ -122,10 +124,18 @@ class Code:
     unread: list[str] = field(default_factory=list)
 
 
-def read_code(roots: Sequence[Path], wanted: frozenset[str], docs: Path) -> Code:
+def read_code(
+    roots: Sequence[Path], wanted: frozenset[str], docs: Path, recall: Recall = afresh
+) -> Code:
     """Read what repositories define, and which wanted words stand in them.
 
     Documents, and whatever lies in the folder of the documents, are no code. Links are not followed.
+
+    Args:
+        roots: repositories, folders or files.
+        wanted: words to look for.
+        docs: the folder of the documents.
+        recall: returns a value that was made of the same parts before, or makes it.
     """
     code = Code()
     for root in roots:
@@ -140,12 +150,23 @@ def read_code(roots: Sequence[Path], wanted: frozenset[str], docs: Path) -> Code
                 continue
             code.words |= _standing(data, wanted - code.words)
             name = path.relative_to(root).as_posix() if root.is_dir() else path.name
-            _define(code, name, data)
+            if _is_definition(name, data):
+                parts = ("code", name, data)
+                found, why = recall(parts, lambda of=(name, data): _definitions(*of))  # type: ignore[misc]
+                code.unread += why
+                for kind, defined in found:
+                    code.names[kind].setdefault(defined, name)
     for root in roots:
         gone = wanted - code.words - code.removed.keys()
         if gone and (root / ".git").exists():
-            code.removed |= _removals(root, gone)
+            asked = ("removed", *history.position(root), *sorted(gone))
+            found = recall(asked, lambda of=(root, gone): _wire(_removals(*of)))  # type: ignore[misc]
+            code.removed |= {name: Removal(*about) for name, about in found.items()}
     return code
+
+
+def _wire(removed: Mapping[str, Removal]) -> dict[str, tuple[str, ...]]:
+    return {name: astuple(removal) for name, removal in removed.items()}
 
 
 def _removals(root: Path, wanted: frozenset[str]) -> dict[str, Removal]:
@@ -204,21 +225,25 @@ def tails(name: str) -> Iterator[str]:
         yield name[separator.end() :]
 
 
-def _define(code: Code, path: str, data: bytes) -> None:
+def _is_definition(path: str, data: bytes) -> bool:
     if path.endswith((".tf", ".tf.json")):
-        found: Iterable[tuple[str, str]] = _terraform(data)
-    elif path.endswith((".yaml", ".yml", ".json", ".template", ".tpl")) and _DEFINING.search(data):
+        return True
+    return path.endswith((".yaml", ".yml", ".json", ".template", ".tpl")) and bool(
+        _DEFINING.search(data)
+    )
+
+
+def _definitions(path: str, data: bytes) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the kinds and names that a file defines, and why it can't be read, if it can't."""
+    if path.endswith((".tf", ".tf.json")):
+        found = list(_terraform(data))
+    else:
         try:
             text = _GO_TEMPLATE.sub(HOLE_NAME, _GO_TEMPLATE_LINE.sub("", data.decode()))
             found = [pair for document in read_yaml(text, path) for pair in _of_document(document)]
         except (WrongRules, UnicodeDecodeError, RecursionError) as error:
-            code.unread.append(f"{path}: {error}")
-            return
-    else:
-        return
-    for kind, name in found:
-        if name.strip(HOLE):
-            code.names[kind].setdefault(name, path)
+            return [], [f"{path}: {error}"]
+    return [(kind, name) for kind, name in found if name.strip(HOLE)], []
 
 
 HOLE_NAME: Final = "xxholexx"

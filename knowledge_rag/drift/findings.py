@@ -53,6 +53,7 @@ class Kind(StrEnum):
     CODE_CHANGED = "code-changed"
     UNKNOWN_OWNER = "unknown-owner"
     UNGUARDED = "unguarded"
+    MISSING_RESOURCE = "missing-resource"
     UNREADABLE = "unreadable"
 
     @property
@@ -81,6 +82,7 @@ _OF: Final[Mapping[Kind, tuple[str, str]]] = {
     Kind.CODE_CHANGED: ("note", "The code that the line names changed since."),
     Kind.UNGUARDED: ("note", "Nothing near the destructive command warns."),
     Kind.UNKNOWN_OWNER: ("warning", "The owner is in no list of owners."),
+    Kind.MISSING_RESOURCE: ("error", "The AWS account has no such resource."),
     Kind.UNREADABLE: ("error", "The file can't be read: nothing of it was checked."),
 }
 

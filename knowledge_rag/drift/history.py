@@ -95,6 +95,16 @@ def _shown(folder: Path, command: Sequence[str]) -> Iterator[str]:
             running.kill()
 
 
+def position(folder: Path) -> tuple[str, str]:
+    """Return what a repository's history depends on: its last commit, and where a shallow one is cut off."""
+    said = _shown(folder, ("git", "rev-parse", "HEAD", "--git-path", "shallow"))
+    head, shallow = (*said, "", "")[:2]
+    try:
+        return head, (folder / shallow).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return head, ""
+
+
 def commits_to(folder: Path, paths: Collection[str]) -> dict[str, list[Commit]]:
     """Return the commits that changed files or folders, of the last MAX_COMMITS of any of them, newest first.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.drift.code import tails
@@ -140,24 +141,40 @@ def _of_kubectl(words: Sequence[Word], texts: Sequence[str]) -> Iterator[tuple[s
 
 def check_names(mentions: Sequence[Mention], code: Code) -> Iterator[Finding]:
     """Find names that the code doesn't define, and that it seems to define otherwise."""
-    known = {kind: _Known(names) for kind, names in code.names.items()}
-    everything = _Known(
-        {name: file for names in code.names.values() for name, file in names.items()}
-    )
-    lists = _lists(mentions, known)
-    for mention in mentions:
-        if mention.level:
-            kind = lists.get((mention.path, mention.level), "")
-            if kind and not known[kind].has(mention.name):
-                like = known[kind].like(mention.name, typed=True)
-                yield _undefined(mention, kind, like, known[kind])
-        elif mention.name not in code.words and not everything.has(mention.name):
-            of = known.get(mention.kind) if mention.kind else everything
-            if mention.name in code.removed:
-                yield _removed(mention, code.removed[mention.name])
-            elif of and not mention.is_id:
-                like = of.like(mention.name, typed=bool(mention.kind))
-                yield from [_undefined(mention, mention.kind or "name", like, of)] if like else []
+    return Names(code).check(mentions)
+
+
+class Names:
+    """The names that code defines, to compare documents with."""
+
+    def __init__(self, code: Code) -> None:
+        self._code = code
+
+    @cached_property
+    def _known(self) -> dict[str, _Known]:
+        return {kind: _Known(names) for kind, names in self._code.names.items()}
+
+    @cached_property
+    def _everything(self) -> _Known:
+        return _Known({it: file for of in self._code.names.values() for it, file in of.items()})
+
+    def check(self, mentions: Sequence[Mention]) -> Iterator[Finding]:
+        """Find names that the code seems to define otherwise; whole documents' names are to be given."""
+        code, known, everything = self._code, self._known, self._everything
+        lists = _lists(mentions, known)
+        for mention in mentions:
+            if mention.level:
+                kind = lists.get((mention.path, mention.level), "")
+                if kind and not known[kind].has(mention.name):
+                    like = known[kind].like(mention.name, typed=True)
+                    yield _undefined(mention, kind, like, known[kind])
+            elif mention.name not in code.words and not everything.has(mention.name):
+                of = known.get(mention.kind) if mention.kind else everything
+                if mention.name in code.removed:
+                    yield _removed(mention, code.removed[mention.name])
+                elif of and not mention.is_id:
+                    like = of.like(mention.name, typed=bool(mention.kind))
+                    yield from [_undefined(mention, mention.kind or "name", like, of)] if like else []  # fmt: skip
 
 
 def _finding(mention: Mention, message: str, fix: str) -> Finding:

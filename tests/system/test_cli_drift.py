@@ -6,8 +6,10 @@ import json
 
 from jsonschema import validate
 
+from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
 from tests.support.cli import assert_one_line
 from tests.support.local import CORPUS, PROJECT, write_files
+from tests.support.played_aws import DENIED
 from tests.support.repository import Repository
 
 SARIF = PROJECT / "tests/data/sarif-schema-2.1.0.json"
@@ -142,3 +144,51 @@ def test_destructive_commands_without_a_warning_are_notes_if_asked_for(cli, tmp_
         0,
         "a.md:4:1: note: kubectl delete: nothing near it warns [unguarded]\n",
     )
+
+
+def test_a_second_run_recalls_unchanged_files_and_finds_the_same(cli, tmp_path):
+    write_files(tmp_path, {"docs/a.md": BAD, "docs/b.md": "`kubectl logs deployment/chekout-api`\n"})
+    write_files(tmp_path, {"code/a.yaml": "kind: Deployment\nmetadata: {name: checkout-api}\n"})
+    arguments = (tmp_path / "docs", "--code", tmp_path / "code")
+    kept = {"KNOWLEDGE_RAG_CACHE_DIR": str(tmp_path / "cache")}
+    first = cli("drift", *arguments, **kept)
+    assert "unknown-name" in first.out
+    assert (tmp_path / "cache/drift.sqlite").stat().st_size
+    for options in ((), ("--no-cache",)):
+        again = cli("drift", *arguments, *options, **kept)
+        assert (again.code, again.out) == (1, first.out)
+    write_files(tmp_path, {"code/a.yaml": "kind: Deployment\nmetadata: {name: chekout-api}\n"})
+    assert "unknown-name" not in cli("drift", *arguments, **kept).out
+
+
+def test_resources_are_looked_up_in_an_account_if_asked_for(cli, account, tmp_path):
+    account.client("sqs").create_queue(QueueName="orders")
+    text = "```sh\naws sqs purge-queue --queue-url {}\naws lambda invoke --function-name orders-api x\n```\n"
+    write_files(tmp_path, {"a.md": text.format("orderz"), "b.md": text.format("orders")})
+    assert "orderz" not in cli("drift", tmp_path).out
+    account.played.play("lambda", "GetFunctionConfiguration", DENIED)
+    ran = cli("drift", tmp_path, "--live", **account.environment)
+    assert ran.code == 1
+    assert ran.out == (
+        "a.md:2:33: error: account 123456789012 has no queue orderz in us-east-1 [missing-resource]\n"
+    )
+    assert ran.err.splitlines()[0] == (
+        "not checked 1 function: missing permission lambda:GetFunctionConfiguration"
+    )
+    ran = cli("drift", tmp_path, "--live", "--json", **account.environment)
+    assert ran.json["live"] == {
+        "account": "123456789012",
+        "checked": 2,
+        "not_checked": [
+            {"kind": "function", "reason": "missing permission lambda:GetFunctionConfiguration", "count": 1}
+        ],
+    }  # fmt: skip
+
+
+def test_an_account_that_answers_nothing_is_no_success(cli, account, tmp_path):
+    write_files(tmp_path, {"a.md": "```sh\naws lambda invoke --function-name orders-api x\n```\n"})
+    account.played.play("lambda", "GetFunctionConfiguration", DENIED)
+    assert cli("drift", tmp_path, "--live", **account.environment).code == 4
+    ran = cli("drift", tmp_path, "--live", **account.environment | {"AWS_REGION": ""})
+    assert ran.code == 2
+    assert_one_line(ran.err, "no region")
