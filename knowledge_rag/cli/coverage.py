@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
+from knowledge_rag.cli.baseline import known_findings
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
 from knowledge_rag.cli.terminal import out, print_json, print_note, print_sentence, progress_bar
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.sarif import Region
     from knowledge_rag.evaluation.coverage_check import Checked
-    from knowledge_rag.evaluation.coverage_report import Baseline, Coverage
+    from knowledge_rag.evaluation.coverage_report import Coverage
     from knowledge_rag.evaluation.coverage_rules import RuleFiles
     from knowledge_rag.evaluation.evaluation_corpus import Documents
     from knowledge_rag.extract.yaml_nodes import Place
@@ -85,11 +86,11 @@ def coverage(
     the alert's own runbook have to be among the results. Exits 1 if they are not, 2 if a file of
     rules can't be read, 3 if the knowledge base is unavailable.
     """
-    from knowledge_rag.evaluation import coverage_report
+    from knowledge_rag.evaluation.coverage_report import FORM, as_baseline
 
     shown = chosen_format(form, json=json)
     wanted = Wanted(top, threshold, steps)
-    wanted = replace(wanted, baseline=_known_gaps(baseline, writes=write_baseline))
+    wanted = replace(wanted, baseline=known_findings(baseline, FORM, writes=write_baseline))
     done = _checked(_read_rules(rules, writes=write_baseline), docs, mapping, wanted)
     write(shown, done, explain=explain)
     if done.broken:
@@ -97,26 +98,10 @@ def coverage(
     if done.unknown:
         raise typer.Exit(ExitCode.DEGRADED)
     if write_baseline and baseline is not None:
-        coverage_report.write_baseline(baseline, done.gaps)
+        baseline.write_text(as_baseline(done.gaps), encoding="utf-8")
         print_note("wrote", f"{counted(len(done.gaps), 'known gap')} to {baseline}")
     elif not done.passed:
         raise typer.Exit(ExitCode.FINDINGS)
-
-
-def _known_gaps(baseline: Path | None, *, writes: bool) -> Baseline | None:
-    """Read the baseline; with ``writes`` check only that it can be written there."""
-    from knowledge_rag.evaluation.coverage_report import check_replaceable, read_baseline
-
-    if baseline is None:
-        if writes:
-            raise InvalidRequest("--write-baseline: name the file with --baseline")
-        return None
-    if not writes:
-        return read_baseline(baseline)
-    if baseline.is_dir() or not baseline.absolute().parent.is_dir():
-        raise InvalidRequest(f"can't write {baseline}: it is a folder, or its folder is missing")
-    check_replaceable(baseline)
-    return None
 
 
 def _checked(rules: RuleFiles, docs: Path, mapping: Path | None, wanted: Wanted) -> Coverage:

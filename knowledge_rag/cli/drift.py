@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from knowledge_rag.cli.baseline import known_findings
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import (
     Format,
@@ -24,7 +25,6 @@ from knowledge_rag.drift.findings import BY_DEFAULT, Check, Kind
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Callable, Iterator, Sequence
     from datetime import date
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from knowledge_rag.drift.check import Recall, World
     from knowledge_rag.drift.code import Code
     from knowledge_rag.drift.facts import Facts
-    from knowledge_rag.drift.findings import Finding, Key
+    from knowledge_rag.drift.findings import Finding
     from knowledge_rag.drift.owners import Owners
     from knowledge_rag.local.corpus import CorpusFile
 
@@ -105,14 +105,14 @@ def drift(
     Checks commands, links, owners and review dates and, with --code, names and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
     Placeholders are never findings. Exits 1 on new errors and warnings, 4 if --live learned nothing of any resource.
     """
+    from knowledge_rag.drift.baseline import Baseline
     from knowledge_rag.drift.check import World, check_facts, unreadable
-    from knowledge_rag.drift.findings import split
-    from knowledge_rag.drift.findings import write_baseline as write
+    from knowledge_rag.drift.findings import FORM
     from knowledge_rag.local.corpus import find_documents
     from knowledge_rag.orchestrator import governing
 
     shown = chosen_format(form, json=json)
-    known = _known(baseline, writes=write_baseline)
+    known = known_findings(baseline, FORM, writes=write_baseline) or Baseline()
     checks = frozenset(check or BY_DEFAULT) - frozenset(skip or ())
     files = find_documents(docs)
     broken: list[Finding] = []
@@ -136,9 +136,9 @@ def drift(
         print_note("skipped", reason)
     if len(unread) > SHOWN:
         print_note("skipped", f"and {len(unread) - SHOWN} more files of the code")
-    new, old = split([*broken, *found], known)
+    new, old = known.split([*broken, *found])
     if write_baseline and baseline is not None:
-        write(baseline, [*broken, *found])
+        baseline.write_text(FORM.text(new), encoding="utf-8")
         print_note("wrote", f"{counted(len(new), 'known finding')} to {baseline}")
         return
     if shown is Format.JSON:
@@ -202,19 +202,6 @@ def _account(region: str | None, profile: str | None) -> Live:
 def _note_unchecked(account: Live) -> None:
     for (kind, reason), count in sorted(account.unchecked.items()):
         print_note("not checked", f"{counted(count, kind)}: {reason}")
-
-
-def _known(baseline: Path | None, *, writes: bool) -> Counter[Key]:
-    from collections import Counter
-
-    from knowledge_rag.drift.findings import read_baseline
-
-    if baseline is None and writes:
-        raise InvalidRequest("--write-baseline: name the file with --baseline")
-    if baseline is None or (writes and not baseline.exists()):
-        return Counter()
-    known = read_baseline(baseline)  # what is no baseline is not written over
-    return Counter() if writes else known
 
 
 def _reader_of(

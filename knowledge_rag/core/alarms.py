@@ -413,9 +413,9 @@ def ingestion_alarms() -> tuple[Alarm, ...]:
         Alarm(
             "chunking-drift",
             Severity.WARNING,
-            {"m": Metric(telemetry.CHUNKING_DRIFT_FINDINGS, "Sum", Source.CHUNKING)},
-            summary="Documents that were ingested hold commands that their tools don't accept.",
-            action="Read the job's report below drift/ in the intermediate bucket, and mend the documents.",
+            {"m": Metric(telemetry.CHUNKING_NEW_DRIFT_FINDINGS, "Sum", Source.CHUNKING)},
+            summary="Documents hold more commands that their tools don't accept than when they were last ingested.",
+            action="Read the documents' reports below drift/ in the intermediate bucket, and mend the documents.",
         ),
     )
 

@@ -46,6 +46,8 @@ CHUNKING_LINT_FINDINGS: Final = "KnowledgeChunkingLintFindings"
 """Secrets, hidden Unicode and text aimed at a model in documents, which are ingested all the same."""
 CHUNKING_DRIFT_FINDINGS: Final = "KnowledgeChunkingDriftFindings"
 """Commands in documents that their tools no longer accept; the documents are ingested all the same."""
+CHUNKING_NEW_DRIFT_FINDINGS: Final = "KnowledgeChunkingNewDriftFindings"
+"""Those of them that the document's last ingest didn't find."""
 
 INGESTION_JOBS: Final = "KnowledgeIngestionJobs"
 """Ingestion jobs that ended."""

@@ -1,24 +1,19 @@
-"""Findings of drift, and the baseline of known ones.
-
-A baseline counts findings by document, kind and subject, so that lines may move.
-"""
+"""Findings of drift."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.drift.baseline import Form
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Mapping
 
-BASELINE_VERSION: Final = 1
+FORM: Final = Form(("path", "kind", "subject"))
+"""Of the baseline: it counts findings by document, kind and subject."""
 
 
 class Check(StrEnum):
@@ -117,6 +112,11 @@ class Finding:
         return f"{place}: {self.kind.level}: {self.sentence} [{self.kind}]"
 
     @property
+    def key(self) -> tuple[str, str, str]:
+        """Return what a baseline counts it by."""
+        return self.path, self.kind.value, self.subject
+
+    @property
     def sentence(self) -> str:
         """The message and the fix."""
         return self.message + (f"; did you mean {self.fix}?" if self.fix else "")
@@ -135,56 +135,3 @@ def near(word: str, among: Iterable[str], least: float = 0.75) -> str:
     """Return the known word that is most like this one, ``""`` if none is at least so like it."""
     close = get_close_matches(word, list(among), n=1, cutoff=least)
     return close[0] if close else ""
-
-
-Key = tuple[str, str, str]
-
-
-def _key(finding: Finding) -> Key:
-    return finding.path, finding.kind.value, finding.subject
-
-
-def split(
-    findings: Sequence[Finding], known: Mapping[Key, int]
-) -> tuple[list[Finding], list[Finding]]:
-    """Return the findings that are new, and those that the baseline knows, each in their order."""
-    left = Counter(known)
-    new: list[Finding] = []
-    old: list[Finding] = []
-    for finding in findings:
-        (old if left[_key(finding)] > 0 else new).append(finding)
-        left[_key(finding)] -= 1
-    return new, old
-
-
-def read_baseline(path: Path) -> Counter[Key]:
-    """Read a baseline, or raise :exc:`InvalidRequest`."""
-    hint = "make it with --write-baseline"
-    try:
-        baseline = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InvalidRequest(f"{path}: {error.strerror or error}; {hint}") from error
-    except (ValueError, RecursionError) as error:
-        raise InvalidRequest(f"{path}: no JSON; {hint}") from error
-    match baseline:
-        case {"version": 1, "known": [*entries]}:
-            known: Counter[Key] = Counter()
-            for entry in entries:
-                match entry:
-                    case {"path": str(file), "kind": str(kind), "subject": str(subject), **rest}:
-                        count = rest.get("count", 1)
-                        known[file, kind, subject] += count if type(count) is int else 1
-                    case _:
-                        raise InvalidRequest(f"{path}: an entry is path, kind and subject; {hint}")
-            return known
-    raise InvalidRequest(f"{path}: no baseline of version {BASELINE_VERSION}; {hint}")
-
-
-def write_baseline(path: Path, findings: Sequence[Finding]) -> None:
-    """Write findings as known ones; the same findings give the same bytes."""
-    entries = [
-        {"path": file, "kind": kind, "subject": subject} | ({"count": count} if count > 1 else {})
-        for (file, kind, subject), count in sorted(Counter(map(_key, findings)).items())
-    ]
-    text = json.dumps({"version": BASELINE_VERSION, "known": entries}, indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")

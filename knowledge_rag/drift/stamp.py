@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
+from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.freshness import Note
+from knowledge_rag.drift.baseline import Baseline
 from knowledge_rag.drift.commands import check_commands, versions
-from knowledge_rag.drift.findings import Finding, Kind
+from knowledge_rag.drift.findings import FORM, Finding, Kind
 from knowledge_rag.drift.page import read_page
 
 if TYPE_CHECKING:
@@ -52,6 +55,16 @@ def drift_report(findings: Sequence[Finding]) -> str:
         "checked_against": versions(),
     }
     return json.dumps(report, ensure_ascii=False, indent=1) + "\n"
+
+
+def reported(text: str) -> Baseline:
+    """Return what a report holds, as a baseline; nothing if the text is no report."""
+    with suppress(KeyError, RecursionError, TypeError, ValueError):
+        keys = [
+            tuple(str(it[field]) for field in FORM.fields) for it in json.loads(text)["findings"]
+        ]
+        return Baseline(Counter(keys))
+    return Baseline()
 
 
 def stamped(chunks: Sequence[Chunk], findings: Sequence[Finding]) -> list[Chunk]:

@@ -103,6 +103,11 @@ class Checked:
     steps: Steps | None = None
 
     @property
+    def key(self) -> tuple[str, str]:
+        """Return what a baseline counts it by."""
+        return self.alert.name, self.alert.file
+
+    @property
     def covered(self) -> bool:
         """Whether the alert is known to find what it has to find."""
         return self.hit is not None and self.gap is None and self.reason is None

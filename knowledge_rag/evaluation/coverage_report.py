@@ -1,131 +1,45 @@
-"""Findings of a coverage check, the baseline of known gaps, and whether a build may pass.
-
-A baseline counts gaps by the alert's name and its rule's file, so that lines may move and one gap may turn
-into another.
-"""
+"""Findings of a coverage check, the baseline of known gaps, and whether a build may pass."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.drift.baseline import Form
 from knowledge_rag.evaluation.coverage_runbooks import Gap
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck
-from knowledge_rag.evaluation.datasets import read_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from knowledge_rag.drift.baseline import Baseline, Key
     from knowledge_rag.evaluation.coverage_check import Checked
     from knowledge_rag.evaluation.coverage_rules import BrokenFile, RuleFiles
     from knowledge_rag.evaluation.coverage_wanted import Wanted
     from knowledge_rag.evaluation.datasets import Target
 
-VERSION: Final = 1
-MAX_BYTES: Final = 16 << 20
-
-Key = tuple[str, str]
-"""Name of an alert, and file of its rule."""
+FORM: Final = Form(("alert", "file"), file=1, mark="gap")
+"""Of the baseline: it counts gaps by the alert's name and its rule's file, so one gap may turn into another."""
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
-    """How many gaps of each key are known; some of ``of_steps`` are runbooks without steps."""
-
-    known: Mapping[Key, int] = field(default_factory=dict)
-    of_steps: frozenset[Key] = frozenset()
-
-    def split(self, gaps: Sequence[Checked]) -> tuple[tuple[Checked, ...], tuple[Checked, ...]]:
-        """Return the gaps that are new, and those that are known, each in their order."""
-        left = Counter(self.known)
-        new: list[Checked] = []
-        known: list[Checked] = []
-        for gap in gaps:
-            key = _key(gap)
-            (known if left[key] > 0 else new).append(gap)
-            left[key] -= 1
-        return tuple(new), tuple(known)
-
-    def mended(
-        self, gaps: Sequence[Checked], files: Iterable[str], *, knows_steps: bool = True
-    ) -> tuple[Key, ...]:
-        """Return the entries with more gaps than this run found in the files that it read, or that are gone."""
-        found = Counter(map(_key, gaps))
-        read = frozenset(files)
-        return tuple(
-            key
-            for key, number in sorted(self.known.items())
-            if found[key] < number
-            and (knows_steps or key not in self.of_steps)
-            and (key[1] in read or not Path(key[1]).exists())
-        )
-
-
-def read_baseline(path: Path) -> Baseline:
-    """Read a baseline, or raise :exc:`InvalidRequest` or :exc:`UnreadableDocument`."""
-    try:
-        text = read_text(path, MAX_BYTES)
-    except UnreadableDocument as error:
-        hint = "" if path.exists() else "; make it with --write-baseline"
-        raise UnreadableDocument(str(path), f"{error.reason}{hint}") from error
-    try:
-        baseline = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        line = getattr(error, "lineno", 1)
-        raise InvalidRequest(f"{path}:{line}: no JSON; make it with --write-baseline") from error
-    match baseline:
-        case {"version": 1, "known": [*entries]}:
-            known: Counter[Key] = Counter()
-            of_steps = set()
-            for entry in entries:
-                key, count = _entry(path, entry)
-                known[key] += count
-                if entry.get("gap") == Gap.NO_STEPS:
-                    of_steps.add(key)
-            return Baseline(known, frozenset(of_steps))
-    raise InvalidRequest(
-        f"{path}:1: no baseline of version {VERSION}; make it with --write-baseline"
+def mended(
+    baseline: Baseline, found: Sequence[Checked], files: Iterable[str], *, knows_steps: bool = True
+) -> tuple[Key, ...]:
+    """Return the entries with more gaps than this run found in the files that it read, or that are gone."""
+    read = frozenset(files)
+    return tuple(
+        key
+        for key in baseline.mended(found)
+        if (knows_steps or baseline.marks.get(key) != Gap.NO_STEPS)
+        and (key[1] in read or not Path(key[1]).exists())
     )
 
 
-def check_replaceable(path: Path) -> None:
-    """Raise :exc:`InvalidRequest` if a file is neither a baseline nor empty."""
-    if not path.exists() or not path.stat().st_size:
-        return
-    try:
-        read_baseline(path)
-    except (InvalidRequest, UnreadableDocument) as error:
-        raise InvalidRequest(f"{path} is no baseline, so none is written there") from error
-
-
-def write_baseline(path: Path, gaps: Sequence[Checked]) -> None:
-    """Write the gaps of a run as known ones; the same gaps give the same bytes."""
-    counts = Counter(map(_key, gaps))
-    whys = {_key(gap): gap.gap.value for gap in gaps if gap.gap is not None}
-    entries: list[dict[str, Any]] = [
-        {"alert": alert, "file": file, "gap": whys[alert, file]}
-        | ({"count": count} if count > 1 else {})
-        for (alert, file), count in sorted(counts.items(), key=lambda each: each[0][::-1])
-    ]
-    text = json.dumps({"version": VERSION, "known": entries}, indent=1, ensure_ascii=False)
-    path.write_text(text + "\n", encoding="utf-8")
-
-
-def _entry(path: Path, entry: object) -> tuple[Key, int]:
-    match entry:
-        case {"alert": str(alert), "file": str(file), **others}:
-            count = others.get("count", 1)
-            if type(count) is int and count > 0:
-                return (alert, file), count
-    raise InvalidRequest(f"{path}: an entry is alert, file and, above 1, count, not {entry!r:.80}")
-
-
-def _key(gap: Checked) -> Key:
-    return gap.alert.name, gap.alert.file
+def as_baseline(gaps: Sequence[Checked]) -> str:
+    """Return the gaps of a run as the text of a baseline."""
+    marks = sorted((gap.key, gap.gap.value) for gap in gaps if gap.gap is not None)
+    return FORM.text(gaps, dict(marks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +139,11 @@ def summarise(checked: Sequence[Checked], rules: RuleFiles, wanted: Wanted) -> C
     baseline = wanted.baseline
     new, known = baseline.split(found) if baseline else (tuple(found), ())
     unsure = [each for each in judged if each.reason is not None or each.steps_unknown is not None]
-    mended: tuple[Key, ...] = ()
+    gone: tuple[Key, ...] = ()
     if baseline:
         knows_steps = wanted.steps is not StepsCheck.OFF
-        mended = baseline.mended([*found, *unsure], rules.files, knows_steps=knows_steps)
-    return Coverage(judged, new, known, mended, rules.broken, rules.skipped, wanted)
+        gone = mended(baseline, [*found, *unsure], rules.files, knows_steps=knows_steps)
+    return Coverage(judged, new, known, gone, rules.broken, rules.skipped, wanted)
 
 
 def _rule(each: Checked) -> dict[str, Any]:

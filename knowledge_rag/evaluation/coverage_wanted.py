@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from knowledge_rag.evaluation.coverage_report import Baseline
+    from knowledge_rag.drift.baseline import Baseline
 
 
 class StepsCheck(StrEnum):

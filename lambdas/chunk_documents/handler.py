@@ -17,15 +17,13 @@ import boto3
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.drift.stamp import drift_report
+from knowledge_rag.drift.stamp import drift_report, reported
 from lambdas.chunk_documents.job import Storage, read_job
 from lambdas.chunk_documents.settings import load_settings
 from lambdas.chunk_documents.transform import transform
 from lambdas.reporting import MetricUnit, begin, logger, metric_record
 
 if TYPE_CHECKING:
-    from knowledge_rag.drift.findings import Finding
-    from lambdas.chunk_documents.job import Job
     from lambdas.chunk_documents.settings import Settings
     from lambdas.chunk_documents.transform import Transformed
 
@@ -57,7 +55,7 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
     settings, storage = _service()
     counts = dict.fromkeys(_COUNTED, 0)
     output = []
-    drift: list[Finding] = []
+    reports: dict[str, str] = {}
     for file in job.files:
         keys: tuple[str, ...] = ()
         try:
@@ -72,17 +70,27 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
             )
         else:
             keys = done.batch_keys
-            drift += done.drift
             _report(done, counts)
+            key = _report_key(done.source_file)
+            before = storage.text(job.bucket, key)
+            new, _ = reported(before).split(done.drift)
+            counts[telemetry.CHUNKING_NEW_DRIFT_FINDINGS] += len(new)
+            if done.drift or before:
+                reports[key] = drift_report(done.drift)
         output.append(file.output(keys))
-    if drift:
-        storage.write_text(job.bucket, _report_key(job), drift_report(drift))
     _emit(counts, job.job_id)
+    for (
+        key,
+        text,
+    ) in reports.items():  # last: a call that fails before is made again, and counts them then
+        storage.write_text(job.bucket, key, text)
     return {"outputFiles": output}
 
 
 REPORTS: Final = "drift"
-"""Folder of the intermediate bucket with what no longer works in the documents of each job."""
+"""Folder of the intermediate bucket with what no longer works in each document."""
+MAX_KEY_BYTES: Final = 1_024
+"""Of an object's key."""
 LOGGED: Final = 20
 """Findings of drift in one document that are logged; the metric counts all."""
 _COUNTED: Final = (
@@ -92,6 +100,7 @@ _COUNTED: Final = (
     telemetry.CHUNKING_MISMATCHES,
     telemetry.CHUNKING_LINT_FINDINGS,
     telemetry.CHUNKING_DRIFT_FINDINGS,
+    telemetry.CHUNKING_NEW_DRIFT_FINDINGS,
 )
 
 
@@ -123,10 +132,12 @@ def _report(done: Transformed, counts: dict[str, int]) -> None:
         )
 
 
-def _report_key(job: Job) -> str:
-    """Name the report of one call after its job and its documents: a rerun overwrites it."""
-    documents = hashlib.sha256("\n".join(file.uri for file in job.files).encode()).hexdigest()
-    return f"{REPORTS}/{job.job_id or 'job'}/{documents[:16]}.json"
+def _report_key(source_file: str) -> str:
+    """Name the report of a document after it: each ingest of it overwrites the last."""
+    key = f"{REPORTS}/{source_file}.json"
+    if len(key.encode()) > MAX_KEY_BYTES:
+        key = f"{REPORTS}/{hashlib.sha256(source_file.encode()).hexdigest()}.json"
+    return key
 
 
 def _report_lint(done: Transformed, counts: dict[str, int]) -> None:

@@ -146,8 +146,16 @@ class Storage:
             raise UnreadableDocument(key, "the content batch holds no fileContents")
         return contents
 
+    def text(self, bucket: str, key: str) -> str:
+        """Read what :meth:`write_text` wrote, ``""`` if it wrote nothing."""
+        try:
+            with self._s3.get_object(Bucket=bucket, Key=key)["Body"] as body:
+                return body.read().decode(errors="replace")
+        except self._s3.exceptions.NoSuchKey:
+            return ""
+
     def write_text(self, bucket: str, key: str, text: str) -> None:
-        """Write the text that a document's lines are counted in."""
+        """Write a text: what a document's lines are counted in, or a report."""
         self._s3.put_object(
             Bucket=bucket, Key=key, Body=text.encode(), ContentType="text/plain; charset=utf-8"
         )

@@ -185,15 +185,47 @@ def test_what_drift_finds_is_counted_and_logged_by_its_place(job):
     assert metrics["KnowledgeChunkingDriftFindings"] == [30.0]
 
 
-def test_a_job_s_drift_findings_are_kept_as_a_report(job):
+def test_a_document_s_drift_findings_are_kept_as_its_report(job):
     job.add("runbooks/a.md", b"`kubectl gett pods`\n", "`kubectl gett pods`")
     job.add("runbooks/b.md", b"# B\n", "# B")
     run(job.event)
     run(job.event)
-    report = job.report("drift/JOBEXAMPL1/")
+    report = job.report("drift/")
     (finding,) = report["findings"]
     assert (finding["path"], finding["line"], finding["fix"]) == ("runbooks/a.md", 1, "get")
     assert report["checked_against"]["aws"].startswith("botocore ")
+
+
+def test_only_a_rising_number_of_findings_counts_as_new(job):
+    def new(text):
+        job.event["inputFiles"].clear()
+        job.add("runbooks/a.md", text.encode(), text)
+        _, _, metrics = run(job.event)
+        return metrics["KnowledgeChunkingNewDriftFindings"]
+
+    wrong = "`kubectl gett pods`\n\n"
+    assert new(wrong) == [1.0]
+    assert new(wrong) == [0.0]
+    assert new("# Moved\n\n" + wrong) == [0.0]
+    assert new(wrong + wrong) == [1.0]
+    assert new("`helm instal x`\n") == [1.0]
+    assert new("# Mended\n") == [0.0]
+    assert job.report("drift/runbooks/a.md.json")["findings"] == []
+    assert new(wrong) == [1.0]
+
+
+def test_a_report_that_is_none_counts_as_empty_and_a_long_name_is_shortened(job):
+    wrong = "`kubectl gett pods`\n"
+    for text in ("no report", "[]", '{"findings": [1]}'):
+        job.s3.put_object(Bucket=INTERMEDIATE, Key="drift/runbooks/a.md.json", Body=text.encode())
+        job.event["inputFiles"].clear()
+        job.add("runbooks/a.md", wrong.encode(), wrong)
+        assert run(job.event)[2]["KnowledgeChunkingNewDriftFindings"] == [1.0]
+    long = "/".join(["r" * 200] * 5) + "/" + "a" * 14 + ".md"
+    job.event["inputFiles"].clear()
+    job.add(long, wrong.encode(), wrong)
+    assert run(job.event)[2]["KnowledgeChunkingNewDriftFindings"] == [1.0]
+    assert run(job.event)[2]["KnowledgeChunkingNewDriftFindings"] == [0.0]
 
 
 def test_the_corpus_prefix_is_no_part_of_a_citation(job, aws_environment):

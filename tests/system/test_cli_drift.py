@@ -147,7 +147,9 @@ def test_destructive_commands_without_a_warning_are_notes_if_asked_for(cli, tmp_
 
 
 def test_a_second_run_recalls_unchanged_files_and_finds_the_same(cli, tmp_path):
-    write_files(tmp_path, {"docs/a.md": BAD, "docs/b.md": "`kubectl logs deployment/chekout-api`\n"})
+    write_files(
+        tmp_path, {"docs/a.md": BAD, "docs/b.md": "`kubectl logs deployment/chekout-api`\n"}
+    )
     write_files(tmp_path, {"code/a.yaml": "kind: Deployment\nmetadata: {name: checkout-api}\n"})
     arguments = (tmp_path / "docs", "--code", tmp_path / "code")
     kept = {"KNOWLEDGE_RAG_CACHE_DIR": str(tmp_path / "cache")}

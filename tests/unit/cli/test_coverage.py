@@ -10,8 +10,9 @@ from jsonschema import Draft202012Validator
 from knowledge_rag.cli import coverage
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Reason
+from knowledge_rag.drift.baseline import Baseline
 from knowledge_rag.evaluation.coverage_check import Checked, Hit, Steps
-from knowledge_rag.evaluation.coverage_report import Baseline, summarise
+from knowledge_rag.evaluation.coverage_report import summarise
 from knowledge_rag.evaluation.coverage_rules import (
     Alert,
     BrokenFile,

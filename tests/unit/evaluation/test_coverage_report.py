@@ -7,17 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from knowledge_rag.cli.baseline import check_replaceable, read_baseline
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.outcome import Reason
+from knowledge_rag.drift.baseline import Baseline
 from knowledge_rag.evaluation.coverage_check import Checked, Hit, Steps
-from knowledge_rag.evaluation.coverage_report import (
-    Baseline,
-    check_replaceable,
-    read_baseline,
-    summarise,
-    write_baseline,
-)
+from knowledge_rag.evaluation.coverage_report import FORM, as_baseline, mended, summarise
 from knowledge_rag.evaluation.coverage_rules import (
     Alert,
     BrokenFile,
@@ -41,7 +37,7 @@ A, B, A2 = checked("A"), checked("B"), checked("A", line=9, gap=Gap.NOT_FOUND)
 
 def test_what_is_written_is_read_again_and_covers_exactly_itself(tmp_path):
     path = tmp_path / "known.json"
-    write_baseline(path, [B, A, A2])
+    path.write_text(as_baseline([B, A, A2]))
     assert json.loads(path.read_text()) == {
         "version": 1,
         "known": [
@@ -49,11 +45,11 @@ def test_what_is_written_is_read_again_and_covers_exactly_itself(tmp_path):
             {"alert": "B", "file": "a.yaml", "gap": "alert-without-runbook"},
         ],
     }
-    baseline = read_baseline(path)
+    baseline = read_baseline(path, FORM)
     assert baseline.split([A, A2, B]) == ((), (A, A2, B))
     again = tmp_path / "again.json"
-    write_baseline(again, [A2, B, A])
-    assert baseline == read_baseline(again)
+    again.write_text(as_baseline([A2, B, A]))
+    assert baseline == read_baseline(again, FORM)
 
 
 def test_one_more_rule_of_a_known_name_is_a_new_gap():
@@ -72,8 +68,8 @@ def test_entries_that_are_gaps_no_more_are_told(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "unread.yaml").write_text("")
     known = {("A", "a.yaml"): 2, ("B", "a.yaml"): 1, ("C", "unread.yaml"): 1, ("D", "gone.yaml"): 1}
-    mended = Baseline(known).mended([A], ["a.yaml"])
-    assert mended == (("A", "a.yaml"), ("B", "a.yaml"), ("D", "gone.yaml"))
+    gone = mended(Baseline(known), [A], ["a.yaml"])
+    assert gone == (("A", "a.yaml"), ("B", "a.yaml"), ("D", "gone.yaml"))
 
 
 @pytest.mark.parametrize(
@@ -124,11 +120,11 @@ def test_what_a_baseline_knows_is_used_up_by_gaps_before_warnings():
 
 def test_a_run_that_looks_for_no_steps_calls_no_entry_of_steps_mended(tmp_path):
     path = tmp_path / "known.json"
-    write_baseline(path, [VAGUE.needing_steps(), B])
+    path.write_text(as_baseline([VAGUE.needing_steps(), B]))
     assert [entry["gap"] for entry in json.loads(path.read_text())["known"]] == [
         "alert-without-runbook", "runbook-without-steps",
     ]  # fmt: skip
-    baseline, files = read_baseline(path), RuleFiles((), ("a.yaml",))
+    baseline, files = read_baseline(path, FORM), RuleFiles((), ("a.yaml",))
     for steps, check in ((None, StepsCheck.OFF), (Steps(0), StepsCheck.WARN)):
         now = replace(COVERED, steps=steps)
         done = summarise([now], files, Wanted(5, steps=check, baseline=baseline))
@@ -163,24 +159,24 @@ def test_what_is_no_baseline_is_refused(tmp_path, text, problem):
     path = tmp_path / "known.json"
     path.write_text(text)
     with pytest.raises(InvalidRequest) as raised:
-        read_baseline(path)
+        read_baseline(path, FORM)
     assert str(raised.value).startswith(f"{path}{problem}")
     with pytest.raises(UnreadableDocument, match=r"No such file .*; make it with --write-baseline"):
-        read_baseline(tmp_path / "none")
+        read_baseline(tmp_path / "none", FORM)
 
 
 def test_a_baseline_is_written_over_no_other_file(tmp_path):
     path = tmp_path / "known.json"
-    check_replaceable(path)
+    check_replaceable(path, FORM)
     path.write_text("")
-    check_replaceable(path)
-    write_baseline(path, [A])
-    check_replaceable(path)
+    check_replaceable(path, FORM)
+    path.write_text(as_baseline([A]))
+    check_replaceable(path, FORM)
     path.write_text("groups: []\n")
     with pytest.raises(
         InvalidRequest, match=r"known\.json is no baseline, so none is written there"
     ):
-        check_replaceable(path)
+        check_replaceable(path, FORM)
 
 
 def test_a_map_is_names_and_files(tmp_path):

@@ -8,16 +8,17 @@ import os
 import pytest
 
 from benchmarks.dates import finder
+from knowledge_rag.cli import baseline
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError, UnreadableDocument
 from knowledge_rag.deployment.smoke import questions
 from knowledge_rag.evaluation import (
     claims_eval,
     comparison,
-    coverage_report,
     coverage_runbooks,
     datasets,
     floor,
 )
+from knowledge_rag.evaluation.coverage_report import FORM
 from knowledge_rag.evaluation.datasets import read_lines, read_text
 
 READERS = {
@@ -25,7 +26,7 @@ READERS = {
     "claims": (claims_eval, "MAX_CLAIMS_BYTES", claims_eval.load_claims),
     "questions": (floor, "MAX_FILE_BYTES", floor.load_questions),
     "sentences": (finder, "MAX_SENTENCES_BYTES", finder.read_sentences),
-    "a baseline": (coverage_report, "MAX_BYTES", coverage_report.read_baseline),
+    "a baseline": (baseline, "MAX_BYTES", lambda path: baseline.read_baseline(path, FORM)),
     "a map": (coverage_runbooks, "MAX_BYTES", coverage_runbooks.read_map),
     "results": (comparison, "MAX_RESULTS_BYTES", comparison.read_results),
     "a deployment's questions": (questions, "MAX_FILE_BYTES", questions.load_questions),

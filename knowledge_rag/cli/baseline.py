@@ -1,0 +1,51 @@
+"""The files of ``--baseline`` and ``--write-baseline``, the same for each command that has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from knowledge_rag.drift.baseline import Baseline, Form
+
+MAX_BYTES = 16 << 20
+
+
+def read_baseline(path: Path, form: Form) -> Baseline:
+    """Read a baseline; raises InvalidRequest or UnreadableDocument."""
+    from knowledge_rag.drift.baseline import HINT
+    from knowledge_rag.evaluation.datasets import read_text
+
+    try:
+        text = read_text(path, MAX_BYTES)
+    except UnreadableDocument as error:
+        hint = "" if path.exists() else f"; {HINT}"
+        raise UnreadableDocument(str(path), f"{error.reason}{hint}") from error
+    return form.read(text, str(path))
+
+
+def known_findings(path: Path | None, form: Form, *, writes: bool) -> Baseline | None:
+    """Read the baseline; with ``writes`` check only that it can be written there."""
+    if path is None:
+        if writes:
+            raise InvalidRequest("--write-baseline: name the file with --baseline")
+        return None
+    if not writes:
+        return read_baseline(path, form)
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise InvalidRequest(f"can't write {path}: it is a folder, or its folder is missing")
+    check_replaceable(path, form)
+    return None
+
+
+def check_replaceable(path: Path, form: Form) -> None:
+    """Raise :exc:`InvalidRequest` if a file is neither a baseline nor empty."""
+    if not path.exists() or not path.stat().st_size:
+        return
+    try:
+        read_baseline(path, form)
+    except (InvalidRequest, UnreadableDocument) as error:
+        raise InvalidRequest(f"{path} is no baseline, so none is written there") from error
