@@ -69,3 +69,22 @@ def ingest(
     model = MiniLm(LocalSettings.from_environment())
     report = run_ingest_bench(docs or shipped("knowledge-corpus"), model)
     print_report(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
+@bench.command()
+def drift(
+    docs: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="To copy.  [default: the sample runbooks]"),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Time the checks of drift on more and more documents, and on unchanged ones.
+
+    Exits 1 if under 1,000 documents are checked in a minute, or memory grows with their number.
+    """
+    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.evaluation.drift_bench import as_table, run_drift_bench
+
+    report = run_drift_bench(docs or shipped("knowledge-corpus"))
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)

@@ -6,10 +6,13 @@ the same kind is defined; a heading, if nearly all headings of its level are nam
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from itertools import pairwise
+from operator import or_
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.drift.code import tails
@@ -214,6 +217,8 @@ class _Known:
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.files: dict[str, str] = {}
+        self._has: dict[str, bool] = {}
+        self._like: dict[tuple[str, bool], str] = {}
         for name, file in names.items():
             for tail in tails(name.rpartition(HOLE)[2].strip("-_./:") if HOLE in name else name):
                 if tail:
@@ -226,12 +231,43 @@ class _Known:
 
     def has(self, name: str) -> bool:
         """Whether a name is defined, or the end of one is."""
-        return name in self.files or any(pattern.fullmatch(name) for pattern in self._patterns)
+        if name not in self._has:
+            self._has[name] = name in self.files or any(it.fullmatch(name) for it in self._patterns)
+        return self._has[name]
 
     def like(self, name: str, *, typed: bool) -> str:
         """Return the defined name that may be meant."""
-        found = near(name, self.files, 0.8 if typed else 0.87)
-        return "" if found and _is_counterpart(name, found) else found
+        if (name, typed) not in self._like:
+            least = 0.8 if typed else 0.87
+            found = near(name, self._possible(name, least), least)
+            self._like[name, typed] = "" if found and _is_counterpart(name, found) else found
+        return self._like[name, typed]
+
+    def _possible(self, name: str, least: float) -> Iterator[str]:
+        """Yield the names that may be so like one: comparing all with all takes minutes.
+
+        Likeness is twice the matching characters by all of both. Between two runs of them stands one that
+        doesn't match, which bounds the pairs of characters that only one of both has.
+        """
+        own = _pairs(name)
+        for length, names in self._by_length.items():
+            total = len(name) + length
+            matching = math.ceil(least * total / 2 - 1e-9)
+            missing = len(name) + total - 3 * matching
+            if matching <= min(len(name), length):
+                yield from (it for it, pairs in names if (own & ~pairs).bit_count() <= missing)
+
+    @cached_property
+    def _by_length(self) -> dict[int, list[tuple[str, int]]]:
+        found: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        for name in self.files:
+            found[len(name)].append((name, _pairs(name)))
+        return found
+
+
+def _pairs(name: str) -> int:
+    """Return a set of a name's pairs of characters, as bits; two pairs may share one."""
+    return reduce(or_, (1 << (ord(a) * 31 + ord(b)) % 509 for a, b in pairwise(name)), 0)
 
 
 def _is_counterpart(name: str, other: str) -> bool:

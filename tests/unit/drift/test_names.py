@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import subprocess
 import time
 
@@ -9,7 +10,8 @@ import pytest
 
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.code import read_code
-from knowledge_rag.drift.findings import Check
+from knowledge_rag.drift.findings import Check, near
+from knowledge_rag.drift.names import _Known
 from tests.support.local import write_files
 from tests.support.repository import Repository
 
@@ -201,3 +203,23 @@ def test_a_dashboard_that_a_commit_removed_is_found_in_the_links_that_open_it(tm
         (each.line, each.column, each.subject) for each in check_documents([("a.md", text)], world)
     ]
     assert (line, column, subject) == (1, text.index("ord3rs9") + 1, "ord3rs9")
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_no_name_that_is_like_another_is_passed_over(typed):
+    chance = random.Random(7)
+    parts = ("orders", "order", "api", "worker", "queue", "db", "db2", "shop", "billing", "gateway")
+    names = sorted({"-".join(chance.choices(parts, k=chance.randrange(1, 5))) for _ in range(400)})
+    known = _Known(dict.fromkeys(names, "a.yaml"))
+    least = 0.8 if typed else 0.87
+    likes = 0
+    for _ in range(600):
+        name = list(chance.choice(names))
+        for _ in range(chance.randrange(1, 5)):
+            at = chance.randrange(len(name))
+            name[at] = chance.choice(("", "x", name[at] * 2, "or"))
+        word = "".join(name)
+        like = near(word, known.files, least)
+        assert near(word, known._possible(word, least), least) == like
+        likes += bool(like)
+    assert likes > 100

@@ -1,0 +1,140 @@
+"""How long `drift` takes, how much memory it needs, and how both grow: documents by checks."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.table import Table
+
+from knowledge_rag.drift.findings import Check
+from knowledge_rag.local.corpus import find_documents
+from knowledge_rag.local.settings import CACHE_DIR_VARIABLE
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+SIZES: Final = (250, 500, 1_000)
+"""Documents of the runs."""
+REACH: Final = 1_000
+"""Least number of documents that all checks read in a minute."""
+FLAT: Final = 1.25
+"""How many times the memory of the smallest run the largest may take at most."""
+ALL: Final = "all"
+AGAIN: Final = "all, again"
+"""All checks once more, when nothing has changed."""
+CHECKS: Final = (Check.COMMANDS, Check.LINKS, Check.NAMES)
+_NAMES_EACH: Final = 5
+"""Files of the code for each document."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriftRun:
+    """One run: documents, checks, seconds of processor time, and the most memory it took, in MiB."""
+
+    documents: int
+    checks: str
+    seconds: float
+    memory: float
+
+
+@dataclass(frozen=True, slots=True)
+class DriftBenchReport:
+    """All runs; ``reach`` is in documents a minute."""
+
+    runs: tuple[DriftRun, ...]
+    reach: int = REACH
+
+    def of(self, checks: str) -> list[DriftRun]:
+        """Return the runs of some checks, the smallest first."""
+        return sorted((it for it in self.runs if it.checks == checks), key=lambda it: it.documents)
+
+    @property
+    def growth(self) -> float:
+        """How many times the memory of the smallest run the largest took."""
+        runs = self.of(ALL)
+        return runs[-1].memory / runs[0].memory
+
+    @property
+    def a_minute(self) -> int:
+        """Documents a minute, of the largest run of all checks."""
+        last = self.of(ALL)[-1]
+        return round(last.documents / last.seconds * 60)
+
+    @property
+    def reached(self) -> bool:
+        """Whether it is fast enough, and memory stays flat."""
+        return self.a_minute >= self.reach and self.growth <= FLAT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        runs = [asdict(it) for it in self.runs]
+        figures = {"documents_a_minute": self.a_minute, "memory_growth": round(self.growth, 2)}
+        return {"runs": runs, **figures, "reach": self.reach, "reached": self.reached}
+
+
+def run_drift_bench(docs: Path, sizes: Sequence[int] = SIZES) -> DriftBenchReport:
+    """Run the command on copies of a folder's documents, each run in a process of its own.
+
+    Names are compared with manifests that are made for it, five for each document.
+    """
+    texts = [file.path.read_bytes() for file in find_documents(docs) if file.path.suffix == ".md"]
+    runs = []
+    with tempfile.TemporaryDirectory() as place:
+        for size in sizes:
+            folder = Path(place) / str(size)
+            _fill(folder, texts, size)
+            for name in (ALL, AGAIN, *(check.value for check in CHECKS)):
+                options = [] if name in (ALL, AGAIN) else ["--check", name, "--no-cache"]
+                runs.append(DriftRun(size, name, *_timed(folder, options)))
+    return DriftBenchReport(tuple(runs))
+
+
+def _fill(folder: Path, texts: Sequence[bytes], size: int) -> None:
+    docs, code = folder / "docs", folder / "code"
+    docs.mkdir(parents=True)
+    code.mkdir()
+    for number in range(size):
+        text = texts[number % len(texts)]
+        (docs / f"{number}.md").write_bytes(text + b"\nRestart `service-%d-api`.\n" % number)
+    for number in range(size * _NAMES_EACH):
+        text = f"kind: Deployment\nmetadata:\n  name: service-{number}-api\n  namespace: shop\n"
+        (code / f"{number}.yaml").write_text(text, encoding="utf-8")
+
+
+def _timed(folder: Path, options: Sequence[str]) -> tuple[float, float]:
+    """Run the command; return its processor time in seconds, and the most memory that it took, in MiB.
+
+    It has one thread, so on an idle machine it takes as long; on a busy one this says more.
+    """
+    command = [sys.executable, "-m", "knowledge_rag", "drift", str(folder / "docs"), "--code", str(folder / "code"), *options]  # fmt: skip
+    environment = os.environ | {CACHE_DIR_VARIABLE: str(folder / "cache")}
+    nowhere = [(os.POSIX_SPAWN_OPEN, of, os.devnull, os.O_WRONLY, 0) for of in (1, 2)]
+    process = os.posix_spawn(sys.executable, command, environment, file_actions=nowhere)
+    _, _, used = os.wait4(process, 0)
+    factor = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * factor / 1024 / 1024
+
+
+def as_table(report: DriftBenchReport) -> Table:
+    """Lay a report out for a terminal."""
+    table = Table(title="drift: seconds of processor time, MiB")
+    table.add_column("documents", justify="right")
+    names = list(dict.fromkeys(it.checks for it in report.runs))
+    for name in names:
+        table.add_column(name, justify="right")
+    for size in dict.fromkeys(it.documents for it in report.runs):
+        of = {it.checks: it for it in report.runs if it.documents == size}
+        table.add_row(
+            str(size), *(f"{of[name].seconds:.1f}, {of[name].memory:.0f}" for name in names)
+        )
+    verdict = "reached" if report.reached else "missed"
+    table.caption = (
+        f"{report.a_minute} documents a minute, memory {report.growth:.2f} times that of the smallest run; "
+        f"aim: at least {report.reach}, at most {FLAT}: {verdict}"
+    )
+    return table
