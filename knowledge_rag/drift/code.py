@@ -258,6 +258,10 @@ def _of_document(document: Node) -> Iterator[tuple[str, str]]:
             name = resource.get("Properties", key)
             if kind and name is not None:
                 yield kind, _literal(name)
+            for metric in _items(resource.get("Properties", "MetricTransformations")):
+                if (name := metric.get("MetricName")) is not None:
+                    yield "metric", _literal(name)
+            yield from _keys(resource.get("Properties", "Environment", "Variables"))
     elif document.get("kind") is not None:
         yield from _kubernetes(document)
     if document.get("panels") is not None:
@@ -268,24 +272,41 @@ def _of_document(document: Node) -> Iterator[tuple[str, str]]:
         for label, service in services.entries.items():
             yield "compose service", _plain(label)
             yield "container", _plain(service.text_at("container_name"))
+            yield from _keys(service.get("environment"))
 
 
 def _kubernetes(document: Node) -> Iterator[tuple[str, str]]:
     kind = document.text_at("kind").lower()
     if kind.endswith("list"):
-        for item in getattr(document.get("items"), "items", ()):
+        for item in _items(document.get("items")):
             yield from _of_document(item)
+    if kind == "configmap":
+        yield from _keys(document.get("data"))
     yield kind, _plain(document.text_at("metadata", "name"))
     yield "namespace", _plain(document.text_at("metadata", "namespace"))
-    spec = document.get("spec", "template", "spec")
-    for container in getattr(spec.get("containers") if spec else None, "items", ()):
+    for container in _items(document.get("spec", "template", "spec", "containers")):
         yield "container", _plain(container.text_at("name"))
+        for variable in _items(container.get("env")):
+            yield "config key", _plain(variable.text_at("name"))
     yield from _of_rules(document.get("spec", "groups"))
 
 
+def _items(node: Node | None) -> tuple[Node, ...]:
+    return node.items if node is not None else ()
+
+
+def _keys(settings: Node | None) -> Iterator[tuple[str, str]]:
+    """Yield the keys of a mapping, or of a list as Docker Compose has it (``KEY=value``); files are no keys."""
+    if settings is not None:
+        listed = [(item.text or "").partition("=")[0] for item in settings.items]
+        for key in (*settings.entries, *listed):
+            if "." not in key:
+                yield "config key", _plain(key)
+
+
 def _of_rules(groups: Node | None) -> Iterator[tuple[str, str]]:
-    for group in getattr(groups, "items", ()):
-        for rule in getattr(group.get("rules"), "items", ()):
+    for group in _items(groups):
+        for rule in _items(group.get("rules")):
             yield "alert", _plain(rule.text_at("alert"))
             yield "metric", _plain(rule.text_at("record"))
 

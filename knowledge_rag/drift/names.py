@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _TOOLS: Final = frozenset(("aws", "kubectl", "docker", "docker-compose"))
 OPTIONS: Final[Mapping[str, str]] = {
     "--alarm-name": "alarm", "--alarm-names": "alarm", "--dashboard-name": "dashboard",
+    "--metric-name": "metric",
     "--function-name": "function", "--queue-name": "queue", "--queue-url": "queue",
     "--table-name": "table", "--db-cluster-identifier": "database",
     "--db-instance-identifier": "database", "--cluster": "cluster", "--cluster-name": "cluster",

@@ -31,12 +31,21 @@ Resources:
     Properties: {AlarmName: !Sub "${AWS::StackName}-queue-too-old"}
   B:
     Type: AWS::Lambda::Function
-    Properties: {FunctionName: {"Fn::Join": ["-", [{Ref: Name}, "import-orders"]]}}
+    Properties:
+      FunctionName: {"Fn::Join": ["-", [{Ref: Name}, "import-orders"]]}
+      Environment: {Variables: {ORDERS_TABLE_NAME: x}}
+  C:
+    Type: AWS::Logs::MetricFilter
+    Properties: {MetricTransformations: [{MetricName: OrdersRejected, MetricNamespace: n}]}
 """,
     "k8s/app.yaml": """
 kind: Deployment
 metadata: {name: checkout-api, namespace: shop-prod}
-spec: {template: {spec: {containers: [{name: app}]}}}
+spec: {template: {spec: {containers: [{name: app, env: [{name: CHECKOUT_MAX_RETRIES, value: "3"}]}]}}}
+---
+kind: ConfigMap
+metadata: {name: checkout-settings}
+data: {payment_timeout_seconds: "90", nginx.conf: "x"}
 ---
 kind: List
 items:
@@ -56,7 +65,7 @@ groups:
   - {alert: KubePodCrashLooping, expr: up}
   - {alert: TargetDown, expr: up}
 """,
-    "compose.yaml": "services:\n  ledger-writer: {image: x}\n",
+    "compose.yaml": "services:\n  ledger-writer: {image: x, environment: [LEDGER_BATCH_SIZE=5]}\n",
     "app/settings.py": "RETRY_QUEUE = 'orders-retries'\n",
 }
 
@@ -90,6 +99,14 @@ def found(tmp_path):
         ("`docker compose restart ledger-writter`", 25, "ledger-writter", "ledger-writer"),
         ("The alert `KubePodCrashLoping` fires.", 12, "KubePodCrashLoping", "KubePodCrashLooping"),
         ("See `orders-dead-leters`.", 6, "orders-dead-leters", "orders-dead-letters"),
+        ("Set `CHECKOUT_MAX_RETRYS`.", 6, "CHECKOUT_MAX_RETRYS", "CHECKOUT_MAX_RETRIES"),
+        ("Raise `payment_timeout_second`.", 8, "payment_timeout_second", "payment_timeout_seconds"),
+        ("Raise `LEDGER_BATCH_SIZES`.", 8, "LEDGER_BATCH_SIZES", "LEDGER_BATCH_SIZE"),
+        ("See `ORDERS_TABLE_NAMES`.", 6, "ORDERS_TABLE_NAMES", "ORDERS_TABLE_NAME"),
+        (
+            "`aws cloudwatch get-metric-statistics --metric-name OrderRejected`",
+            53, "OrderRejected", "OrdersRejected",
+        ),
         ("`aws lambda get-function --function-name import-order`", 42, "import-order", "import-orders"),
     ],
 )  # fmt: skip
@@ -111,6 +128,8 @@ def test_a_name_like_a_defined_one_is_found(found, text, column, subject, fix):
         "`kubectl create deployment checkout-apj`",
         "`checkout-ui` and `TargetUp` are others'; `app-settings.py` is a file",
         "checkout-apj in prose",
+        "`CHECKOUT_MIN_RETRIES` and `payment_timeout_minutes` are others",
+        "`aws cloudwatch get-metric-statistics --metric-name CPUUtilization`",
     ],
 )
 def test_other_names_are_nobodys_business(found, text):
