@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
+import sys
 import time
 
 import pytest
@@ -242,3 +244,37 @@ def test_no_name_that_is_like_another_is_passed_over(typed):
         assert near(word, known._possible(word, least), least) == like
         likes += bool(like)
     assert likes > 100
+
+
+@pytest.mark.nightly
+def test_a_repository_of_50_000_files_with_hostile_ones_is_read_in_bounded_time_and_memory(
+    tmp_path,
+):
+    bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+        f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
+    )
+    for number in range(50_000):
+        folder = tmp_path / "code" / str(number // 500)
+        folder.mkdir(parents=True, exist_ok=True)
+        text = f"kind: Deployment\nmetadata: {{name: service-{number}}}\n"
+        if number % 1_000 == 1:
+            text = f"kind: X\n{bomb}"
+        elif number % 1_000 == 2:
+            text = f'kind: X\n{{{{ include "a{number}" . }}}}\n{{{{ define "a{number}" }}}}{{{{ include "a{number}" . }}}}{{{{ end }}}}\n'
+        data = b"kind: \0\xff" * 100 if number % 1_000 == 3 else text.encode()
+        (folder / f"{number}.yaml").write_bytes(data)
+    write_files(tmp_path / "docs", {"a.md": "`kubectl logs deployment/servise-49999`\n"})
+    command = [sys.executable, "-m", "knowledge_rag", "drift", str(tmp_path / "docs"), "--code", str(tmp_path / "code")]  # fmt: skip
+    environment = os.environ | {"KNOWLEDGE_RAG_CACHE_DIR": str(tmp_path / "cache")}
+    for _ in range(2):
+        with (tmp_path / "out").open("w+") as out:
+            process = subprocess.Popen(
+                command, stdout=out, stderr=subprocess.DEVNULL, env=environment
+            )
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            out.seek(0)
+            assert "no deployment servise-49999, but service-49999 in 99/49999.yaml" in out.read()
+        assert process.returncode == 1
+        assert used.ru_utime + used.ru_stime < 120
+        assert used.ru_maxrss * (1 if sys.platform == "darwin" else 1024) < 600 << 20
