@@ -91,9 +91,9 @@ class Form:
 
     def _entry(self, entry: Any, name: str) -> tuple[Key, int]:  # noqa: ANN401 - whatever JSON holds
         if isinstance(entry, dict):
-            key = tuple(entry.get(each) for each in self.fields)
+            key = tuple(it for it in map(entry.get, self.fields) if isinstance(it, str))
             count = entry.get("count", 1)
-            if all(isinstance(each, str) for each in key) and type(count) is int and count > 0:
+            if len(key) == len(self.fields) and type(count) is int and count > 0:
                 return key, count
         *first, last = self.fields
         fields = f"{', '.join(first)}, {last}"

@@ -106,14 +106,19 @@ def check_commands(page: Page) -> Iterator[Finding]:
     """Find commands that their tools don't accept."""
     for command in islice(commands_in(page.codes, tools()), MAX_COMMANDS):
         tool = command.words[0].text
-        checker = _Aws(page.path, command) if tool == "aws" else _Tool(page.path, command)
+        following = "".join(page.lines[command.words[-1].line :][:1]).strip()
+        checker = (
+            _Aws(page.path, command, following) if tool == "aws" else _Tool(page.path, command)
+        )
         yield from checker.findings()
 
 
 class _Checker:
-    def __init__(self, path: str, command: Command) -> None:
+    def __init__(self, path: str, command: Command, following: str = "") -> None:
         self._path = path
         self._command = command
+        self._following = following
+        """The line behind the command."""
         self._tool = command.words[0].text
         self._said: list[str] = [self._tool]
         """The tool and its commands, as far as they are read."""
@@ -263,10 +268,13 @@ class _Aws(_Checker):
     ) -> Iterator[Finding]:
         if given & _WITHOUT_OPTIONS:
             return
+        is_cut = _LONG.match(self._following) is not None
+        fix = f"a \\ at the end of line {self._command.words[-1].line}" if is_cut else ""
         for option, about in options.items():
             if about.required and option not in given and f"no-{option}" not in given:
                 message = f"{self._name} needs --{option}"
-                yield self._finding(name, Kind.MISSING_OPTION, f"{self._name} --{option}", message)
+                subject = f"{self._name} --{option}"
+                yield self._finding(name, Kind.MISSING_OPTION, subject, message, fix)
 
 
 class _Tool(_Checker):

@@ -102,8 +102,8 @@ def _fill(folder: Path, texts: Sequence[bytes], size: int) -> None:
         text = texts[number % len(texts)]
         (docs / f"{number}.md").write_bytes(text + b"\nRestart `service-%d-api`.\n" % number)
     for number in range(size * _NAMES_EACH):
-        text = f"kind: Deployment\nmetadata:\n  name: service-{number}-api\n  namespace: shop\n"
-        (code / f"{number}.yaml").write_text(text, encoding="utf-8")
+        manifest = f"kind: Deployment\nmetadata: {{name: service-{number}-api, namespace: shop}}\n"
+        (code / f"{number}.yaml").write_text(manifest, encoding="utf-8")
 
 
 def _timed(folder: Path, options: Sequence[str]) -> tuple[float, float]:

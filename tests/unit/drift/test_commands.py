@@ -159,6 +159,14 @@ def test_abbreviated_options_are_notes():
     assert finding.fix == "--target-db-instance-identifier"
 
 
+def test_a_command_that_ends_too_early_says_which_line_lacks_its_backslash():
+    text = block("aws ec2 stop-instances \\", "  --force", "  --instance-ids i-1")
+    assert found(text) == [
+        (2, 9, "aws ec2 stop-instances --instance-ids", "a \\ at the end of line 3")
+    ]
+    assert found(block("aws ec2 stop-instances --force", "echo"))[0][3] == ""
+
+
 def test_deprecated_options_are_warnings():
     text = block("aws sqs receive-message --queue-url q --attribute-names All")
     (finding,) = check_commands(read_page("a.md", text))
