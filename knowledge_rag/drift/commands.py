@@ -32,6 +32,8 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9-]*")
 """How commands are written; anything else is no misspelt one."""
 _EXAMPLE: Final = re.compile(r"(?:my|your|some|example|foo|bar)(?![a-z]{0,2}$)")
 """How a word begins that stands for another."""
+_CONTINUED: Final = "\\^`"
+"""Characters at the end of a line behind which a command goes on, in sh, cmd and PowerShell."""
 _LONG: Final = re.compile(r"--[A-Za-z][\w.-]*")
 _PLUGGABLE: Final = frozenset(("kubectl", "helm", "docker", "git"))
 """Tools that people add commands to: an unknown one is a finding if it is like a known one."""
@@ -105,20 +107,27 @@ def _node(tool: str, path: str) -> _Node:
 def check_commands(page: Page) -> Iterator[Finding]:
     """Find commands that their tools don't accept."""
     for command in islice(commands_in(page.codes, tools()), MAX_COMMANDS):
-        tool = command.words[0].text
-        following = "".join(page.lines[command.words[-1].line :][:1]).strip()
-        checker = (
-            _Aws(page.path, command, following) if tool == "aws" else _Tool(page.path, command)
-        )
-        yield from checker.findings()
+        if command.words[0].text == "aws":
+            yield from _Aws(page.path, command, _lacking(page, command)).findings()
+        else:
+            yield from _Tool(page.path, command).findings()
+
+
+def _lacking(page: Page, command: Command) -> str:
+    """Return what a command's last line lacks to go on in the next, if that one begins with an option."""
+    last = command.words[-1].line
+    following = "".join(page.lines[last:][:1]).strip()
+    if _LONG.match(following) is None or page.lines[last - 1].rstrip()[-1:] in _CONTINUED:
+        return ""
+    first = page.lines[command.words[0].line - 1].rstrip()[-1:]
+    return f"a {first if first in _CONTINUED else _CONTINUED[0]} at the end of line {last}"
 
 
 class _Checker:
-    def __init__(self, path: str, command: Command, following: str = "") -> None:
+    def __init__(self, path: str, command: Command, lacking: str = "") -> None:
         self._path = path
         self._command = command
-        self._following = following
-        """The line behind the command."""
+        self._lacking = lacking
         self._tool = command.words[0].text
         self._said: list[str] = [self._tool]
         """The tool and its commands, as far as they are read."""
@@ -268,13 +277,11 @@ class _Aws(_Checker):
     ) -> Iterator[Finding]:
         if given & _WITHOUT_OPTIONS:
             return
-        is_cut = _LONG.match(self._following) is not None
-        fix = f"a \\ at the end of line {self._command.words[-1].line}" if is_cut else ""
         for option, about in options.items():
             if about.required and option not in given and f"no-{option}" not in given:
                 message = f"{self._name} needs --{option}"
                 subject = f"{self._name} --{option}"
-                yield self._finding(name, Kind.MISSING_OPTION, subject, message, fix)
+                yield self._finding(name, Kind.MISSING_OPTION, subject, message, self._lacking)
 
 
 class _Tool(_Checker):

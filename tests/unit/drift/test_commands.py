@@ -165,6 +165,8 @@ def test_a_command_that_ends_too_early_says_which_line_lacks_its_backslash():
         (2, 9, "aws ec2 stop-instances --instance-ids", "a \\ at the end of line 3")
     ]
     assert found(block("aws ec2 stop-instances --force", "echo"))[0][3] == ""
+    text = block("aws ec2 stop-instances ^", "  --force", "  --instance-ids i-1")
+    assert found(text)[0][3] == "a ^ at the end of line 3"
 
 
 def test_deprecated_options_are_warnings():
