@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated
@@ -22,7 +23,74 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from knowledge_rag.mcp_server.tokens import Access
+
 _DEFAULT_PORT = 8322
+
+
+@dataclass(frozen=True, slots=True)
+class HttpOptions:
+    """How HTTP is served."""
+
+    http: Annotated[
+        bool, typer.Option("--http", help="Serve HTTP, not standard input and output.")
+    ] = False
+    port: Annotated[int | None, port_option("--http", str(_DEFAULT_PORT))] = None
+    host: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="IP address to listen on; beyond this machine, with --issuer only.  [default: 127.0.0.1]",
+        ),
+    ] = None
+    issuer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Ask for access tokens of this OAuth authorization server. Off by default.",
+        ),
+    ] = None
+    resource: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Address of this server as clients know it, for which tokens are issued.",
+        ),
+    ] = None
+    scope: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Scope that tokens need; may be repeated."),
+    ] = None
+
+    def __post_init__(self) -> None:
+        given = {name: getattr(self, name) for name in ("host", "issuer", "resource", "scope")}
+        if not self.http:
+            for name in (it for it, value in given.items() if value):
+                raise InvalidRequest(f"--{name} goes with --http")
+        if bool(self.issuer) != bool(self.resource) or (self.scope and not self.issuer):
+            raise InvalidRequest(
+                "--issuer URL and --resource URL go together: whose tokens count, and for which address"
+            )
+        if not self._is_here() and not self.issuer:
+            raise InvalidRequest(
+                f"--host {self.host}: anybody who reaches it could ask; add --issuer and --resource, or "
+                "leave it out to serve this machine only"
+            )
+
+    def _is_here(self) -> bool:
+        host = self.host or "127.0.0.1"
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError as error:
+            raise InvalidRequest(f"--host {host[:60]!a}: must be an IP address") from error
+
+    def access(self) -> Access | None:
+        """Return whose tokens are asked for; ``None`` for none."""
+        from knowledge_rag.mcp_server.tokens import Access
+
+        if self.issuer is None or self.resource is None:
+            return None
+        return Access(self.issuer, self.resource, tuple(self.scope or ()))
 
 
 @with_options
@@ -31,10 +99,7 @@ def mcp(
     kb: KbOption = None,
     search: SearchOption = None,
     backend: BackendOptions,
-    http: Annotated[
-        bool, typer.Option("--http", help="Serve HTTP on 127.0.0.1, not standard input and output.")
-    ] = False,
-    port: Annotated[int | None, port_option("--http", str(_DEFAULT_PORT))] = None,
+    served: HttpOptions,
     json: JsonOption = False,
 ) -> None:
     """Serve the Model Context Protocol to agents and editors.
@@ -44,13 +109,14 @@ def mcp(
     Without --http it speaks over standard input and output, as clients start it, until standard
     input is closed.
     """
-    if not http and (port is not None or json):
+    if not served.http and (served.port is not None or json):
         raise InvalidRequest("--port and --json go with --http: standard output is the protocol's")
     if find_spec("mcp") is None:
         raise NotInstalled(f"the Model Context Protocol's SDK is missing: {how_to_install('mcp')}")
     from knowledge_rag.mcp_server.server import create_server
-    from knowledge_rag.mcp_server.serving import run_stdio, serve_http
+    from knowledge_rag.mcp_server.serving import LOOPBACK, run_stdio, serve_http
 
+    access = served.access()
     backend = replace(backend, search=search)
     backend.check_alone(kb=kb)
     backend.check_region()
@@ -61,11 +127,12 @@ def mcp(
             asked.documents,
             skills=asked.skills,
             corrected=asked.corrected,
-            one_client=not http,
+            one_client=not served.http,
         )
-        if http:
+        if served.http:
             ready = partial(print_address, asked.about, json=json)
-            serve_http(server, _DEFAULT_PORT if port is None else port, ready)
+            port = _DEFAULT_PORT if served.port is None else served.port
+            serve_http(server, port, ready, served.host or LOOPBACK, access)
         else:
             run_stdio(server)
 

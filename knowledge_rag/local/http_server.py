@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final, Literal, cast
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast
 
 import h11
 import uvicorn
@@ -63,6 +63,8 @@ over, so this bounds how many files a burst opens."""
 class BoundedConnection(H11Protocol):
     """Serves one client; a subclass may give :meth:`refusal` the form of its API."""
 
+    max_connections: ClassVar[int] = MAX_CONNECTIONS
+    """Of its port."""
     waits_since: float | None = None
     """When it began to wait for its client, by the loop's clock; ``None`` while it does not."""
 
@@ -90,7 +92,7 @@ class BoundedConnection(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Read what has arrived; refuse a request while as many as allowed are being answered."""
-        if sum(one.is_served for one in self._crowd()) >= MAX_CONNECTIONS:
+        if sum(one.is_served for one in self._crowd()) >= self.max_connections:
             busy = self.refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests, try again")
             busy.headers["Connection"] = "close"
             self.app = busy
@@ -123,7 +125,7 @@ class BoundedConnection(H11Protocol):
 
     def _crowd(self) -> list[BoundedConnection]:
         """Return the port's connections if there are too many, else none."""
-        if len(self.connections) <= MAX_CONNECTIONS:
+        if len(self.connections) <= self.max_connections:
             return []
         return [one for one in self.connections if isinstance(one, BoundedConnection)]
 

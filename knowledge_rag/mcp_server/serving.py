@@ -1,4 +1,4 @@
-"""How the server is reached: standard input and output, or HTTP on loopback."""
+"""How the server is reached: standard input and output, or HTTP, beyond loopback with access tokens only."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ import os
 import signal
 import threading
 from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
 
 import anyio
+from mcp.server.auth.settings import AuthSettings
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.responses import JSONResponse
 
-from knowledge_rag.local.http_server import http_server, listening_on
+from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.net.connect import is_loopback
+from knowledge_rag.local.http_server import BoundedConnection, http_server, listening_on
+from knowledge_rag.mcp_server.tokens import RETRY_SECONDS, AccessTokens, IssuerKeys, KeysUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
     from mcp.server import Server
     from starlette.applications import Starlette
+    from starlette.types import ASGIApp, Receive, Scope, Send
+
+    from knowledge_rag.mcp_server.tokens import Access
 
 LOOPBACK: Final = "127.0.0.1"
 PATH: Final = "/mcp"
@@ -30,6 +39,9 @@ MAX_SESSIONS: Final = 100
 """That are open at once; one that is idle for SESSION_SECONDS ends."""
 
 SESSION_SECONDS: Final = 1_800.0
+
+MAX_CONNECTIONS: Final = 2 * MAX_SESSIONS + 28
+"""Each session may keep a stream open beside the call that it makes."""
 
 STOP_SECONDS: Final = 5.0
 """After which a server on standard input and output ends, whatever holds it up: it only reads."""
@@ -67,39 +79,111 @@ async def _stop_on_signal(scope: anyio.CancelScope) -> None:
             scope.cancel()
 
 
-def http_app(server: Server[Any], port: int) -> Starlette:
-    """Return the application that serves clients on this machine.
+def http_app(
+    server: Server[Any], port: int, host: str = LOOPBACK, access: Access | None = None
+) -> Starlette:
+    """Return the application that serves clients over HTTP.
 
-    Requests need this port in their Host, and no other origin, against DNS rebinding. There are no CORS headers.
-    """
-    names = [f"{name}:{port}" for name in (LOOPBACK, "localhost")]
-    return server.streamable_http_app(
-        streamable_http_path=PATH,
-        json_response=True,
-        max_request_body_size=MAX_REQUEST_BYTES,
-        max_sessions=MAX_SESSIONS,
-        session_idle_timeout=SESSION_SECONDS,
-        transport_security=TransportSecuritySettings(
-            allowed_hosts=names, allowed_origins=[f"http://{name}" for name in names]
-        ),
-    )
-
-
-def serve_http(server: Server[Any], port: int, on_ready: Callable[[str], None]) -> None:
-    """Serve clients of this machine until Ctrl-C or SIGTERM.
+    Requests need this server's address in their Host, and no other origin, against DNS rebinding. There are no CORS
+    headers but on the metadata of RFC 9728.
 
     Args:
         server: to be served.
-        port: on loopback; 0 takes a free one.
-        on_ready: called with the server's address once it listens.
+        port: it listens on.
+        host: address that it listens on.
+        access: whose tokens are asked for; ``None`` asks for none.
 
     Raises:
-        ServerFailed: the port is taken.
+        InvalidSettings: without tokens, others than this machine's programs would be served.
     """
-    with listening_on(LOOPBACK, port) as listener:
+    if access is None and not is_loopback(host):
+        raise InvalidSettings(f"{host} can be reached from elsewhere: access tokens are needed")
+    names = [f"{name}:{port}" for name in (LOOPBACK, "localhost", host)]
+    origins = [f"http://{name}" for name in names]
+    if access is not None:
+        public = urlsplit(access.resource)
+        names.append(public.netloc)
+        origins.append(f"{public.scheme}://{public.netloc}")
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=MAX_REQUEST_BYTES,
+        max_sessions=MAX_SESSIONS,
+        session_idle_timeout=SESSION_SECONDS,
+        transport_security=TransportSecuritySettings(allowed_hosts=names, allowed_origins=origins),
+        **({} if access is None else _protected(access)),
+    )
+    if access is not None:
+        app.add_middleware(_SaysThatKeysAreUnavailable)
+    return app
+
+
+def _protected(access: Access) -> dict[str, Any]:
+    keys = IssuerKeys(access.issuer)
+    keys.load()  # so that a wrong issuer shows in the log at once
+    return {
+        "token_verifier": AccessTokens(access, keys),
+        "auth": AuthSettings.model_validate(
+            {
+                "issuer_url": access.issuer,
+                "resource_server_url": access.resource,
+                "required_scopes": list(access.scopes) or None,
+                "validate_token_resource": False,  # the verifier has checked the audience
+            }
+        ),
+    }
+
+
+class _SaysThatKeysAreUnavailable:
+    """Answers 503 where nobody can say whether a token is valid: with 401, clients would ask people to log in again."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            await self._app(scope, receive, send)
+        except KeysUnavailable:
+            body = {
+                "error": "temporarily_unavailable",
+                "error_description": "the issuer's keys can't be read, so tokens can't be verified; try again",
+            }
+            headers = {"Retry-After": f"{RETRY_SECONDS:.0f}"}
+            await JSONResponse(body, 503, headers)(scope, receive, send)
+
+
+class Connection(BoundedConnection):
+    """A connection to this server."""
+
+    max_connections = MAX_CONNECTIONS
+
+
+def serve_http(
+    server: Server[Any],
+    port: int,
+    on_ready: Callable[[str], None],
+    host: str = LOOPBACK,
+    access: Access | None = None,
+) -> None:
+    """Serve clients until Ctrl-C or SIGTERM.
+
+    Args:
+        server: to be served.
+        port: 0 takes a free one.
+        on_ready: called with the server's address once it listens.
+        host: address to listen on.
+        access: whose tokens are asked for; ``None`` asks for none.
+
+    Raises:
+        InvalidSettings: without tokens, others than this machine's programs would be served.
+        ServerFailed: the port is taken, or the address is not this machine's.
+    """
+    with listening_on(host, port) as listener:
         taken = listener.getsockname()[1]
-        on_ready(f"http://{LOOPBACK}:{taken}{PATH}")
-        http_server(http_app(server, taken), lifespan="on").run([listener])
+        running = http_server(
+            http_app(server, taken, host, access), lifespan="on", connection=Connection
+        )
+        on_ready(f"http://{f'[{host}]' if ':' in host else host}:{taken}{PATH}")
+        running.run([listener])
 
 
 _AT_ONCE: Final = 65_536

@@ -10,23 +10,27 @@ from anyio.from_thread import start_blocking_portal
 from mcp import Client
 
 from knowledge_rag.local.http_server import http_server, listening_on
-from knowledge_rag.mcp_server.serving import LOOPBACK, PATH, http_app
+from knowledge_rag.mcp_server.serving import LOOPBACK, PATH, Connection, http_app
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mcp.server import Server
 
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.mcp_server.tokens import Access
 
 
 @contextmanager
-def served(server: Server[Any]) -> Iterator[str]:
-    """Serve over HTTP while the block runs; gives the address."""
+def served(server: Server[Any], access_for: Callable[[str], Access] | None = None) -> Iterator[str]:
+    """Serve over HTTP while the block runs; gives the address, for which access tokens may be asked."""
     with listening_on(LOOPBACK, 0) as listener:
         port = listener.getsockname()[1]
-        running = http_server(http_app(server, port), lifespan="on")
+        access = access_for(f"http://127.0.0.1:{port}{PATH}") if access_for else None
+        app = http_app(server, port, LOOPBACK, access)
+        running = http_server(app, lifespan="on", connection=Connection)
+        running.config.timeout_keep_alive = 600  # clients in this process may be slow to ask again
         thread = threading.Thread(target=running.run, args=([listener],))
         thread.start()
         try:
@@ -57,11 +61,11 @@ class Talk:
 
 
 @contextmanager
-def talking(to: Any, mode: str = "auto") -> Iterator[Talk]:
+def talking(to: Any, mode: str = "auto", **options: Any) -> Iterator[Talk]:
     """Connect the SDK's own client; ``legacy`` is the protocol with sessions."""
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(Client(to, mode=mode)) as client,
+        portal.wrap_async_context_manager(Client(to, mode=mode, **options)) as client,
     ):
         yield Talk(portal, client)
 

@@ -274,7 +274,7 @@ def test_a_client_that_leaves_in_the_middle_is_no_news(connection, caplog):
 
 @pytest.mark.parametrize("part", [b"", HEAD, HEAD + LENGTH], ids=["nothing", "head", "no-body"])
 def test_a_client_that_waits_longest_gives_way_to_a_new_one(connection, monkeypatch, part):
-    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_server.BoundedConnection, "max_connections", 3)
     with contextlib.ExitStack() as stack:
         address = (LOOPBACK, connection.port)
         slow = [stack.enter_context(socket.create_connection(address, 60)) for _ in range(3)]
@@ -286,7 +286,7 @@ def test_a_client_that_waits_longest_gives_way_to_a_new_one(connection, monkeypa
 
 
 def test_a_request_that_is_being_answered_gives_way_to_nobody(connection, opened, monkeypatch):
-    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 3)
+    monkeypatch.setattr(http_server.BoundedConnection, "max_connections", 3)
     begun, go_on, search = threading.Semaphore(0), threading.Event(), opened.search
 
     def slow(*args, **kwargs):
