@@ -18,6 +18,7 @@ JAVASCRIPT := tools/javascript
 JAVASCRIPT_BIN := $(JAVASCRIPT)/node_modules/.bin
 JAVASCRIPT_READY := $(JAVASCRIPT)/node_modules/.ready
 FOREIGN := .venv-foreign
+FASTMCP := .venv-fastmcp
 SUPPLY := .venv-supply
 FUZZ_SECONDS ?= 60
 # which benchmark runs, with its options: make bench NAME="search --size 10000"
@@ -89,7 +90,7 @@ lint: $(DEV_READY) $(JAVASCRIPT_READY)
 	@$(BIN)/ruff format --check .
 	@$(BIN)/lint-imports
 	@$(JAVASCRIPT_BIN)/tsc --project $(JAVASCRIPT)
-	@$(JAVASCRIPT_BIN)/eslint --config $(JAVASCRIPT)/eslint.config.js --max-warnings 0 knowledge_rag/console/static/js
+	@$(JAVASCRIPT_BIN)/eslint --config $(JAVASCRIPT)/eslint.config.js --max-warnings 0 knowledge_rag/console/static/js knowledge_rag/mcp_server/static
 
 $(JAVASCRIPT_READY): $(JAVASCRIPT)/package-lock.json
 	@echo "installing the checks of the console's JavaScript ..." >&2
@@ -136,16 +137,18 @@ prove-local: $(DEV_READY) ## the same run in a cloud on this machine
 bundle: $(DEV_READY) ## build what goes into the Lambdas' zips and tell the sizes
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
 
-nightly: $(DEV_READY) $(FOREIGN)/.ready ## every combination of settings, newly drawn examples, what else takes long
+nightly: $(DEV_READY) $(FOREIGN)/.ready $(FASTMCP)/.ready ## every combination of settings, newly drawn examples, what else takes long
 	@$(BIN)/python -m pytest -q -m nightly tests/adversarial tests/infra tests/unit/benchmarks tests/system/test_oncall_sets.py
 	@KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile drawn tests/unit
 	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py
+	@KNOWLEDGE_RAG_TEST_FASTMCP_PYTHON=$(CURDIR)/$(FASTMCP)/bin/python $(BIN)/python -m pytest -q -k fastmcp tests/system/test_mcp_http.py
 
-$(FOREIGN)/.ready: $(UV) requirements/foreign.txt
-	@echo "installing another maker's MCP client ..." >&2
-	@$(UV) venv --quiet --clear $(FOREIGN)
-	@$(UV) pip install --quiet --python $(FOREIGN)/bin/python --require-hashes -r requirements/foreign.txt
+# places of their own for other makers' MCP clients: .venv-NAME has requirements/NAME.txt
+.venv-%/.ready: requirements/%.txt $(UV)
+	@echo "installing what only $* needs ..." >&2
+	@$(UV) venv --quiet --clear .venv-$*
+	@$(UV) pip install --quiet --python .venv-$*/bin/python --require-hashes -r requirements/$*.txt
 	@touch $@
 
 fuzz: $(FUZZ_READY) ## fuzz the function's events and the service's answers, FUZZ_SECONDS=60 each (Linux)
@@ -205,12 +208,6 @@ audit: $(SUPPLY)/.ready ## look every pinned dependency up among known vulnerabi
 	    || failed="$$failed $$name"; done; \
 	if [ -n "$$failed" ]; then echo "not clean, or not to be checked:$$failed" >&2; exit 1; fi
 
-$(SUPPLY)/.ready: $(UV) requirements/supply.txt
-	@echo "installing what looks after dependencies ..." >&2
-	@$(UV) venv --quiet --clear $(SUPPLY)
-	@$(UV) pip install --quiet --python $(SUPPLY)/bin/python --require-hashes -r requirements/supply.txt
-	@touch $@
-
 LOCK = $(UV) pip compile --quiet --universal --generate-hashes --no-header --no-annotate --python-version 3.11
 
 lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no addresses
@@ -224,9 +221,9 @@ lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no ad
 	  - <<< $$'aws-lambda-powertools\nconfusable-homoglyphs\nhttpx\nmarkdown-it-py'
 	@for name in bench fuzz mutants; do \
 	  $(LOCK) -c requirements/dev.txt --extra $$name pyproject.toml -o requirements/$$name.txt; done
-	@for name in foreign supply; do \
+	@for name in fastmcp foreign supply; do \
 	  $(LOCK) --extra $$name pyproject.toml -o requirements/$$name.txt; done
 
 clean: ## remove .venv and everything that tools left behind
-	rm -rf $(VENV) $(FOREIGN) $(SUPPLY) $(JAVASCRIPT)/node_modules mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist
+	rm -rf $(VENV) $(FASTMCP) $(FOREIGN) $(SUPPLY) $(JAVASCRIPT)/node_modules mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage .cache cdk.out build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

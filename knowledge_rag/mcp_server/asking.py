@@ -22,6 +22,7 @@ from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.guardrails.headings import heading_words
+from knowledge_rag.mcp_server.card import cited_lines
 from knowledge_rag.mcp_server.skills import uri_of
 from knowledge_rag.orchestrator.consultation import advise_on, answer_parts, look_up
 from knowledge_rag.orchestrator.fitting import fitted
@@ -63,12 +64,14 @@ class Said:
         body: the structured content.
         cited: lines that are linked, the first ones first.
         outcome: the evidence; ``None`` for what is no answer.
+        lines: that are cited, for clients that show the card.
     """
 
     texts: tuple[str, ...]
     body: dict[str, Any]
     cited: tuple[Citation, ...] = ()
     outcome: RetrievalOutcome | None = None
+    lines: Callable[[], list[dict[str, Any]]] = list
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class Asking:
             given.to_dict(),
             tuple(dict.fromkeys(_cited(given)))[:MAX_LINKS],
             _evidence(consultation),
+            lambda: cited_lines(_all_cited(given), consultation.findings.ledger),
         )
 
     async def find_skill(self, arguments: Mapping[str, object], report: Report) -> Said:
@@ -236,6 +240,15 @@ _READING: Final = (
 
 def _cited(given: Recommendation) -> Iterator[Citation]:
     yield from (step.citations[0].citation for step in given.guidance)
+    yield from (it.citation for it in given.reading)
+
+
+def _all_cited(given: Recommendation) -> Iterator[Citation]:
+    for step in given.guidance:
+        yield from (it.citation for it in step.citations)
+        yield from (it.citation for guard in step.guards for it in guard.citations)
+    for incident in given.similar_incidents:
+        yield from (it.citation for it in incident.citations)
     yield from (it.citation for it in given.reading)
 
 

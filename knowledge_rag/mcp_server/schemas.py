@@ -63,9 +63,15 @@ def answer_schema() -> Schema:
     """Return what ``ask`` gives: the recommendation, and the id of its evidence."""
     schema: Schema = json.loads(shipped(RECOMMENDATION).read_bytes())
     evidence_id = _text("Names the evidence of this answer, for verify_citations.")
+    place = {"source_file": _text(), "start_line": _count(1), "end_line": _count(1)}
+    lines = _list(
+        _object({**place, "text": _text("The lines, as they were ingested.")}),
+        "The cited lines; only for clients that show MCP Apps.",
+    )
+    own = {"evidence_id": evidence_id, "cited_lines": lines}
     return {
         **schema,
-        "properties": {**schema["properties"], "evidence_id": evidence_id},
+        "properties": {**schema["properties"], **own},
         "required": [*schema["required"], "evidence_id"],
     }
 

@@ -20,7 +20,7 @@ from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.core.version import VERSION
-from knowledge_rag.mcp_server import resources, tools
+from knowledge_rag.mcp_server import card, resources, tools
 from knowledge_rag.mcp_server import skills as skill_files
 from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.evidence_store import EvidenceStore
@@ -89,6 +89,7 @@ def create_server(
     known = tools.tools(documents=documents is not None, skills=skills is not None)
     handlers = _Handlers(known, carried_out, "stdio" if one_client else None)
     reading = {} if documents is None else _Reading(documents, skills).handlers()
+    reading.setdefault("on_read_resource", _read_card)
     server: Server[Any] = Server(
         NAME,
         version=VERSION,
@@ -101,6 +102,7 @@ def create_server(
         on_get_prompt=_get_prompt,
         **reading,
     )
+    server.extensions[card.EXTENSION] = {}
     if skills is not None and documents is not None:
         server.extensions[skill_files.EXTENSION] = {}
         offered = _Offering(skills)
@@ -137,8 +139,13 @@ class _Handlers:
                 case tools.VERIFY:
                     return await self.tools.verify_citations(arguments, session)
                 case name:
-                    report = context.session.report_progress
-                    return await self.tools.answer(name, arguments, session, report)
+                    return await self.tools.answer(
+                        name,
+                        arguments,
+                        session,
+                        context.session.report_progress,
+                        shows_card=card.shown_by(context),
+                    )
         except InvalidRequest as error:
             text = types.TextContent(type="text", text=str(error))
             return types.CallToolResult(content=[text], is_error=True)
@@ -174,6 +181,8 @@ class _Reading:
         self, _context: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         address = str(params.uri)
+        if address == card.URI:
+            return card.read()
         if self.skills is not None and address.startswith(skill_files.ROOT):
             skills = self.skills
             return await _answered(lambda: skill_files.read(skills(), address), uri=address)
@@ -209,6 +218,14 @@ class _Offering:
 def _only_modern(context: Context, method: str) -> None:
     if context.protocol_version in HANDSHAKE_PROTOCOL_VERSIONS:
         raise MCPError(types.METHOD_NOT_FOUND, "Method not found", method)
+
+
+async def _read_card(
+    _context: Context, params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    if str(params.uri) != card.URI:
+        raise _wrong("documents can't be read here", uri=str(params.uri)[:200])
+    return card.read()
 
 
 async def _list_prompts(_context: Context, _params: Page) -> types.ListPromptsResult:

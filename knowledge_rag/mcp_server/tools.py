@@ -20,6 +20,7 @@ from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import review, review_json
+from knowledge_rag.mcp_server import card
 from knowledge_rag.mcp_server.resources import Link, mime_type
 from knowledge_rag.mcp_server.schemas import (
     ASK_INPUT,
@@ -77,6 +78,7 @@ def tools(*, documents: bool = True, skills: bool = True) -> list[types.Tool]:
             input_schema=ASK_INPUT,
             output_schema=answer_schema(),
             annotations=_READS,
+            _meta=card.OF_TOOL,
         ),
     ]
     if skills:
@@ -158,9 +160,23 @@ class Tools:
     asking: Asking
 
     async def answer(
-        self, name: str, arguments: Mapping[str, object], session: str | None, report: Report
+        self,
+        name: str,
+        arguments: Mapping[str, object],
+        session: str | None,
+        report: Report,
+        *,
+        shows_card: bool = False,
     ) -> types.CallToolResult:
-        """Carry out one of the tools that answer; the evidence of ``ask`` is kept for verification."""
+        """Carry out one of the tools that answer; the evidence of ``ask`` is kept for verification.
+
+        Args:
+            name: of the tool.
+            arguments: as they came.
+            session: of the client; ``None`` where the protocol has none.
+            report: takes progress.
+            shows_card: whether the client shows the card, which needs the cited lines.
+        """
         call = {
             ASK: self.asking.ask,
             FIND_SKILL: self.asking.find_skill,
@@ -182,6 +198,8 @@ class Tools:
                 (*texts, _EVIDENCE.format(evidence_id)),
                 {**body, "evidence_id": evidence_id},
             )
+        if shows_card and (lines := said.lines()):
+            body = {**body, "cited_lines": lines}
         return types.CallToolResult(content=[*_texts(texts), *links], structured_content=body)
 
     async def retrieve_knowledge(

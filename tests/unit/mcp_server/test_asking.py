@@ -187,7 +187,7 @@ def test_without_documents_only_the_tools_that_need_none_are_offered():
     with talking(create_server(Search(TEXTS), one_client=True)) as client:
         names = [tool.name for tool in client.list_tools().tools]
         assert names == ["ask", "retrieve_knowledge", "verify_citations"]
-        assert client.client.server_capabilities.extensions is None
+        assert "io.modelcontextprotocol/skills" not in client.client.server_capabilities.extensions
 
 
 @pytest.mark.parametrize(

@@ -67,11 +67,12 @@ def test_what_is_wrong_with_a_passage_is_said_before_any_of_them(kind, stored, s
     assert found.structured_content["results"][0]["metadata"][kind] == stored
 
 
-def test_without_a_way_to_the_documents_there_are_no_links_and_no_resources():
+def test_without_a_way_to_the_documents_there_are_no_links_and_none_can_be_read():
     with talking(create_server(Answers(FOUND), one_client=True)) as client:
         found = client.tool("retrieve_knowledge", query="failover")
         assert {one.type for one in found.content} == {"text"}
-        assert client.client.server_capabilities.resources is None
+        with pytest.raises(MCPError, match="documents can't be read here"):
+            client.read_resource("knowledge:///runbooks/rds-failover.md?lines=1-2")
 
 
 def test_a_tool_that_does_not_exist_is_an_error_of_the_protocol():
