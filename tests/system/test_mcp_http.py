@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 from contextlib import closing
@@ -18,13 +19,16 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 import yaml
+from httpx2 import AsyncClient
 from jsonschema import Draft202012Validator
 from mcp import Client, MCPError, types
+from mcp.client.streamable_http import streamable_http_client
 from pydantic import ConfigDict
 
 from knowledge_rag.channel.skills import Skills
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
+from knowledge_rag.local import http_server
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
@@ -34,14 +38,18 @@ from knowledge_rag.mcp_server.serving import MAX_REQUEST_BYTES, MAX_SESSIONS
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
 from knowledge_rag.orchestrator.retrieval import Budget
-from tests.support.cli import SECONDS, assert_verbatim
+from tests.support.cli import SECONDS, assert_one_line, assert_verbatim
+from tests.support.issuer import Issuer
 from tests.support.local import RUNBOOKS, minilm, write_files
 from tests.support.mcp_served import served, talking, texts
 
 FABRICATED = "Delete the cluster [Source: runbooks/evil.md, lines 1-3] [Source: runbooks/rds-failover.md, lines 900-901] [99]."
 ADAPTERS_PYTHON = "KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON"
 """Names a Python that has langchain-mcp-adapters, where this one's can't be imported."""
+FASTMCP_PYTHON = "KNOWLEDGE_RAG_TEST_FASTMCP_PYTHON"
+"""Names a Python that has FastMCP's client; ``make nightly`` makes one."""
 NAMED_PYTHON = os.environ.get(ADAPTERS_PYTHON)
+NAMED_FASTMCP = os.environ.get(FASTMCP_PYTHON)
 """Looked up now: while the local function runs, the environment is its own."""
 
 
@@ -207,7 +215,8 @@ def test_each_skill_that_is_listed_is_read_with_the_bytes_and_front_matter_of_it
     exported = {it.name: it for it in Skills(KnowledgeBaseDocuments(knowledge_base.path))}
     with talking(url) as client:
         assert client.client.server_capabilities.extensions == {
-            "io.modelcontextprotocol/skills": {}
+            "io.modelcontextprotocol/skills": {},
+            "io.modelcontextprotocol/ui": {},
         }
         listed = sent(client, ListSkills())
         assert (listed["resultType"], "ttlMs" in listed, "cacheScope" in listed) == (
@@ -241,9 +250,16 @@ def test_what_is_no_skill_is_refused_and_older_protocols_have_none(url):
     assert raised.value.code == -32601
 
 
-def test_a_hundred_clients_at_once_each_get_their_own_answer(url):
+def test_a_hundred_clients_at_once_each_get_their_own_answer(url, monkeypatch):
+    # all of them in one process that may be busy elsewhere between connecting and asking
+    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 600.0)
+    trust = ssl.create_default_context()  # which takes long to make, a hundred times
+
     async def one(number, given):
-        async with Client(url) as sdk:
+        async with (
+            AsyncClient(timeout=600, verify=trust) as http_client,
+            Client(streamable_http_client(url, http_client=http_client)) as sdk,
+        ):
             question = (QUESTION, "how long do I boil eggs")[number % 2]
             result = await sdk.call_tool("ask", {"question": question})
             given[number] = result.structured_content
@@ -492,6 +508,64 @@ def test_an_agent_of_langchain_searches_verifies_and_follows_links(url, corpus):
     assert len(given["checked"]["citations"]) == len(given["checked"]["removed"]) == 1
 
 
+FASTMCP = """
+import asyncio, json, sys
+from fastmcp import Client
+
+async def main(url, question):
+    seen = []
+    async def progress(done, total, message):
+        seen.append([done, total, message])
+    async with Client(url, progress_handler=progress) as client:
+        tools = {tool.name: tool for tool in await client.list_tools()}
+        card = await client.read_resource(tools["ask"].meta["ui"]["resourceUri"])
+        answer = await client.call_tool("ask", {"question": question})
+        body = answer.structured_content
+        links = [block for block in answer.content if block.type == "resource_link"]
+        lines = [(await client.read_resource(link.uri))[0].text for link in links]
+        cited = "Do [Source: {source_file}, lines {start_line}-{end_line}]".format(
+            **body["recommendation"]["guidance"][0]["citation"])
+        checked = await client.call_tool("verify_citations", {
+            "answer": cited + " [Source: evil.md, lines 1-2]", "evidence_ids": [body["evidence_id"]]})
+        refused = await client.call_tool("ask", {}, raise_on_error=False)
+        given_up = asyncio.create_task(client.call_tool("ask", {"question": question}))
+        await asyncio.sleep(0)
+        given_up.cancel()
+        await asyncio.gather(given_up, return_exceptions=True)
+        after = await client.call_tool("list_documents", {})
+        print(json.dumps({
+            "tools": list(tools), "resources": len(await client.list_resources()),
+            "prompts": [it.name for it in await client.list_prompts()],
+            "card": card[0].mimeType if hasattr(card[0], "mimeType") else card[0].mime_type,
+            "body": body, "lines": lines, "progress": seen,
+            "checked": checked.structured_content, "refused": refused.is_error,
+            "after": after.structured_content}))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_fastmcp_s_client_asks_follows_links_reports_progress_verifies_and_cancels(url, corpus):
+    if not NAMED_FASTMCP:
+        pytest.skip(f"FastMCP: {FASTMCP_PYTHON} names no Python that has it")
+    command = [NAMED_FASTMCP, "-c", FASTMCP, url, QUESTION]
+    done = subprocess.run(command, capture_output=True, check=False, timeout=SECONDS)
+    assert done.returncode == 0, done.stderr.decode()
+    given = json.loads(done.stdout)
+    assert len(given["tools"]) == 6
+    assert (given["resources"], given["prompts"]) == (len(RUNBOOKS), ["advise"])
+    assert given["card"] == "text/html;profile=mcp-app"
+    steps = given["body"]["recommendation"]["guidance"]
+    for step, shown in zip(steps, given["lines"], strict=False):
+        cited = step["citation"]
+        lines = (corpus / cited["source_file"]).read_text().split("\n")
+        assert shown == "\n".join(lines[cited["start_line"] - 1 : cited["end_line"]])
+    assert [it[:2] for it in given["progress"][:3]] == [[0, 3], [1, 3], [2, 3]]
+    assert len(given["checked"]["citations"]) == len(given["checked"]["removed"]) == 1
+    assert given["refused"] is True
+    assert len(given["after"]["documents"]) == len(RUNBOOKS)
+
+
 def test_the_command_says_where_it_serves_and_ends_when_told_with_a_client_connected(
     cli, knowledge_base
 ):
@@ -504,6 +578,51 @@ def test_the_command_says_where_it_serves_and_ends_when_told_with_a_client_conne
             assert process.wait(SECONDS) == 0
         assert process.stdout.read() == b""
         assert process.stderr.read() == b""
+
+
+def test_the_command_asks_for_tokens_of_the_issuer_it_is_given(cli, knowledge_base):
+    with closing(Issuer()) as issuer:
+        served_at = "https://runbooks.example.com/mcp"
+        started = cli.started(
+            "mcp", "--kb", knowledge_base.path, "--http", "--port", "0", "--json",
+            "--host", "0.0.0.0", "--issuer", issuer.url, "--resource", served_at,
+        )  # fmt: skip
+        with started as process:
+            port = urlsplit(json.loads(process.stdout.readline())["url"]).port
+            url = f"http://127.0.0.1:{port}/mcp"
+            assert posted(url, INITIALIZE)[0] == 401
+            token = {"Authorization": f"Bearer {issuer.token(served_at)}"}
+            assert posted(url, INITIALIZE, **token)[0] == 200
+            assert posted(url, INITIALIZE, Host="runbooks.example.com", **token)[0] == 200
+            assert posted(url, INITIALIZE, Host="rebound.example", **token)[0] == 421
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (("--http", "--host", "0.0.0.0"), "add --issuer and --resource"),
+        (("--http", "--host", "::"), "add --issuer and --resource"),
+        (("--http", "--host", "runbooks.example.com"), "must be an IP address"),
+        (("--http", "--issuer", "https://a.example"), "go together"),
+        (("--http", "--scope", "a"), "go together"),
+        (("--host", "127.0.0.1"), "--host goes with --http"),
+        (
+            ("--issuer", "https://a.example", "--resource", "https://b.example"),
+            "--issuer goes with",
+        ),
+        (
+            ("--http", "--issuer", "http://a.example", "--resource", "https://b.example/mcp"),
+            "--issuer: must be https://",
+        ),
+    ],
+    ids=lambda it: " ".join(it) if isinstance(it, tuple) else "",
+)
+def test_the_command_serves_nobody_beyond_this_machine_without_tokens(cli, options, complaint):
+    ran = cli("mcp", *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(ran.err, complaint)
 
 
 def test_the_name_of_anothers_session_opens_nothing(url):
