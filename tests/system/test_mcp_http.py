@@ -55,7 +55,7 @@ NAMED_FASTMCP = os.environ.get(FASTMCP_PYTHON)
 
 QUESTION = "How to handle RDS failover?"
 SEARCH = {"query": QUESTION}
-AMPLE = Budget(30)
+AMPLE = Budget(300)
 
 
 @pytest.fixture(scope="module")
