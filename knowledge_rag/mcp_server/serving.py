@@ -98,7 +98,7 @@ def http_app(
     """
     if access is None and not is_loopback(host):
         raise InvalidSettings(f"{host} can be reached from elsewhere: access tokens are needed")
-    names = [f"{name}:{port}" for name in (LOOPBACK, "localhost", host)]
+    names = [f"{name}:{port}" for name in (LOOPBACK, "localhost", _in_addresses(host))]
     origins = [f"http://{name}" for name in names]
     if access is not None:
         public = urlsplit(access.resource)
@@ -115,6 +115,10 @@ def http_app(
     if access is not None:
         app.add_middleware(_SaysThatKeysAreUnavailable)
     return app
+
+
+def _in_addresses(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
 
 
 def _protected(access: Access) -> dict[str, Any]:
@@ -182,7 +186,7 @@ def serve_http(
         running = http_server(
             http_app(server, taken, host, access), lifespan="on", connection=Connection
         )
-        on_ready(f"http://{f'[{host}]' if ':' in host else host}:{taken}{PATH}")
+        on_ready(f"http://{_in_addresses(host)}:{taken}{PATH}")
         running.run([listener])
 
 

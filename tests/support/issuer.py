@@ -29,8 +29,8 @@ def key_of(kind: str) -> Any:
 
 def public(key: Any, **members: Any) -> dict[str, Any]:
     """Return a key's public half as a JWK."""
-    maker = {"RSA": RSAAlgorithm, "EC": ECAlgorithm}
-    kind = next((it for name, it in maker.items() if name in type(key).__name__), OKPAlgorithm)
+    makers: dict[str, Any] = {"RSA": RSAAlgorithm, "EC": ECAlgorithm, "Ed25519": OKPAlgorithm}
+    kind = next(it for name, it in makers.items() if name in type(key).__name__)
     return {**kind.to_jwk(key.public_key(), as_dict=True), **members}
 
 
