@@ -11,6 +11,7 @@ import signal
 import ssl
 import subprocess
 import sys
+import time
 from contextlib import closing
 from functools import partial
 from typing import Literal
@@ -592,7 +593,9 @@ def test_the_command_asks_for_tokens_of_the_issuer_it_is_given(cli, knowledge_ba
             url = f"http://127.0.0.1:{port}/mcp"
             assert posted(url, INITIALIZE)[0] == 401
             token = {"Authorization": f"Bearer {issuer.token(served_at)}"}
-            assert posted(url, INITIALIZE, **token)[0] == 200
+            while (status := posted(url, INITIALIZE, **token)[0]) == 503:
+                time.sleep(1)  # on a machine too busy to read the keys in time
+            assert status == 200
             assert posted(url, INITIALIZE, Host="runbooks.example.com", **token)[0] == 200
             assert posted(url, INITIALIZE, Host="rebound.example", **token)[0] == 421
             process.send_signal(signal.SIGINT)

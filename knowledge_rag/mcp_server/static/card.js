@@ -14,7 +14,8 @@ const MOST = 400; // parts of a list that are shown
 const HIDDEN = /[[\p{Cc}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]--[\ufe0f\t\n]]/gv;
 
 const KINDS = /** @type {Fields} */ ({
-  caution: "Caution", condition: "Condition", precondition: "First", prohibited: "Must not be done", obsolete: "No longer done",
+  caution: "Caution: ", condition: "Condition: ", precondition: "First: ", prohibited: "Must not be done: ",
+  obsolete: "No longer done: ", note: "",
 });
 
 const main = /** @type {HTMLElement} */ (document.querySelector("main"));
@@ -95,27 +96,34 @@ function source(citation, cited) {
   return element("details", "", element("summary", "", words(named(place))), shown);
 }
 
-/** @param {unknown} value @param {Map<string, string[]>} cited */
-function guard(value, cited) {
+/**
+ * What governs a step. A condition is repeated at each step that it governs, anything else shown once in a procedure.
+ * @param {unknown} value @param {Map<string, string[]>} cited @param {Set<string>} before
+ */
+function guard(value, cited, before) {
   const { text, kind, citation } = fields(value);
   const label = KINDS[string(kind)];
-  if (!label || !placeOf(citation)) return [];
-  return [element("p", "", element("b", kind === "prohibited" ? "bad" : "", `${label}: `), words(string(text))), source(citation, cited)];
+  const place = placeOf(citation);
+  if (typeof label !== "string" || !place || (kind === "note" && string(text).startsWith("#"))) return [];
+  if (kind !== "condition" && kind !== "precondition" && before.has(named(place))) return [];
+  before.add(named(place));
+  const bold = label && element("b", kind === "prohibited" ? "bad" : "", label);
+  return [element("p", "", bold, words(string(text))), source(citation, cited)];
 }
 
-/** @param {unknown} value @param {Map<string, string[]>} cited */
-function step(value, cited) {
+/** @param {unknown} value @param {Map<string, string[]>} cited @param {Set<string>} before */
+function step(value, cited, before) {
   const it = fields(value);
   if (!placeOf(it.citation)) return null;
   const guards = list(it.warnings);
   const destructive = strings(it.destructive);
   return element(
     "li", "",
-    guards.filter((one) => fields(one).position !== "after").flatMap((one) => guard(one, cited)),
+    guards.filter((one) => fields(one).position !== "after").flatMap((one) => guard(one, cited, before)),
     destructive.length > 0 && element("p", "bad", words(`Destructive: ${destructive.join(", ")}`)),
     element("p", "", it.number ? element("b", "", words(`${string(it.number)} `)) : null, words(string(it.action))),
     strings(it.commands).map((one) => element("pre", "", words(one))),
-    guards.filter((one) => fields(one).position === "after").flatMap((one) => guard(one, cited)),
+    guards.filter((one) => fields(one).position === "after").flatMap((one) => guard(one, cited, before)),
     [it.citation, ...list(it.further_citations)].map((one) => source(one, cited)),
   );
 }
@@ -157,7 +165,8 @@ function answer(content) {
     ...outcome(given),
     ...list(given.warnings).map((it) => element("p", "soft", words(string(fields(it).message)))),
     ...procedures.map((it, at) => {
-      const own = steps.filter((one) => fields(one).procedure === at + 1).map((one) => step(one, cited));
+      const before = new Set();
+      const own = steps.filter((one) => fields(one).procedure === at + 1).map((one) => step(one, cited, before));
       const place = placeOf(it);
       return own.some(Boolean) && element(
         "section", "",

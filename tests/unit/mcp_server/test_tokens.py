@@ -43,6 +43,12 @@ SCOPE = "runbooks:read"
 TEXTS = {"runbooks/queue.md": "# QueueDepthTooHigh\n\n## Resolution\n\n1. Add two consumers.\n"}
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch):
+    """A busy machine isn't an issuer that hangs."""
+    monkeypatch.setattr(tokens, "LOAD_SECONDS", 120.0)
+
+
 @pytest.fixture(scope="module")
 def issuer():
     with closing(Issuer()) as running:
