@@ -43,10 +43,12 @@ SCOPE = "runbooks:read"
 TEXTS = {"runbooks/queue.md": "# QueueDepthTooHigh\n\n## Resolution\n\n1. Add two consumers.\n"}
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch):
+@pytest.fixture(autouse=True, scope="module")
+def patient():
     """A busy machine isn't an issuer that hangs."""
-    monkeypatch.setattr(tokens, "LOAD_SECONDS", 120.0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "LOAD_SECONDS", 120.0)
+        yield
 
 
 @pytest.fixture(scope="module")
