@@ -140,6 +140,7 @@ bundle: $(DEV_READY) ## build what goes into the Lambdas' zips and tell the size
 nightly: $(DEV_READY) $(FOREIGN)/.ready $(FASTMCP)/.ready ## every combination of settings, newly drawn examples, what else takes long
 	@$(BIN)/python -m pytest -q -m nightly tests/adversarial tests/infra tests/unit/benchmarks tests/system/test_oncall_sets.py
 	@KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
+	@KNOWLEDGE_RAG_TEST_BROWSERS=firefox $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile tests/browser
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile drawn tests/unit
 	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py
 	@KNOWLEDGE_RAG_TEST_FASTMCP_PYTHON=$(CURDIR)/$(FASTMCP)/bin/python $(BIN)/python -m pytest -q -k fastmcp tests/system/test_mcp_http.py

@@ -10,36 +10,59 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from tests.browser.consoles import Script, console, sample_files, shelf_of
+from tests.browser.engines import chromium
+from tests.browser.firefox import firefox
 from tests.browser.readers import Readers
 from tests.browser.watching import SECONDS, Watched
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from playwright.sync_api import Browser
-
     from tests.browser.consoles import Shelf
+    from tests.browser.engines import Engine
 
 expect.set_options(timeout=SECONDS * 1000)
 
-BROWSERS = ("chromium-headless-shell", "chromium")
-"""The first one found is taken: the shell is the same engine without a window's interface, at half the cost."""
+ENGINES = {
+    "chromium": ("chromium-headless-shell", "chromium"),
+    "firefox": ("firefox-esr", "firefox"),
+}
+"""Programs of each, of which the first one found is taken: Chromium's shell has no window's interface, at half the cost."""
+
+WANTED = os.environ.get("KNOWLEDGE_RAG_TEST_BROWSERS", "chromium").split(",")
+"""In which of them each test runs: all cases are the same in both."""
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Have each test run in each browser that is wanted."""
+    if "browser" in metafunc.fixturenames and WANTED != ["chromium"]:
+        metafunc.parametrize("browser", WANTED, indirect=True, scope="module")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out of Firefox what it, or its protocol, does not have."""
+    for item in items:
+        only = item.get_closest_marker("chromium")
+        if only and "[firefox" in item.name:
+            item.add_marker(pytest.mark.skip(reason=f"Firefox: {only.args[0]}"))
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+def browser(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Engine]:
     """A browser; Playwright's loop would be in the way of other files' tests, so it ends with this one."""
-    named = os.environ.get("CHROMIUM")
-    wanted = (named,) if named else BROWSERS
-    path = next(filter(None, map(shutil.which, wanted)), None)
+    name = getattr(request, "param", "chromium")
+    path = next(filter(None, map(shutil.which, ENGINES[name])), None)
     if path is None:
-        pytest.skip(f"no browser: there is no {' and no '.join(wanted)}")
+        pytest.skip(f"no {name}: there is no {' and no '.join(ENGINES[name])}")
     with sync_playwright() as playwright:
-        running = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        )
-        yield running
-        running.close()
+        if name == "firefox":
+            with firefox(playwright, path, tmp_path_factory.mktemp("firefox")) as running:
+                yield running
+        else:
+            with chromium(playwright, path) as running:
+                yield running
 
 
 @pytest.fixture(scope="session")
@@ -60,26 +83,26 @@ def script(_script: Script) -> Iterator[Script]:
 
 
 @pytest.fixture(scope="module")
-def origin(browser: Browser, shelf: Shelf, _script: Script) -> Iterator[str]:  # noqa: ARG001 - no console without a browser
+def origin(browser: Engine, shelf: Shelf, _script: Script) -> Iterator[str]:  # noqa: ARG001 - no console without a browser
     """The address of the module's console."""
     with console(shelf, _script) as address:
         yield address
 
 
 @pytest.fixture(scope="module")
-def readers(browser: Browser, origin: str) -> Readers:
+def readers(browser: Engine, origin: str) -> Readers:
     """Whoever reads the module's console."""
     return Readers(browser, origin)
 
 
 @pytest.fixture
-def watched(readers: Readers, origin: str) -> Iterator[Callable[..., Watched]]:
+def watched(readers: Readers, origin: str, browser: Engine) -> Iterator[Callable[..., Watched]]:
     """Open pages, each a reader of its own, that must not go wrong in any way."""
     opened: list[Watched] = []
 
     def open_page(at: str = origin, **context: Any) -> Watched:
         context.setdefault("viewport", {"width": 1280, "height": 900})
-        opened.append(Watched(readers.page(**context), at))
+        opened.append(Watched(readers.page(**context), at, browser))
         return opened[-1]
 
     yield open_page

@@ -152,6 +152,7 @@ def console(
     script: Script,
     advisors: Mapping[str, Advisor] | None = None,
     rules: tuple[str, ...] = (),
+    port: int = 0,
 ) -> Iterator[str]:
     """Serve a console for as long as the block runs; gives its address without the last slash."""
     with ExitStack() as stack:
@@ -171,4 +172,4 @@ def console(
                 rules=rules,
             ),
         )
-        yield stack.enter_context(running(app, 0)).removesuffix("/")
+        yield stack.enter_context(running(app, port)).removesuffix("/")

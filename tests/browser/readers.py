@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, CDPSession, Page
+    from playwright.sync_api import Page
+
+    from tests.browser.engines import Engine
 
 INERT = "/static/favicon.svg"
 """A path of the console's that runs nothing."""
@@ -22,17 +24,8 @@ INERT = "/static/favicon.svg"
 class _Place:
     """Where one reader after the other sits; a page that nobody sees keeps the browser's process alive."""
 
-    context: BrowserContext
+    unseen: Page
     options: str
-    session: CDPSession
-
-    def clear(self, origin: str) -> None:
-        """Have the browser forget what pages of an origin keep, and what a test allowed or took away."""
-        self.context.set_offline(False)
-        self.context.clear_permissions()
-        self.context.clear_cookies()
-        asked = {"origin": origin, "storageTypes": "all"}
-        self.session.send("Storage.clearDataForOrigin", asked)
 
 
 class Readers:
@@ -43,7 +36,7 @@ class Readers:
         origin: the console that most of them read.
     """
 
-    def __init__(self, browser: Browser, origin: str) -> None:
+    def __init__(self, browser: Engine, origin: str) -> None:
         self._browser = browser
         self._origin = origin
         self._free: defaultdict[str, list[_Place]] = defaultdict(list)
@@ -57,7 +50,7 @@ class Readers:
         """
         key = json.dumps(options, sort_keys=True)
         place = self._free[key].pop() if self._free[key] else self._new(key, options)
-        page = place.context.new_page()
+        page = place.unseen.context.new_page()
         self._taken[page] = place
         return page
 
@@ -70,14 +63,14 @@ class Readers:
         """
         place = self._taken.pop(page)
         page.close()
-        if len(place.context.pages) > 1:  # more was opened than was asked for
-            place.context.close()
+        context = place.unseen.context
+        # more was opened than was asked for
+        if len(context.pages) > 1 or not self._browser.forget(place.unseen, origin):
+            context.close()
             return
-        place.clear(origin)
         self._free[place.options].append(place)
 
     def _new(self, key: str, options: dict[str, Any]) -> _Place:
-        context = self._browser.new_context(**options)
-        page = context.new_page()
+        page = self._browser.context(**options).new_page()
         page.goto(self._origin + INERT)
-        return _Place(context, key, context.new_cdp_session(page))
+        return _Place(page, key)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import threading
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import expect
@@ -87,3 +89,24 @@ def test_a_damaged_history_is_no_harm(page, watched, own_shelf):
         again.expected = ["404"]
         again.open(path)
         expect(again.outcome).to_contain_text("not kept any more")
+
+
+def test_a_server_that_is_restarted_in_mid_answer_is_said_and_asked_again(
+    watched, own_shelf, script
+):
+    script.gate, script.behind = threading.Event(), "]\n"
+    try:
+        with console(own_shelf, script) as address:
+            page = watched(address)
+            page.expected = ["ERR_", "NetworkError"]
+            page.open().begin("QueueStuck")
+            page.cites.first.wait_for()
+        expect(page.outcome).to_have_attribute("data-kind", "failed")
+        expect(page.outcome).to_contain_text("broke off")
+        assert page.cites.count() > 0
+    finally:
+        script.gate.set()
+    with console(own_shelf, Script(), port=urlsplit(address).port) as again:
+        assert again == address
+        page.outcome.get_by_role("button", name="Try again").click()
+        expect(page.outcome).to_have_attribute("data-kind", re.compile("ok|warning"))

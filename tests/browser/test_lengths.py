@@ -58,7 +58,7 @@ def _wide(page):
     """Say where a page is wider than its window."""
     found = []
     for scheme in ("light", "dark"):
-        page.page.emulate_media(color_scheme=scheme)
+        page.shown(color_scheme=scheme)
         for least in WIDTHS:
             page.page.set_viewport_size({"width": least, "height": 800})
             if width(page) > least:
@@ -134,10 +134,8 @@ VIEWS = (
 def test_no_view_is_wider_than_its_window_in_letters_of_any_size(page, script, reach):
     reach(page, script)
     _unfold(page)
-    session = page.page.context.new_cdp_session(page.page)
     for letters in LETTERS:
-        sizes = {"standard": letters, "fixed": letters}
-        session.send("Page.setFontSizes", {"fontSizes": sizes})
+        page.engine.letters(page.page, letters)
         expect(page.page.locator("html")).to_have_css("font-size", f"{letters}px")
         assert _wide(page) == [], letters
 
@@ -208,7 +206,7 @@ def test_on_paper_the_warnings_are_there_whether_or_not_they_were_unfolded(page,
     page.open().ask(QUESTION)
     listed = page.outcome.locator(".warnings li").first
     expect(listed).to_be_hidden()
-    page.page.emulate_media(media="print")
+    page.shown(media="print")
     expect(listed).to_be_visible()
 
 
@@ -238,6 +236,6 @@ def test_on_paper_all_cited_lines_are_there(page, script):
     first, last = map(int, lines.split("-"))
     shown = card.locator(".line:visible")
     assert shown.count() < last - first + 1
-    page.page.emulate_media(media="print")
+    page.shown(media="print")
     numbers = [int(it.get_attribute("data-line")) for it in shown.all()]
     assert numbers == list(range(first, last + 1))

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.browser.readers import Readers
+
+pytestmark = pytest.mark.chromium("each reader has a new place")
 
 LEFT = """() => {
   localStorage.setItem("left", "behind");

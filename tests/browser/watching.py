@@ -9,6 +9,8 @@ from urllib.parse import urlsplit
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
+    from tests.browser.engines import Engine
+
 SECONDS = 20
 """No expectation of a test waits longer."""
 
@@ -19,7 +21,7 @@ watched.drawn = () => new Promise((done) =>
   requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))));
 document.addEventListener("securitypolicyviolation", (event) =>
   watched.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
-new PerformanceObserver((list) => {
+if (PerformanceObserver.supportedEntryTypes.includes("layout-shift")) new PerformanceObserver((list) => {
   for (const entry of list.getEntries()) watched.shifts.push({
     value: entry.value,
     parts: entry.sources.map(({ node }) => (node?.matches ? node : node?.parentElement)
@@ -35,12 +37,14 @@ class Watched:
     Args:
         page: the page.
         origin: the console's.
+        engine: the browser that shows it.
         faults: errors, dialogs, violations and requests to other places, each as a line.
         expected: parts of lines that a test expects among them.
     """
 
     page: Page
     origin: str
+    engine: Engine
     faults: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)
 
@@ -71,6 +75,10 @@ class Watched:
 
     def _is_own(self, url: str) -> bool:
         return url.startswith(self.origin) or urlsplit(url).scheme in {"data", "blob"}
+
+    def shown(self, **media: str) -> None:
+        """Show it in other media: ``color_scheme``, ``forced_colors``, ``reduced_motion``, ``media``."""
+        self.engine.media(self.page, **media)
 
     def open(self, path: str = "/") -> Watched:
         """Load a view, and wait until it is there."""
