@@ -18,6 +18,7 @@ from benchmarks.commands.speed import (
     embedding,
     handler,
     load,
+    page,
     search,
 )
 from knowledge_rag.cli.exits import ExitCode, exit_cleanly_when_killed, exit_code_for
@@ -42,6 +43,7 @@ for command in (
     coldstart,
     load,
     console,
+    page,
     retrieval,
     peers,
     clients,

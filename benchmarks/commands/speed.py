@@ -135,3 +135,19 @@ def console(
 
     report = run_console_bench(kb, asks)
     print_report(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
+def page(
+    kb: KbOption = None,
+    loads: Annotated[int, typer.Option(min=1, max=100, help="Loads of the start page.")] = 5,
+    json: JsonOption = False,
+) -> None:
+    """Weigh and time the console's page in Chromium.
+
+    Exits 1 if it is larger than 120 KB, its largest part is painted after a second, 10,000 documents are listed over
+    300 ms after their data, or a letter of a search there takes over 50 ms.
+    """
+    from benchmarks.speed.page import as_table, run_page_bench
+
+    report = run_page_bench(kb, loads)
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)

@@ -77,7 +77,7 @@ def run_console_bench(kb: Path | None, asks: int = 60) -> ConsoleReport:
     Raises:
         KnowledgeRagError: the console does not serve or does not answer.
     """
-    with _served(kb) as url:
+    with served(kb) as url:
         _ask(url, QUESTIONS[0])  # the first one waits for the function's process
         taken = [_ask(url, QUESTIONS[turn % len(QUESTIONS)]) for turn in range(asks)]
     sources, first_text, done = (
@@ -103,7 +103,12 @@ def as_table(report: ConsoleReport) -> Table:
 
 
 @contextmanager
-def _served(kb: Path | None) -> Iterator[str]:
+def served(kb: Path | None) -> Iterator[str]:
+    """Serve a knowledge base in a process of its own; yields its console's address.
+
+    Raises:
+        KnowledgeRagError: it does not serve.
+    """
     named = [] if kb is None else ["--kb", str(kb)]
     command = [sys.executable, "-m", "knowledge_rag", "serve", *named, "--json"]
     ports = ["--port", "0", "--console-port", "0"]

@@ -21,7 +21,7 @@ def runbook(title, service, owner="storage", **more):
 
 
 FILES = {
-    "runbooks/disk.md": runbook("Disk full", "disk", tags="[space]", last_reviewed="2026-01-02"),
+    "runbooks/disk.md": runbook("Disk full", "disk", tags="[space]", last_reviewed="2024-01-02"),
     "runbooks/mail.md": runbook("Mail queue stuck", "mail", "messaging"),
     "runbooks/odd.md": runbook(HOSTILE, "disk"),
     "postmortems/2026-01.md": runbook("The day of the disk", "disk", severity="SEV1"),
@@ -48,7 +48,7 @@ def paths(page):
 def test_all_documents_are_listed_with_what_is_known_of_them(listed):
     assert paths(listed) == sorted(FILES)
     row = listed.page.locator("li", has_text="runbooks/disk.md")
-    expect(row).to_contain_text("Last reviewed 2026-01-02")
+    expect(row).to_contain_text("Last reviewed 2024-01-02")
     assert violations(listed.page) == []
     row.get_by_role("link").click()
     expect(listed.page.locator("#document-view h1")).to_have_text("Disk full")
@@ -60,9 +60,18 @@ def test_the_list_is_searched_and_narrowed(listed):
     expect(page.locator(".documents-count")).to_have_text("1 of 4 documents")
     assert paths(listed) == ["runbooks/disk.md"]
     page.get_by_label("Search").fill("")
+    expect(page.locator(".documents-count")).to_have_text("4 documents")
     page.get_by_label("Owner").select_option("messaging")
     assert paths(listed) == ["runbooks/mail.md"]
     page.get_by_label("Service").select_option("disk")
+    expect(page.locator(".documents-count")).to_have_text("0 of 4 documents")
+    page.get_by_label("Service").select_option("")
+    page.get_by_label("Owner").select_option("")
+    page.get_by_label("Reviewed").select_option("never")
+    assert paths(listed) == [it for it in sorted(FILES) if it != "runbooks/disk.md"]
+    page.get_by_label("Reviewed").select_option("more than a year ago")
+    assert paths(listed) == ["runbooks/disk.md"]
+    page.get_by_label("Reviewed").select_option("in the last 90 days")
     expect(page.locator(".documents-count")).to_have_text("0 of 4 documents")
 
 
@@ -84,23 +93,29 @@ def test_ten_thousand_documents_are_made_as_they_are_scrolled_to(page):
     page.open("/documents")
     expect(page.page.locator(".documents-count")).to_have_text("10000 documents")
     rows = page.page.locator(".documents-list li")
-    expect(rows).to_have_count(40)
-    rows.last.scroll_into_view_if_needed()
-    expect(rows.nth(60)).to_be_attached()
-    made = page.page.evaluate("""async () => {
+    expect(rows.nth(10)).to_be_attached()
+    assert rows.count() < 200
+    page.page.evaluate("() => scrollTo(0, document.documentElement.scrollHeight)")
+    expect(rows.nth(50)).to_be_attached()
+    during, searches = page.page.evaluate("""async () => {
       const list = document.querySelector(".documents-list");
       const input = document.querySelector("#documents-view input[type=search]");
-      let rows = 0;
-      const watch = new MutationObserver((all) => all.forEach((one) => (rows += one.addedNodes.length)));
+      let changes = 0, cleared = 0;
+      const count = (all) => all.forEach((one) => { changes += 1; cleared += one.removedNodes.length > 0; });
+      const watch = new MutationObserver(count);
       watch.observe(list, { childList: true });
       for (const text of ["r", "ru", "runbook"]) {
         input.value = text;
         input.dispatchEvent(new Event("input"));
       }
-      watch.takeRecords().forEach((one) => (rows += one.addedNodes.length));
-      return rows;
+      count(watch.takeRecords());
+      const during = changes;
+      await watched.drawn();
+      await watched.drawn();
+      return [during, cleared];
     }""")
-    assert made <= 3 * 40  # a letter makes one screen of rows, however many documents there are
+    assert during == 0  # a letter is drawn before what it finds
+    assert searches == 1  # and of letters that come at once the last one searches
     page.page.get_by_label("Search").fill("runbook 9999")
     expect(rows).to_have_count(1)
 
@@ -163,19 +178,9 @@ def test_a_long_question_does_not_fill_the_tabs_title(page):
     assert len(page.page.title()) < 100
 
 
-def test_the_start_page_is_small_on_the_wire(page):
-    wire = page.page.context.new_cdp_session(page.page)
-    wire.send("Network.enable")
-    sizes = []
-    wire.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
-    page.page.goto(page.origin, wait_until="networkidle")
-    assert len(sizes) > 20
-    assert sum(sizes) < 120_000  # bytes, headers and answers included
-
-
 def test_a_view_that_can_not_be_fetched_is_said_and_fetched_the_next_time(page):
     page.open()
-    page.expected = ["ERR_FAILED"]
+    page.expected = ["ERR_FAILED", "module"]
     page.page.route("**/js/dashboard-view.js", lambda route: route.abort())
     page.page.get_by_role("link", name="Dashboard").click()
     expect(page.page.locator("#dashboard-view")).to_contain_text("can't be reached")

@@ -125,7 +125,7 @@ export class Checklist {
       line?.remove();
       const note = h("input", {
         type: "text", class: "note", maxlength: LONGEST_NOTE, placeholder: "Note", "aria-label": "Note", autocomplete: "off", value: tick.note,
-        onchange: () => this.#tick(index, { at: tick.at, note: note.value.replace(UNSEEN, " ").trim() }),
+        oninput: () => this.#tick(index, { at: tick.at, note: note.value.replace(UNSEEN, " ").trim() }),
       });
       item.append(h("p", { class: "tick-note", "data-at": tick.at }, h("span", {}, "Done ", moment(tick.at.replace(/\.\d+Z$/, "Z"))), note));
     } else if (input && input !== document.activeElement) input.value = tick.note;

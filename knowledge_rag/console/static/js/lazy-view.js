@@ -40,7 +40,7 @@ export class LazyView {
         this.element.replaceChildren(this.loading, h("div", { class: "outcome", "data-kind": "failed" },
           h("div", { class: "outcome-mark" }, icon("offline")),
           h("div", { class: "outcome-words" }, h("p", {}, h("strong", {}, "This view can't be shown"), " The console's server can't be reached.")),
-          h("button", { type: "button", class: "retry", onclick: () => this.show(url) }, icon("retry"), "Try again")));
+          h("button", { type: "button", class: "retry", onclick: again }, icon("retry"), "Try again")));
         return;
       }
     }
@@ -57,4 +57,9 @@ export class LazyView {
     this.element.hidden = true;
     this.#view?.hide();
   }
+}
+
+/** Loads the page anew once the server is back: a browser may remember that a module couldn't be fetched. */
+async function again() {
+  if (await fetch("/api/console").then(({ ok }) => ok, () => false)) location.reload();
 }
