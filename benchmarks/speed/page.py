@@ -161,7 +161,8 @@ def _start(browser: Browser, url: str) -> tuple[int, float]:
     """Return bytes and milliseconds of a reader's first look at the start page."""
     context = browser.new_context()
     page = context.new_page()
-    wire, sizes = context.new_cdp_session(page), []
+    wire = context.new_cdp_session(page)
+    sizes: list[float] = []
     wire.send("Network.enable")
     wire.on("Network.loadingFinished", lambda event: sizes.append(event["encodedDataLength"]))
     page.goto(url, wait_until="networkidle")
@@ -187,7 +188,7 @@ def _documents(browser: Browser, url: str) -> tuple[float, list[float], float]:
 def _busy(page: Page, metrics: CDPSession) -> float:
     page.wait_for_timeout(200)
     told = metrics.send("Performance.getMetrics")["metrics"]
-    return 1000 * next(it["value"] for it in told if it["name"] == "TaskDuration")
+    return 1000 * float(next(it["value"] for it in told if it["name"] == "TaskDuration"))
 
 
 def _many() -> list[dict[str, Any]]:
