@@ -25,12 +25,11 @@ from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import Budget, gather
 from tests.support.knowledge_bases import knowledge_base_of
 from tests.support.local import RUNBOOKS, minilm
+from tests.support.patience import longer
 from tests.support.retrieval_endpoints import WAYS, endpoint
 
 AMPLE = Budget(30)
 """A busy machine is no failure."""
-SHORT = Budget(0.5)
-"""For what never answers; the function's own deadline still is longer."""
 
 TEXTS = RUNBOOKS | {
     "runbooks/odd.md": "# Odd lines\r\n\r\nThe \u2028 quokka \u0085 alarm: caf\u00e9 \U0001f98a.\x0b\r\n"
@@ -278,8 +277,11 @@ def test_what_takes_longer_than_the_budget_is_a_timeout_and_the_next_call_is_hea
 ):
     assert_healthy(way)
     switch.fault = fault
-    (outcome,) = ask(way, FAILOVER, budget=SHORT)
-    assert (outcome.status, outcome.reason) == (Status.DEGRADED, Reason.TIMEOUT)
+    for seconds in longer(0.5):  # the function's own deadline is longer
+        (outcome,) = ask(way, FAILOVER, budget=Budget(seconds))
+        assert (outcome.status, outcome.reason) == (Status.DEGRADED, Reason.TIMEOUT)
+        if switch.met.is_set():
+            break
     assert switch.met.is_set()
     assert_untouched(switch, way)
 
@@ -313,7 +315,7 @@ def test_a_cancelled_query_ends_at_once_and_the_next_one_is_healthy(way, switch)
         with pytest.raises(asyncio.CancelledError):
             await asking
 
-    with closing(BoundedRetrieval(Shared(way), SHORT)) as retrieval:
+    with closing(BoundedRetrieval(Shared(way), AMPLE)) as retrieval:
         asyncio.run(cancel(retrieval))
     assert_untouched(switch, way)
 

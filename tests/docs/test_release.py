@@ -37,7 +37,7 @@ EXAMPLE = """# Changelog
 def run(*arguments):
     return subprocess.run(
         [sys.executable, "-m", "tools.release_notes", *arguments],
-        capture_output=True, text=True, cwd=PROJECT, timeout=60, check=False,
+        capture_output=True, text=True, cwd=PROJECT, timeout=600, check=False,
     )  # fmt: skip
 
 

@@ -66,7 +66,7 @@ def test_the_fuzzer_runs_the_target(name):
         env={"PATH": os.environ["PATH"]},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-2000:]

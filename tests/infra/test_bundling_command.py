@@ -30,7 +30,7 @@ def run(project, module=RETRIEVE, *options, **environ):
         env=os.environ | environ,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
 

@@ -124,5 +124,5 @@ def function_fixture(aws, makers, client, tmp_path):
 
 @pytest.fixture(name="client")
 def client_fixture():
-    with httpx.Client(timeout=5.0, trust_env=False) as made:
+    with httpx.Client(timeout=60.0, trust_env=False) as made:
         yield made

@@ -1,4 +1,4 @@
-"""Lets the real function wait: for tests of what is found, which a busy machine must not fail."""
+"""Time for tests on a busy machine, which must not fail them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PATIENT_SECONDS = 20.0
+MOST_SECONDS = 120.0
+
+
+def longer(seconds: float) -> Iterator[float]:
+    """Yield times for something to run out of, the first being ``seconds`` and each four times the last.
+
+    For tests of what happens when time is up behind a certain point: where the machine was so busy that
+    the point was not reached, they try again with more, and what is never reached fails them.
+    """
+    while seconds < MOST_SECONDS:
+        yield seconds
+        seconds *= 4
 
 
 @contextlib.contextmanager

@@ -60,10 +60,16 @@ def test_an_alert_brings_its_procedure_with_its_lines_and_a_receipt_that_holds(
         url = ready(process)
         for _ in range(3):  # delivered at least once
             sent = httpx.post(
-                f"{url}hooks/alertmanager", json=fires("RdsFailover"), headers=HEADERS
+                f"{url}hooks/alertmanager",
+                json=fires("RdsFailover"),
+                headers=HEADERS,
+                timeout=SECONDS,
             )
             assert sent.status_code == 202
-        assert httpx.post(f"{url}hooks/alertmanager", json=fires("X")).status_code == 401
+        assert (
+            httpx.post(f"{url}hooks/alertmanager", json=fires("X"), timeout=SECONDS).status_code
+            == 401
+        )
         eventually(lambda: any("Receipt" in str(it) for it in makers.of(Kind.SLACK)), "an answer")
         time.sleep(0.7)  # whatever comes twice comes now
         process.send_signal(signal.SIGTERM)
@@ -99,7 +105,9 @@ def test_a_dry_run_prints_what_would_be_posted_without_keys_and_posts_nothing(
         "serve", "--hooks", settings, "--port", "0", "--dry-run", "--json", **KEYS
     ) as process:
         url = ready(process)
-        httpx.post(f"{url}hooks/alertmanager", json=fires("SqsBacklog"), headers=HEADERS)
+        httpx.post(
+            f"{url}hooks/alertmanager", json=fires("SqsBacklog"), headers=HEADERS, timeout=SECONDS
+        )
         line = process.stdout.readline().decode()
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0
@@ -121,7 +129,9 @@ def test_a_dry_run_prints_the_message_of_a_topic(sample, settings):
         "serve", "--hooks", settings, "--port", "0", "--dry-run", "--json", **KEYS
     ) as process:
         url = ready(process)
-        httpx.post(f"{url}hooks/alertmanager", json=fires("SqsBacklog"), headers=HEADERS)
+        httpx.post(
+            f"{url}hooks/alertmanager", json=fires("SqsBacklog"), headers=HEADERS, timeout=SECONDS
+        )
         shown = json.loads(process.stdout.readline())
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0

@@ -92,7 +92,7 @@ def test_a_chat_s_answer_has_annotations_that_stand_at_its_citations(client, url
     assert_exact(url, text, annotations)
     linked = set(re.findall(r"\]\(<([^>]*)>\)", text))
     assert linked == {one.url for one in annotations}
-    assert httpx.get(annotations[0].url).status_code == 200
+    assert httpx.get(annotations[0].url, timeout=SECONDS).status_code == 200
 
 
 def test_a_streamed_chat_is_the_same_text_with_the_same_annotations(client):

@@ -140,7 +140,7 @@ def asked(url, **more):
 
 
 def test_an_answer_and_its_lines_come_from_what_is_deployed(console):
-    about = httpx.get(f"{console}api/console").json()
+    about = httpx.get(f"{console}api/console", timeout=SECONDS).json()
     assert about["about"] == f"{NAME} in us-east-1"
     assert about["advisors"] == ["extractive", "agent"]
     data = asked(console)
@@ -149,7 +149,9 @@ def test_an_answer_and_its_lines_come_from_what_is_deployed(console):
     cites = assert_inert(blocks, cites=None).cites
     assert cites
     source, _, lines = cites[0]["href"].removeprefix("/doc/").partition("#")
-    shown = httpx.get(f"{console}api/document", params={"source": source, "lines": lines}).json()
+    shown = httpx.get(
+        f"{console}api/document", params={"source": source, "lines": lines}, timeout=SECONDS
+    ).json()
     (one,) = shown["ranges"]
     cited = "\n".join(shown["lines"][one["start"] - 1 : one["end"]])
     assert cited == lines_of(CORPUS / source, one["start"], one["end"])
@@ -164,6 +166,8 @@ def test_a_document_that_is_newer_in_the_bucket_is_told_at_the_cited_lines(conso
     newer = "# A new first section\n\nRead this before anything else.\n\n"
     deployment.replace(path, newer.encode() + (CORPUS / path).read_bytes())
     lines = f"{cited['start_line']}-{cited['end_line']}"
-    shown = httpx.get(f"{console}api/document", params={"source": path, "lines": lines}).json()
+    shown = httpx.get(
+        f"{console}api/document", params={"source": path, "lines": lines}, timeout=SECONDS
+    ).json()
     stale = shown["ranges"][0]["stale"]
     assert stale["state"] == "moved"

@@ -141,7 +141,7 @@ def test_a_second_server_on_a_taken_port_fails_and_the_first_goes_on(cli, kb):
             assert (ran.code, ran.out) == (4, "")
             taken = f"can't listen on 127.0.0.1:{ports[option]}: another process uses this port"
             assert_one_line(ran.err, f"{taken}; choose another with {option}, or 0 for a free one")
-        assert [httpx.get(url).status_code for url in urls.values()] == [404, 200]
+        assert [httpx.get(url, timeout=SECONDS).status_code for url in urls.values()] == [404, 200]
 
 
 def test_the_api_and_the_console_need_two_ports(cli, kb):
@@ -173,7 +173,7 @@ def test_a_browser_gets_the_page_an_answer_and_its_lines_and_reports_a_wrong_one
         *SERVED, "--kb", kb, "--corpus", kb.parent, "--repository-url", template
     ) as process:
         url = told(process)["console_url"]
-        assert "<!doctype html>" in httpx.get(url).text
+        assert "<!doctype html>" in httpx.get(url, timeout=SECONDS).text
         text, done = asked(url)
         assert done["recommendation"]["status"] == "ok"
         chunks = [json.loads(it[6:]) for it in text.split("\n") if it.startswith('data: {"text"')]
@@ -182,7 +182,7 @@ def test_a_browser_gets_the_page_an_answer_and_its_lines_and_reports_a_wrong_one
         for cite in cites:
             source, _, lines = cite["href"].removeprefix("/doc/").partition("#")
             shown = httpx.get(
-                f"{url}api/document", params={"source": source, "lines": lines}
+                f"{url}api/document", params={"source": source, "lines": lines}, timeout=SECONDS
             ).json()
             (one,) = shown["ranges"]
             cited = shown["lines"][one["start"] - 1 : one["end"]]
@@ -192,7 +192,7 @@ def test_a_browser_gets_the_page_an_answer_and_its_lines_and_reports_a_wrong_one
                 == f"https://git.example/{source}#L{one['start']}-L{one['end']}"
             )
         report = {"answerId": done["answerId"], "number": 1, "comment": "wrong"}
-        told_where = httpx.post(f"{url}api/reports", json=report).json()
+        told_where = httpx.post(f"{url}api/reports", json=report, timeout=SECONDS).json()
         assert told_where == {"path": str(cli.data / "wrong-citations.jsonl")}
         assert "wrong" in (cli.data / "wrong-citations.jsonl").read_text()
         assert ended(process, signal.SIGINT) == (b"", b"")
@@ -281,7 +281,7 @@ def test_without_the_consoles_packages_the_api_is_served_and_that_is_said(cli, k
     with cli.started(*SERVED, "--kb", kb) as process:
         ready = told(process)
         assert ready["console_url"] is None
-        assert httpx.get(ready["endpoint_url"]).status_code == 404
+        assert httpx.get(ready["endpoint_url"], timeout=SECONDS).status_code == 404
         said = process.stderr.readline().decode()
         assert said == f"no console: {how_to_install('console')}\n"
 

@@ -188,7 +188,9 @@ def test_a_question_is_answered_and_each_citation_leads_to_its_lines(url, corpus
     assert len(REFERENCE.findall(said)) == len(cites)
     for cite in cites:
         path, _, lines = cite["href"].removeprefix("/doc/").partition("#")
-        shown = httpx.get(f"{url}api/document", params={"source": path, "lines": lines}).json()
+        shown = httpx.get(
+            f"{url}api/document", params={"source": path, "lines": lines}, timeout=SECONDS
+        ).json()
         (one,) = shown["ranges"]
         assert "\n".join(shown["lines"][one["start"] - 1 : one["end"]]) == lines_of(
             corpus / path, one["start"], one["end"]
@@ -219,7 +221,7 @@ def test_at_least_one_fabricated_answer_is_shown_with_what_was_removed(url):
     (done,) = only(events, "done")
     assert done["recommendation"]["advisor"] == "converse"
     assert only(events, "warnings")[0]["removed"]
-    told = httpx.get(f"{url}api/metrics").json()["answers"]
+    told = httpx.get(f"{url}api/metrics", timeout=SECONDS).json()["answers"]
     assert told["invalidReferences"] >= 1
 
 
@@ -243,7 +245,7 @@ def test_an_answer_that_comes_in_small_pieces_is_in_the_end_the_verified_one(url
     events = ask(url, advisor="SPLITREFS0")
     assert assert_every_citation_exact(events, corpus)
     (done,) = only(events, "done")
-    kept = httpx.get(f"{url}api/answers/{done['answerId']}").json()
+    kept = httpx.get(f"{url}api/answers/{done['answerId']}", timeout=SECONDS).json()
     text = ""
     for name, data in events:
         if name == "chunk":
@@ -263,7 +265,7 @@ def test_hostile_documents_are_only_read(url, corpus):
     page = assert_inert(html_of(events), cites=None)
     assert "<script>alert(1)</script>" in page.text
     assert "\u202e" not in page.text
-    shown = httpx.get(f"{url}api/document", params={"source": HOSTILE}).json()
+    shown = httpx.get(f"{url}api/document", params={"source": HOSTILE}, timeout=SECONDS).json()
     assert shown["lines"] == FILES[HOSTILE].split("\n")[:-1]
 
 
@@ -287,7 +289,9 @@ def test_nothing_documented_and_nothing_reached_are_told_apart(url, documents):
 
 
 def test_a_reader_who_leaves_ends_the_consultation_and_others_go_on(url):
-    before = httpx.get(f"{url}api/metrics").json()["asks"]["outcomes"].get("left", 0)
+    before = (
+        httpx.get(f"{url}api/metrics", timeout=SECONDS).json()["asks"]["outcomes"].get("left", 0)
+    )
     body = json.dumps({"question": QUESTION, "advisor": "pondering"})
     address = urlsplit(url)
     connection = http.client.HTTPConnection(address.hostname, address.port, timeout=SECONDS)
@@ -295,14 +299,14 @@ def test_a_reader_who_leaves_ends_the_consultation_and_others_go_on(url):
     response = connection.getresponse()
     while b"writing" not in response.readline():
         pass
-    assert httpx.get(f"{url}api/metrics").json()["asks"]["running"] >= 1
+    assert httpx.get(f"{url}api/metrics", timeout=SECONDS).json()["asks"]["running"] >= 1
     assert only(ask(url), "done")
     response.close()
     connection.close()
     assert PONDERING.stopped.wait(SECONDS)
 
     def left():
-        asks = httpx.get(f"{url}api/metrics").json()["asks"]
+        asks = httpx.get(f"{url}api/metrics", timeout=SECONDS).json()["asks"]
         return asks["outcomes"].get("left", 0) == before + 1 and asks["running"] == 0
 
     eventually(left, "the end of what nobody reads")

@@ -169,7 +169,12 @@ def test_the_app_answers_a_button_of_a_message_that_a_hook_posted(sample, slack,
         url = json.loads(process.stdout.readline())["hooks_url"]
         headers = {"Authorization": "Bearer hook-secret"}
         alert = {"status": "firing", "labels": {"alertname": "RdsFailover"}}
-        httpx.post(f"{url}hooks/alerts", json={"version": "4", "alerts": [alert]}, headers=headers)
+        httpx.post(
+            f"{url}hooks/alerts",
+            json={"version": "4", "alerts": [alert]},
+            headers=headers,
+            timeout=SECONDS,
+        )
         eventually(lambda: answers(makers), "an answer")
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0

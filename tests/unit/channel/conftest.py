@@ -18,7 +18,7 @@ from tests.unit.console.test_answers import RECOMMENDATION
 
 @pytest.fixture
 def client():
-    with httpx.Client(timeout=2.0, trust_env=False) as made:
+    with httpx.Client(timeout=60.0, trust_env=False) as made:
         yield made
 
 

@@ -68,7 +68,7 @@ class Bot:
         def ask(question, offered):
             self.calls.append(question)
             if self.hold:
-                self.hold.wait(10)
+                self.hold.wait(60)
             incident = Incident(title=question)
             answering = Answering(Search(self.texts), ExtractiveAdvisor(), None, self.receipts)
             queries = queries_of(question, incident)

@@ -136,7 +136,7 @@ def test_it_is_acknowledged_before_anything_is_looked_up(makers, tmp_path):
 
     def slow(question, _):
         begun.set()
-        go.wait(10)
+        go.wait(60)
         return answered(question)
 
     client = WebClient("slack-key", base_url=f"{makers.url}/slack/")
@@ -146,7 +146,7 @@ def test_it_is_acknowledged_before_anything_is_looked_up(makers, tmp_path):
         for _ in range(20):  # more than Slack's library has threads
             response = app.dispatch(BoltRequest(body=command("x"), mode="socket_mode"))
             assert response.status == 200
-        assert begun.wait(10)
+        assert begun.wait(60)
         assert not any("thread_ts" in it for it in makers.of(Kind.SLACK))
         go.set()
         posted(makers, 40)

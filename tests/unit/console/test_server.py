@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+from http import HTTPStatus
 from unittest.mock import patch
 from urllib.parse import urlsplit
 
@@ -31,6 +32,7 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.retrieval import Budget, on_behalf_of
 from tests.support.local import WordHashes, write_files
+from tests.support.patience import longer
 from tests.support.retrievals import Answering, Waiting
 from tests.unit.console.test_http import Console
 from tests.unit.console.test_questions import FOUND
@@ -39,7 +41,7 @@ HALF = b"GET / HTTP/1.1\r\nHost: x\r\nX: "
 
 
 async def slow(_request):
-    await asyncio.sleep(0.3)  # longer than a head may take
+    await asyncio.sleep(2 * http_server.REQUEST_SECONDS)  # longer than a head may take
     return PlainTextResponse("here")
 
 
@@ -62,21 +64,26 @@ def test_half_requests_leave_a_place_for_whole_ones(server, said):
         for _ in range(http_server.MAX_CONNECTIONS + 12):
             stack.enter_context(connected(server)).sendall(said)
         for _ in range(3):
-            assert httpx.get(server).text == "here"
+            assert httpx.get(server, timeout=60).text == "here"
 
 
 @pytest.mark.parametrize("said", [b"", HALF, b"GET / HTTP/1.1\r\nHost: x\r\n\r\n" + HALF])
 def test_a_head_that_does_not_come_ends_the_connection(server, monkeypatch, said):
     monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.05)
-    with connected(server) as client:
+    with connected(server) as client, contextlib.suppress(ConnectionError):
         client.sendall(said)
         while client.recv(4096):
             pass
 
 
 def test_a_request_that_has_come_may_take_its_time(server, monkeypatch):
-    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.05)
-    assert httpx.get(f"{server}slow").text == "here"
+    for seconds in longer(0.05):
+        monkeypatch.setattr(http_server, "REQUEST_SECONDS", seconds)
+        with contextlib.suppress(httpx.TransportError):
+            answer = httpx.get(f"{server}slow", timeout=300)
+            if answer.status_code != HTTPStatus.REQUEST_TIMEOUT:
+                break
+    assert answer.text == "here"
 
 
 @pytest.fixture
@@ -89,7 +96,7 @@ def test_where_the_usual_port_is_taken_another_one_is_found(taken, monkeypatch):
     monkeypatch.setattr(server_module, "DEFAULT_PORT", taken)
     with running(Console().app) as url:
         assert not url.endswith(f":{taken}/")
-        assert httpx.get(f"{url}api/console").json()["advisors"] == ["extractive"]
+        assert httpx.get(f"{url}api/console", timeout=60).json()["advisors"] == ["extractive"]
 
 
 def test_a_port_that_was_named_is_kept_to(taken):
@@ -116,14 +123,22 @@ def test_while_nothing_is_to_be_told_there_are_signs_of_life(monkeypatch):
 
 
 def test_a_body_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.05)
     with running(Console().app, 0) as url:
         address = url.removeprefix("http://").strip("/")
         host, _, port = address.partition(":")
         head = f"POST /api/ask HTTP/1.1\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{"
-        with socket.create_connection((host, int(port)), timeout=60) as connection:
-            connection.sendall(head.encode())
-            assert connection.recv(65536).startswith(b"HTTP/1.1 408 ")
+        for seconds in longer(0.05):
+            monkeypatch.setattr(http_server, "REQUEST_SECONDS", seconds)
+            answer = b""
+            with (
+                socket.create_connection((host, int(port)), timeout=60) as connection,
+                contextlib.suppress(ConnectionError),
+            ):
+                connection.sendall(head.encode())
+                answer = connection.recv(65536)
+            if answer:
+                break
+        assert answer.startswith(b"HTTP/1.1 408 ")
 
 
 class Process:

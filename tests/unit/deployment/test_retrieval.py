@@ -35,7 +35,7 @@ def asked(account, aws):
 
 
 def test_a_query_goes_to_the_function_that_the_stack_names(asked):
-    retrieval = deployed("knowledge-rag-dev", budget=Budget(seconds=5.0))
+    retrieval = deployed("knowledge-rag-dev", budget=Budget(seconds=60.0))
     try:
         outcome = asyncio.run(retrieval.retrieve(Query("q")))
     finally:
@@ -45,7 +45,7 @@ def test_a_query_goes_to_the_function_that_the_stack_names(asked):
 
 
 def test_it_is_what_the_node_takes(asked):
-    retrieval = deployed("knowledge-rag-dev", region="us-east-1", budget=Budget(seconds=5.0))
+    retrieval = deployed("knowledge-rag-dev", region="us-east-1", budget=Budget(seconds=60.0))
     try:
         state = {"signals": [{"message": "queue is growing"}]}
         result = asyncio.run(knowledge_rag_node(retrieval)(state))

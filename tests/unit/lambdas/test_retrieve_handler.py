@@ -336,7 +336,7 @@ class TestImport:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=600,
             check=False,
         )
 

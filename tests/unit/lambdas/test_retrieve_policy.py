@@ -14,7 +14,7 @@ from knowledge_rag.local.action_group import agent_event
 from lambdas.retrieve_knowledge import service
 from lambdas.retrieve_knowledge.events import MAX_AGENT_RESPONSE_BYTES
 from tests.support.fixtures import ENVIRONMENT, invoke
-from tests.support.patience import patient_function
+from tests.support.patience import longer, patient_function
 
 SCOPE = json.dumps({"equals": {"key": "service", "value": "north"}})
 QUESTION = "When is the next conference?"
@@ -133,8 +133,7 @@ def test_a_secondary_scope_that_hangs_is_given_up_and_the_next_query_is_healthy(
     knowledge_base, policy
 ):
     policy.setenv("SECONDARY_SCOPE", SCOPE)
-    policy.setattr("lambdas.retrieve_knowledge.settings.MAX_DEADLINE_SECONDS", 3.0)
-    policy.setenv("DEADLINE_SECONDS", "3")  # a busy machine gets more than the function's 1.8
+    policy.setattr("lambdas.retrieve_knowledge.settings.MAX_DEADLINE_SECONDS", 600.0)
     hung = []
 
     def script(sock, server):
@@ -146,7 +145,13 @@ def test_a_secondary_scope_that_hangs_is_given_up_and_the_next_query_is_healthy(
             sock.sendall(http(retrieved(NEXT if b'"filter"' in body else PDF)))
 
     knowledge_base(script)
-    first, second = invoke({"query": QUESTION}), invoke({"query": QUESTION})
+    for seconds in longer(0.8):
+        policy.setenv("DEADLINE_SECONDS", str(seconds))
+        service.reset()
+        hung.clear()
+        first, second = invoke({"query": QUESTION}), invoke({"query": QUESTION})
+        if [it.answer["status"] for it in (first, second)] == ["ok", "ok"]:
+            break
     assert (starts(first.answer), first.answer["notice"]) == ([1], SECONDARY_NOTICE)
     assert [it["reason"] for it in first.logs if "reason" in it] == ["timeout"]
     assert starts(second.answer) == [3, 1]
@@ -188,6 +193,6 @@ def test_off_nothing_of_it_is_loaded_and_on_it_is_before_the_first_query(policy)
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=600,
     ).stdout
     assert ("'knowledge_rag.core.policy'" in loaded) is (policy != "off")

@@ -34,7 +34,7 @@ def test_first_credentials_that_come_late_serve_the_next_call(container):
 
     def late(sock, server):
         server.read_request(sock)
-        asked.wait(10)
+        asked.wait(60)
         sock.sendall(http(json.dumps(KEYS)))
 
     with serving(late) as source:
@@ -43,14 +43,14 @@ def test_first_credentials_that_come_late_serve_the_next_call(container):
             with pytest.raises(DeadlineExceeded):
                 service(Deadline.after(0.1))
         asked.set()
-        made = service(Deadline.after(10))
+        made = service(Deadline.after(60))
         assert service() is made
         assert source.connections == 1
 
 
 def test_a_source_of_credentials_that_is_silent_costs_a_query_no_more_than_its_time(container):
     release = threading.Event()
-    with serving(lambda _sock, _server: release.wait(10)) as source:
+    with serving(lambda _sock, _server: release.wait(60)) as source:
         container(source.url)
         invocation = invoke({"query": "how?"})
         release.set()
@@ -61,8 +61,8 @@ def test_a_source_of_credentials_that_is_silent_costs_a_query_no_more_than_its_t
 def test_a_failure_is_not_kept(container, monkeypatch):
     monkeypatch.setenv("AWS_PROFILE", "absent")
     with pytest.raises(InvalidSettings, match="absent"):
-        service(Deadline.after(10))
+        service(Deadline.after(60))
     monkeypatch.delenv("AWS_PROFILE")
     with serving(answering(http(json.dumps(KEYS)))) as source:
         container(source.url)
-        assert service(Deadline.after(10)).settings.region == "us-east-1"
+        assert service(Deadline.after(60)).settings.region == "us-east-1"

@@ -26,7 +26,7 @@ def records_of(function, **environ):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")

@@ -172,7 +172,7 @@ def test_the_end_does_not_wait_for_a_call(function):
     while function.pid is None and calling.is_alive():
         pass  # it is being started
     function.close()
-    calling.join(10)
+    calling.join(60)
     assert len(failures) == 1
     with pytest.raises(FunctionFailed, match="the server is stopping"):
         function.invoke(EVENT, "http://127.0.0.1:9")
@@ -187,19 +187,19 @@ def test_other_threads_keep_standard_output(capsys):
         with collected_output() as log:
             sys.stdout.write("log\n")
             inside.set()
-            assert written.wait(10)
+            assert written.wait(60)
             sys.stdout.write("more\n")
         collected.append(log.getvalue())
 
     collected = []
     thread = threading.Thread(target=work)
     thread.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     sys.stdout.write("user\n")
     with collected_output() as mine:
         sys.stdout.write("mine\n")
     written.set()
-    thread.join(10)
+    thread.join(60)
     assert collected == ["log\nmore\n"]
     assert mine.getvalue() == "mine\n"
     assert capsys.readouterr().out == "user\n"

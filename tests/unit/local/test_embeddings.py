@@ -216,7 +216,7 @@ def test_onnxruntime_keeps_no_identity_of_this_machine_and_reports_nothing(tmp_p
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=600,
     )
     assert (ran.stdout, ran.stderr) == ("1\n", "")
     assert list(home.rglob("*")) == []

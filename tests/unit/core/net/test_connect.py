@@ -23,6 +23,7 @@ from knowledge_rag.evaluation.faults.server import (
     silent,
     unanswered_port,
 )
+from tests.support.patience import longer
 
 
 @pytest.fixture
@@ -113,9 +114,14 @@ def test_an_address_that_does_not_answer_leaves_time_for_the_next():
         connector = Connector(
             Endpoint("http", "kb.example", 80), Resolver(lambda _host, _port: addresses)
         )
-        started = time.monotonic()
-        connector.open(Deadline.after(2.0)).shut()  # which raises where no time is left
-        assert time.monotonic() - started > 0.8
+        for seconds in longer(0.4):
+            started = time.monotonic()
+            with contextlib.suppress(TimeoutError):  # a busy machine leaves none
+                connector.open(Deadline.after(seconds)).shut()
+                break
+        else:
+            pytest.fail("no time was left for the second")
+        assert time.monotonic() - started > 0.4 * seconds
 
 
 def test_when_no_address_answers_the_name_is_resolved_anew():
@@ -129,7 +135,7 @@ def test_when_no_address_answers_the_name_is_resolved_anew():
     with refused_port() as port:
         for _ in range(2):
             with pytest.raises(ConnectionRefusedError):
-                connector.open(Deadline.after(1.0))
+                connector.open(Deadline.after(60))
     assert asked == ["kb.example"] * 2
 
 
@@ -159,7 +165,7 @@ class TestTunnel:
     def test_tls_goes_through_it_to_the_end(self, tmp_path):
         answer = b"HTTP/1.1 200 Connection established\r\nVia: x\r\n\r\n"
         with self.proxied(tmp_path, answer, "Basic eHl6") as (connector, server):
-            connector.open(Deadline.after(2)).shut()
+            connector.open(Deadline.after(60)).shut()
         head = server.requests[0][0]
         assert head.startswith(b"CONNECT localhost:443 HTTP/1.1\r\nHost: localhost:443")
         assert b"Proxy-Authorization: Basic eHl6" in head
@@ -167,7 +173,7 @@ class TestTunnel:
     def test_what_the_proxy_says_before_its_answer_is_passed_over(self, tmp_path):
         answer = b"HTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 Go\r\n\r\n"
         with self.proxied(tmp_path, answer) as (connector, _):
-            connector.open(Deadline.after(2)).shut()
+            connector.open(Deadline.after(60)).shut()
 
     @pytest.mark.parametrize(
         "answer",
@@ -176,4 +182,4 @@ class TestTunnel:
     )
     def test_anything_else_is_no_connection(self, tmp_path, answer):
         with self.proxied(tmp_path, answer) as (connector, _), pytest.raises(OSError):  # noqa: PT011
-            connector.open(Deadline.after(2))
+            connector.open(Deadline.after(60))

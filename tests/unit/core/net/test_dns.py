@@ -23,7 +23,7 @@ class Names:
         self.asked += 1
         answer = self.answers.pop(0)
         if isinstance(answer, threading.Event):
-            answer.wait(10)
+            answer.wait(60)
             answer = ONE
         if isinstance(answer, Exception):
             raise answer
@@ -35,16 +35,16 @@ class Clock:
         self.ahead = 0.0
 
     def __call__(self):
-        return time.monotonic() + self.ahead
+        return self.ahead
 
 
-def resolve(resolver, seconds=1.0):
+def resolve(resolver, seconds=60.0):
     return resolver.resolve("kb.example", 443, Deadline.after(seconds))
 
 
 def test_an_address_needs_no_lookup():
     names = Names()
-    assert Resolver(names).resolve("127.0.0.1", 80, Deadline.after(1))[0][3] == ("127.0.0.1", 80)
+    assert Resolver(names).resolve("127.0.0.1", 80, Deadline.after(60))[0][3] == ("127.0.0.1", 80)
     assert names.asked == 0
 
 
@@ -132,7 +132,7 @@ def test_a_forgotten_name_is_asked_anew():
 def test_a_name_that_can_t_be_one_is_an_os_error():
     resolver = Resolver()
     with pytest.raises(OSError, match="is no host name"):
-        resolver.resolve("a" * 70 + ".example", 443, Deadline.after(1))
+        resolver.resolve("a" * 70 + ".example", 443, Deadline.after(60))
 
 
 def test_a_lookup_that_could_not_start_keeps_nobody_from_the_next(monkeypatch):

@@ -28,7 +28,7 @@ def transport():
     transport.close()
 
 
-def send(transport, server, seconds=20.0):
+def send(transport, server, seconds=60.0):
     request = SimpleNamespace(
         method="POST", url=f"{server.url}/x", headers={"Content-Length": "2"}, body=b"{}"
     )
@@ -42,9 +42,9 @@ def test_a_piece_can_be_read_before_the_next_one_is_sent(transport):
     def script(sock, server):
         server.read_request(sock)
         sock.sendall(HEAD + chunk(b"first"))
-        assert read.wait(20)
+        assert read.wait(60)
         sock.sendall(chunk(b"second") + END)
-        server.stopping.wait(20)
+        server.stopping.wait(60)
 
     with serving(script) as server:
         pieces = send(transport, server).raw.stream()
@@ -93,10 +93,8 @@ def test_a_drip_outlasts_no_deadline(transport):
         while not server.stopping.wait(0.02):
             sock.sendall(chunk(b"x"))
 
-    with serving(script) as server:
-        pieces = send(transport, server, seconds=0.3).raw.stream()
-        with pytest.raises(TimeoutError):
-            list(pieces)
+    with serving(script) as server, pytest.raises(TimeoutError):
+        list(send(transport, server, seconds=0.3).raw.stream())  # a busy machine may read no head
 
 
 def test_it_is_no_larger_than_any_body_may_be(transport):

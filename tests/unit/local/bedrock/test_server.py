@@ -19,6 +19,7 @@ from knowledge_rag.local.http_server import LOOPBACK
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from tests.support.local import WordHashes
+from tests.support.patience import longer
 
 PATH = f"/knowledgebases/{KNOWLEDGE_BASE_ID}/retrieve"
 QUERY = {"retrievalQuery": {"text": "failover"}}
@@ -35,7 +36,7 @@ def opened(corpus, kb_path, hashes):
 def connection(opened):
     with LocalBedrock(opened) as bedrock:
         port = int(bedrock.endpoint_url.rpartition(":")[2])
-        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
+        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
         yield connection
         connection.close()
 
@@ -47,20 +48,22 @@ def post(connection, body, path=PATH, **headers):
     return response, response.read()
 
 
-def test_one_connection_serves_many_requests_without_delay(connection):
-    post(connection, QUERY)
-    first = connection.sock
-    rounds = []
-    while not rounds or (min(rounds) > 0.6 and len(rounds) < 20):
-        started = time.monotonic()
+def test_one_connection_serves_many_requests_without_delay(opened):
+    with LocalBedrock(opened) as bedrock:
+        port = int(bedrock.endpoint_url.rpartition(":")[2])
+        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
+        post(connection, QUERY)
+        first = connection.sock
         for _ in range(20):
             response, body = post(connection, QUERY)
             assert response.status == 200
             assert json.loads(body)["retrievalResults"]
-        rounds.append(time.monotonic() - started)
-    assert connection.sock is first
-    # with Nagle's algorithm on, each of the twenty waits 40 ms in every round; a busy machine in some
-    assert min(rounds) < 0.6
+        assert connection.sock is first
+        (served,) = bedrock._running._server.server_state.connections
+        # with Nagle's algorithm on, each would wait 40 ms for the client's acknowledgement
+        theirs = served.transport.get_extra_info("socket")
+        assert theirs.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        connection.close()
 
 
 def test_each_response_has_its_own_request_id(connection):
@@ -249,20 +252,30 @@ def test_whatever_is_sent_is_answered_in_the_services_form(connection, data, cod
     ids=["nothing", "method", "headers", "no-body", "half-a-body"],
 )
 def test_half_a_request_is_not_waited_for_for_ever(connection, monkeypatch, caplog, part):
-    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.2)
-    started = time.monotonic()
-    answer = raw(connection, part)
-    assert 0.1 < time.monotonic() - started < 8
+    for seconds in longer(0.2):
+        monkeypatch.setattr(http_server, "REQUEST_SECONDS", seconds)
+        started, answer = time.monotonic(), b""
+        with contextlib.suppress(ConnectionError):  # a busy machine sends it when its time is over
+            answer = raw(connection, part)
+        assert time.monotonic() - started > seconds / 2
+        if answer or not part:
+            break
     if part:
         assert_service_error(answer, "RequestTimeoutException")
     assert caplog.records == []
 
 
 def test_a_connection_that_is_used_again_has_all_the_time_again(connection, monkeypatch):
-    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 0.5)
-    for _ in range(4):
-        assert post(connection, QUERY)[0].status == 200
-        time.sleep(0.2)
+    for seconds in longer(0.5):
+        monkeypatch.setattr(http_server, "REQUEST_SECONDS", seconds)
+        connection.close()
+        with contextlib.suppress(ConnectionError):
+            for _ in range(4):
+                assert post(connection, QUERY)[0].status == 200
+                time.sleep(0.4 * seconds)
+            break
+    else:
+        pytest.fail("the second turn was never as long as the first")
 
 
 def test_a_client_that_leaves_in_the_middle_is_no_news(connection, caplog):
@@ -358,7 +371,7 @@ def test_a_taken_port_is_named_before_the_model_is_loaded(corpus, kb_path, hashe
 def test_leaving_frees_the_port_and_ends_the_thread_even_with_a_connection_open(opened):
     with LocalBedrock(opened) as bedrock:
         port = int(bedrock.endpoint_url.rpartition(":")[2])
-        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
+        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
         post(connection, QUERY)
     assert "local-bedrock" not in {thread.name for thread in threading.enumerate()}
     with LocalBedrock(opened, port=port):

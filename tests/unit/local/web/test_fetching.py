@@ -106,9 +106,9 @@ def dripping():
 def test_a_page_that_never_answers_or_drips_ends_when_its_time_is_up(tmp_path):
     with website(silent=Page(None), drips=Page(pieces=dripping)) as site:
         outcomes = bring(tmp_path, f"{site.url}/silent", f"{site.url}/drips", seconds=0.5)
-    assert [outcome.reason for outcome in outcomes] == ["took longer than 0.5 s"] * 2 or {
-        outcome.reason for outcome in outcomes
-    } == {"took longer than 0.5 s", "did not answer in time"}
+    assert len(outcomes) == 2
+    reasons = {outcome.reason for outcome in outcomes}
+    assert reasons <= {"took longer than 0.5 s", "did not answer in time"}
 
 
 def test_a_host_that_is_none_and_a_port_where_nobody_listens_are_told(tmp_path):

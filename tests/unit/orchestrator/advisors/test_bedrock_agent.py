@@ -48,6 +48,7 @@ from knowledge_rag.orchestrator.retrieval import Findings
 from tests.support import misbehaving_agents
 from tests.support.advisors import INCIDENT, TRACES, advise, body_of, encoded, searched, turn
 from tests.support.evidence import passage
+from tests.support.patience import longer
 from tests.support.scripted import return_control
 
 SETTINGS = AgentSettings("AGENT00001", "ALIAS00001", "eu-west-1")
@@ -229,7 +230,10 @@ def test_neither_silence_nor_a_drip_outlasts_the_deadline(asking):
     drip = dripping(STREAM, at_once=len(STREAM) - 300, seconds=0.05)
     incomplete = http(ANSWERED, content_type=CONTENT_TYPE, length=len(ANSWERED) + 9)
     scripts = (silent, drip, answering(incomplete))
-    told, requests = asking(*scripts, incidents=(INCIDENT,) * 3, seconds=1.0)
+    for seconds in longer(0.4):
+        told, requests = asking(*scripts, incidents=(INCIDENT,) * 3, seconds=seconds)
+        if len(requests) == 3:
+            break
     assert [failed.cause for failed in told] == [Reason.TIMEOUT] * 3
     assert len(requests) == 3
 
@@ -590,9 +594,9 @@ def test_it_is_heard_before_the_agent_has_ended_with_its_evidence(listen):
     def script(sock, server, hearing):
         server.read_request(sock)
         sock.sendall(HEAD + piece(STREAMED) + piece(FIRST))
-        assert hearing.began.wait(20)
+        assert hearing.began.wait(60)
         sock.sendall(piece(SECOND) + END)
-        server.stopping.wait(20)
+        server.stopping.wait(60)
 
     advice, hearing, request = listen(script)
     assert request["streamingConfigurations"] == {"streamFinalResponse": True}
@@ -618,9 +622,12 @@ def test_silence_in_the_middle_ends_at_the_deadline_with_the_evidence(listen):
     def script(sock, server, _hearing):
         server.read_request(sock)
         sock.sendall(HEAD + piece(STREAMED) + piece(FIRST))
-        server.stopping.wait(20)
+        server.stopping.wait(60)
 
-    failed, *_ = listen(script, seconds=0.6)
+    for seconds in longer(0.4):
+        failed, *_ = listen(script, seconds=seconds)
+        if failed.found.ledger:
+            break
     assert failed.cause is Reason.TIMEOUT
     assert len(failed.found.ledger) == 1
 
@@ -631,12 +638,12 @@ def test_nothing_is_heard_of_a_call_that_was_given_up(aws_environment):
     def script(sock, server):
         server.read_request(sock)
         sock.sendall(HEAD + piece(STREAMED) + piece(FIRST))
-        assert sent.wait(20)
+        assert sent.wait(60)
         sock.sendall(piece(SECOND) + END)
 
     async def given_up(advisor):
         writing = asyncio.create_task(advisor.advise_live(INCIDENT, Findings(), hearing))
-        await asyncio.to_thread(hearing.began.wait, 20)
+        await asyncio.to_thread(hearing.began.wait, 60)
         writing.cancel()
         with pytest.raises(asyncio.CancelledError):
             await writing
@@ -645,6 +652,6 @@ def test_nothing_is_heard_of_a_call_that_was_given_up(aws_environment):
 
     with serving(script) as server:
         aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", server.url)
-        settings = AgentSettings("AGENT00001", "ALIAS00001", "eu-west-1", 20.0)
+        settings = AgentSettings("AGENT00001", "ALIAS00001", "eu-west-1", 120.0)
         asyncio.run(given_up(BedrockAgentAdvisor(settings)))
     assert hearing.heard == ["1. Promote the r"]

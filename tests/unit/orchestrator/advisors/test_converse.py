@@ -33,6 +33,7 @@ from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import agent_prompt
 from tests.support.advisors import INCIDENT, advise
 from tests.support.local import PROJECT
+from tests.support.patience import longer
 from tests.unit.orchestrator.evidence import FINDINGS, findings_of
 
 ENTRY = FINDINGS.ledger.entries[0]
@@ -177,7 +178,10 @@ def test_a_connection_that_breaks_is_tried_again(asking):
 
 def test_neither_silence_nor_a_body_without_end_outlasts_the_deadline(asking):
     endless = answering(http(b'{"output":', length=99))
-    told, requests = asking(silent, endless, times=2, seconds=1.0)
+    for seconds in longer(0.4):
+        told, requests = asking(silent, endless, times=2, seconds=seconds)
+        if len(requests) == 2:
+            break
     assert [failed.cause for failed in told] == [Reason.TIMEOUT] * 2
     assert len(requests) == 2
 

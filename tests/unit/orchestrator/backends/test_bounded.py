@@ -21,6 +21,7 @@ from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval, Lazily
 from knowledge_rag.orchestrator.retrieval import Budget, current_ids, gather, on_behalf_of
 
+AMPLE = Budget(60)
 NOTHING = RetrievalOutcome(Status.NO_MATCH)
 
 
@@ -51,7 +52,7 @@ def raising(error):
 
 
 def asked(way, *queries, budget=None, **limits):
-    with closing(BoundedRetrieval(way, budget)) as retrieval:
+    with closing(BoundedRetrieval(way, budget or AMPLE)) as retrieval:
         return asyncio.run(gather(queries or [Query("q")], retrieval, **limits))
 
 
@@ -226,7 +227,7 @@ def test_cancelling_a_gathering_cancels_its_queries():
 
 def test_closing_waits_for_what_is_under_way_and_closes_the_way():
     way = Playing(lambda *_: NOTHING)
-    retrieval = BoundedRetrieval(way)
+    retrieval = BoundedRetrieval(way, AMPLE)
     assert asyncio.run(retrieval.retrieve(Query("q"))) == NOTHING
     retrieval.close()
     assert way.closed
@@ -235,7 +236,7 @@ def test_closing_waits_for_what_is_under_way_and_closes_the_way():
 
 
 def test_what_fails_beforehand_is_told_and_fails_nobody(caplog):
-    with closing(BoundedRetrieval(raising(InvalidSettings("no such profile")))) as retrieval:
+    with closing(BoundedRetrieval(raising(InvalidSettings("no such profile")), AMPLE)) as retrieval:
         asyncio.run(retrieval.prepare())
     assert "reason=configuration code=InvalidSettings" in caplog.text
 
