@@ -44,7 +44,9 @@ def test_stages_are_told_politely_and_pieces_of_text_are_not(page, script):
     page.open()
     page.page.evaluate("""() => {
       const region = document.querySelector("#announcer");
-      new MutationObserver(() => watched.labels.push(region.textContent)).observe(region, { childList: true });
+      new MutationObserver((all) => {
+        for (const one of all) for (const text of one.addedNodes) watched.labels.push(text.textContent);
+      }).observe(region, { childList: true });
     }""")
     page.ask(QUESTION)
     expect(page.page.locator("#announcer")).to_contain_text("Answer complete")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from tests.browser.engines import Engine
 
-SECONDS = 20
+SECONDS = 120
 """No expectation of a test waits longer."""
 
 _INIT = """

@@ -73,8 +73,15 @@ def assert_degraded(question):
     assert (answer["status"], answer["results"]) == ("degraded", [])
 
 
+TRIES = 30
+"""Of a machine that others use, too: a healthy call that is late is late each time, or it was not the call."""
+
+
 def assert_healthy(question):
-    answer = lambda_handler({"query": question}, None)
+    for _ in range(TRIES):
+        answer = lambda_handler({"query": question}, None)
+        if answer.get("reason") != "timeout":
+            break
     expected = [(chunk.citation.to_dict(), chunk.content) for chunk in results_for(question, 2)]
     assert [(r["citation"], r["content"]) for r in answer.get("results", ())] == expected, answer
 

@@ -89,7 +89,7 @@ def reading(kb_path, model):
             yield seen
         finally:
             done.set()
-        reader.result(30)  # what it met with is raised here
+        reader.result(SECONDS)  # what it met with is raised here
 
 
 def checked_state(kb_path, model):
