@@ -37,7 +37,7 @@ def served(server: Server[Any], access_for: Callable[[str], Access] | None = Non
             yield f"http://127.0.0.1:{port}{PATH}"
         finally:
             running.should_exit = True
-            thread.join(30)
+            thread.join(120)
             assert not thread.is_alive()
 
 

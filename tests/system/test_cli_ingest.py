@@ -17,7 +17,6 @@ from tests.support.cli import (
     SECONDS,
     assert_one_line,
     assert_verbatim,
-    eventually,
     terminal,
     unprivileged,
 )
@@ -58,15 +57,6 @@ def content(kb):
     with closing(sqlite3.connect(kb)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         return connection.execute("SELECT text FROM chunks ORDER BY id").fetchall()
-
-
-def is_being_written(kb):
-    try:
-        with closing(sqlite3.connect(kb, timeout=0)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-    except sqlite3.OperationalError:
-        return True
-    return False
 
 
 def test_a_person_is_told_what_an_ingest_did(made):
@@ -198,12 +188,13 @@ def test_of_two_ingests_at_once_the_second_is_told_and_the_first_may_be_interrup
     with terminal() as (screen, end):
         with cli.started("ingest", grown / "docs", "--kb", kb, stderr=end) as process:
             os.close(end)
-            eventually(lambda: is_being_written(kb), "the ingest")
+            screen.until("embedding")  # the progress bar
+            process.send_signal(signal.SIGSTOP)  # so that it does not end before the second begins
             second = cli("ingest", grown / "docs", "--kb", kb)
             assert (second.code, second.out) == (4, "")
             assert_one_line(second.err, f"another ingest is writing {kb}: try again later")
-            screen.until("embedding")  # the progress bar
             process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGCONT)
             assert process.wait(SECONDS) == 130
             assert process.stdout.read() == b""
         shown = screen.rest()

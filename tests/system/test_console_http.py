@@ -20,6 +20,7 @@ from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.server import running
 from knowledge_rag.core.retrieval import SearchSettings, SearchType
+from knowledge_rag.evaluation.faults.server import refused_port
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.corpus import CorpusFiles
 from knowledge_rag.local.ingest import ingest
@@ -274,9 +275,8 @@ def test_nothing_documented_and_nothing_reached_are_told_apart(url, documents):
     # of a handful of documents a query for "resolution" finds those; none of it is an answer
     assert only(nothing, "done")[0]["recommendation"]["status"] == "no_match"
     assert only(nothing, "done")[0]["citationCount"] == 0
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        closed = taken.getsockname()[1]
     with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
+        closed = stack.enter_context(refused_port())
         patch.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", f"http://127.0.0.1:{closed}")
         way = BedrockRetrieve(SearchSettings("LOCALKB001", SearchType.HYBRID), "us-east-1")
         retrieval = stack.enter_context(closing(BoundedRetrieval(way, Budget(PATIENT_SECONDS))))
