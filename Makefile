@@ -70,12 +70,18 @@ $(DEV_READY): $(READY) requirements/dev.txt
 demo: $(READY) ## ask the sample runbooks a question, through the real Lambda
 	@$(BIN)/knowledge-rag demo
 
-# the infrastructure's tests have a process of their own: only there is the CDK loaded, and each stack made once
+# a part is a process that loads what its own tests need: the CDK, chat clients, a browser
+BEHIND := infra system other
+infra := tests/infra tests/docs
+system := tests/system tests/faults
+other := $(filter-out $(infra) $(system) tests/unit %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 test: $(DEV_READY) ## run the whole test-suite
-	@mkdir -p .cache; $(BIN)/python -m pytest tests/infra > .cache/test-infra.txt 2>&1 & infra=$$!; \
-	trap "kill $$infra 2> /dev/null || true" EXIT; failed=0; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --ignore=tests/infra || failed=1; \
-	wait $$infra || failed=1; cat .cache/test-infra.txt; exit $$failed
+	@mkdir -p .cache; running=; failed=0; trap 'kill $$running 2> /dev/null || true' EXIT; \
+	start() { $(BIN)/python -m pytest "$${@:2}" > ".cache/test-$$1.txt" 2>&1 & running="$$running $$!"; }; \
+	$(foreach part,$(BEHIND),start $(part) $($(part));) \
+	$(BIN)/python -m pytest tests/unit || failed=1; \
+	for each in $$running; do wait "$$each" || failed=1; done; \
+	cat $(BEHIND:%=.cache/test-%.txt); exit $$failed
 
 covered: $(DEV_READY) ## run it and tell which lines no test reaches
 	@$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --cov --cov-report=term:skip-covered
