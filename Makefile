@@ -76,7 +76,9 @@ infra := tests/infra tests/docs
 system := tests/system tests/faults
 other := $(filter-out $(infra) $(system) tests/unit %__pycache__,$(patsubst %/,%,$(wildcard tests/*/)))
 test: $(DEV_READY) ## run the whole test-suite
-	@mkdir -p .cache; running=; failed=0; trap 'kill $$running 2> /dev/null || true' EXIT; \
+	@mkdir -p .cache; running=; failed=0; \
+	export KNOWLEDGE_RAG_TEST_RUN="$$(mktemp -d)"; \
+	trap 'kill $$running 2> /dev/null || true; rm -rf "$$KNOWLEDGE_RAG_TEST_RUN"' EXIT; \
 	start() { $(BIN)/python -m pytest "$${@:2}" > ".cache/test-$$1.txt" 2>&1 & running="$$running $$!"; }; \
 	$(foreach part,$(BEHIND),start $(part) $($(part));) \
 	$(BIN)/python -m pytest tests/unit || failed=1; \

@@ -29,6 +29,7 @@ from lambdas.retrieve_knowledge import service
 from tests.support.fixtures import invoke
 from tests.support.foreign import BUCKET, PREFIX, Bucket, result
 from tests.support.patience import longer, patient_function
+from tests.support.sample import sample_copy
 
 RDS = b"# RDS\n\n## Fail over\n\n1. Promote the reader.\n   It takes 30 s.\n\n## Check\n\nLag is 0 s.\n"
 SQS = b"# SQS\r\n\r\nPurge the queue.\r\n"
@@ -244,11 +245,10 @@ def test_lines_that_a_document_of_the_bucket_claims_by_its_metadata_are_not_beli
 
 
 def test_a_real_bucket_and_a_real_search_give_the_lines_that_our_own_chunks_have(
-    aws_environment, tmp_path
+    aws_environment, tmp_path, tmp_path_factory
 ):
     """The local knowledge base's results as another ingestion would have stored them, S3 by moto."""
     from knowledge_rag.local.bedrock import retrieve as wire
-    from knowledge_rag.local.ingest import ingest
     from knowledge_rag.local.knowledge_base import KnowledgeBase
     from tests.support.local import CORPUS, minilm
 
@@ -259,7 +259,7 @@ def test_a_real_bucket_and_a_real_search_give_the_lines_that_our_own_chunks_have
     s3.create_bucket(Bucket=CORPUS_BUCKET)
     for path in CORPUS.rglob("*.md"):
         s3.upload_file(str(path), CORPUS_BUCKET, path.relative_to(CORPUS).as_posix())
-    ingest(CORPUS, tmp_path / "own.kb", embedder=minilm())
+    kb = sample_copy(tmp_path_factory, tmp_path)
     own = wire.to_wire
 
     def foreign(hit):
@@ -275,7 +275,7 @@ def test_a_real_bucket_and_a_real_search_give_the_lines_that_our_own_chunks_have
     aws_environment.setenv("KNOWLEDGE_BASE_ID", KNOWLEDGE_BASE_ID)
     with (
         patient_function(),
-        KnowledgeBase(tmp_path / "own.kb", minilm()) as opened,
+        KnowledgeBase(kb, minilm()) as opened,
         LocalBedrock(opened) as served,
     ):
         aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME", served.endpoint_url)

@@ -39,7 +39,6 @@ def place(tmp_path):
         (["handler", "--calls", "10"], ["10 calls of each", "retrieve_knowledge", "aim: at most"]),
         (["coldstart", "--rounds", "1"], ["best of 1", "boto3 + client", "aim: at most"]),
         (["load", "--calls", "100", "--threads", "2"], ["100 calls by 2 threads", "mixed up: 0"]),
-        (["guardrails"], ["wrong section", "at least 95%", "1,000 words"]),
     ],
 )
 def test_a_table_shows_what_was_measured_and_the_exit_code_whether_the_aim_was_reached(

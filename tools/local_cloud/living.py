@@ -309,13 +309,12 @@ def living(cloud: Cloud) -> Iterator[Life]:
     from pathlib import Path
 
     from knowledge_rag.local.bedrock.server import LocalBedrock
-    from knowledge_rag.local.ingest import ingest
     from knowledge_rag.local.knowledge_base import KnowledgeBase
-    from tests.support.local import CORPUS, minilm
+    from tests.support.local import minilm
+    from tests.support.sample import RUN, copy_of
 
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "sample.kb")
-        ingest(CORPUS, path, embedder=minilm())
+        path = copy_of(Path(os.environ.get(RUN, folder)), Path(folder, "own"))
         with (
             KnowledgeBase(path, minilm()) as knowledge_base,
             LocalBedrock(knowledge_base) as bedrock,

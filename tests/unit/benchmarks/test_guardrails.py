@@ -4,12 +4,13 @@ import json
 
 import pytest
 
-from benchmarks.guardrails.report import CheckRow
+from benchmarks.guardrails.report import CheckRow, as_tables
 from benchmarks.guardrails.support import run_guardrails_bench
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.guardrails.support.report import MIN_COVERAGE
 from knowledge_rag.local.errors import UnusableCorpus
 from tests.support.shared_data import shared_data
+from tests.support.tables import shown
 
 CLAIMS = (
     {"id": "a", "claim": "Use `--force` twice.", "supported": True, "evidence": ["use --force 2"]},
@@ -28,6 +29,12 @@ def test_the_targets_are_reached_on_the_sample_runbooks(report):
     assert report.recall >= 0.95
     assert report.false_alarms <= 0.01
     assert report.reached
+
+
+def test_a_table_shows_families_aims_and_the_time_that_a_text_takes(report):
+    text = shown(as_tables(report))
+    for title in ("wrong section", "at least 95%", "1,000 words"):
+        assert title in text
 
 
 def test_denials_are_warned_of_and_counted_apart(report):
