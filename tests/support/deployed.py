@@ -18,6 +18,7 @@ from tests.support.event_stream import chunk, stream, tool_output
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
 from tests.support.local import CORPUS, minilm
 from tests.support.mcp_gateway import TOOL, McpGateway
+from tests.support.patience import patient_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -39,6 +40,7 @@ def function_fixture(settled: Cli, first_use: Ran) -> Iterator[Callable[..., Any
     with (
         KnowledgeBase(settled.data / "sample.kb", minilm()) as knowledge_base,
         LocalBedrock(knowledge_base) as bedrock,
+        patient_function(),
         local_action_group(bedrock.endpoint_url),
     ):
         from lambdas.retrieve_knowledge.handler import lambda_handler

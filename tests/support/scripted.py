@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.outcome import RetrievalOutcome
 from knowledge_rag.core.retrieval import select
-from knowledge_rag.local.action_group import EVIDENCE_FLOOR_HYBRID
+from knowledge_rag.local.action_group import EVIDENCE_FLOOR_HYBRID, FunctionProcess
 from knowledge_rag.local.bedrock import server
 from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID, MODEL_ID, extracted, planned
 from knowledge_rag.local.bedrock.converse import (
@@ -39,6 +39,7 @@ from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, retrieve
 from knowledge_rag.local.bedrock.streams import Event, encode
 from knowledge_rag.local.bedrock.validation import ServiceError, service_model
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
+from tests.support.patience import PATIENT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -186,6 +187,7 @@ class ScriptedTurn(Turn):
 class ScriptedAgents(Agents):
     def __init__(self, knowledge_base, agents):
         super().__init__()
+        self._function = FunctionProcess(PATIENT_SECONDS)
         self._knowledge_base = knowledge_base
         self._agents = {AGENT_ID: HONEST_AGENT, **agents}
 

@@ -7,12 +7,12 @@ import os
 import signal
 import sys
 import threading
+import time
 
 import pytest
 
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.local.action_group import (
-    FUNCTION_SECONDS,
     FunctionFailed,
     FunctionProcess,
     agent_event,
@@ -20,7 +20,7 @@ from knowledge_rag.local.action_group import (
     local_action_group,
 )
 from knowledge_rag.local.bedrock.server import LocalBedrock
-from tests.support.patience import patient_function
+from tests.support.patience import PATIENT_SECONDS, patient_function
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +122,7 @@ EVENT = agent_event({"query": "RDS failover"})
 
 @pytest.fixture
 def function():
-    function = FunctionProcess()
+    function = FunctionProcess(PATIENT_SECONDS)
     yield function
     function.close()
 
@@ -145,10 +145,10 @@ def test_it_answers_whatever_the_environment_says_and_again_after_one_that_was_l
         assert function.pid == first
         os.kill(first, signal.SIGINT)  # a Ctrl-C that the whole terminal hears
         assert status(function.invoke(EVENT, bedrock.endpoint_url)) == "ok"
-        function._seconds = 0.0
+        enough, function._seconds = function._seconds, 0.0
         with pytest.raises(FunctionFailed, match="no answer of the function within 0 s"):
             function.invoke(EVENT, bedrock.endpoint_url)
-        function._seconds = FUNCTION_SECONDS
+        function._seconds = enough
         assert function.pid is None
         assert status(function.invoke(EVENT, bedrock.endpoint_url)) == "ok"
         assert function.pid != first
@@ -170,7 +170,7 @@ def test_the_end_does_not_wait_for_a_call(function):
     calling = threading.Thread(target=call)
     calling.start()
     while function.pid is None and calling.is_alive():
-        pass  # it is being started
+        time.sleep(0.001)  # it is being started
     function.close()
     calling.join(60)
     assert len(failures) == 1
