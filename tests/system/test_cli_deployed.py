@@ -38,9 +38,31 @@ def ways(deployment):
     }
 
 
+TRIES = 30
+"""Of a machine that others use, too: an answer that is late is late each time, or it was not the function."""
+
+
+def answered(cli, *arguments, **environment):
+    """Ask until the function was quick enough, which a busy machine may not let it be."""
+    for _ in range(TRIES):
+        ran = cli("ask", QUESTION, *arguments, **environment)
+        if ran.code != 3:
+            break
+    return ran
+
+
+def found_by(talk):
+    """Search until the function was quick enough."""
+    for _ in range(TRIES):
+        found = talk.tool("retrieve_knowledge", query=QUESTION)
+        if found.structured_content.get("reason") != "timeout":
+            break
+    return found
+
+
 @pytest.mark.parametrize("way", ["stack", "function", "gateway"])
 def test_steps_come_from_what_is_deployed(cli, account, deployment, way):
-    ran = cli("ask", QUESTION, *ways(deployment)[way], "--json", **account.environment)
+    ran = answered(cli, *ways(deployment)[way], "--json", **account.environment)
     assert ran.code == 0, ran.err
     output = ran.json["agent_outputs"]["knowledge-rag"]
     VALIDATOR.validate(output)
@@ -50,15 +72,16 @@ def test_steps_come_from_what_is_deployed(cli, account, deployment, way):
 
 def test_a_gateway_that_wants_a_token_gets_it_from_the_environment(cli, account, deployment):
     deployment.gateway.wants_token = True
-    asked = ("ask", QUESTION, "--gateway", deployment.gateway.url, "--json")
-    ran = cli(*asked, **account.environment, KNOWLEDGE_RAG_GATEWAY_TOKEN=TOKEN)
+    asked = ("--gateway", deployment.gateway.url, "--json")
+    ran = answered(cli, *asked, **account.environment, KNOWLEDGE_RAG_GATEWAY_TOKEN=TOKEN)
     assert ran.code == 0, ran.err
-    assert cli(*asked, **account.environment, KNOWLEDGE_RAG_GATEWAY_TOKEN="wrong").code == 3
+    ran = cli("ask", QUESTION, *asked, **account.environment, KNOWLEDGE_RAG_GATEWAY_TOKEN="wrong")
+    assert ran.code == 3
 
 
 @pytest.mark.usefixtures("deployment")
 def test_the_agent_of_a_deployment_needs_no_name(cli, account):
-    ran = cli("ask", QUESTION, "--stack", NAME, "--advisor", "agent", **account.environment)
+    ran = answered(cli, "--stack", NAME, "--advisor", "agent", **account.environment)
     # it says nothing that cites, so lines of what it found stand in its place
     assert ran.code == 0, ran.err
     assert "aws rds failover-db-cluster" in ran.out
@@ -99,7 +122,7 @@ def test_mcp_clients_search_a_deployment_and_read_its_bucket(cli, account):
         command=str(COMMAND), args=["mcp", "--stack", NAME], env=environment
     )
     with talking(server) as talk:
-        result = talk.tool("retrieve_knowledge", query=QUESTION)
+        result = found_by(talk)
         assert_verbatim(result.structured_content["results"])
         links = [one for one in result.content if one.type == "resource_link"]
         (read,) = talk.read_resource(links[0].uri).contents
@@ -115,7 +138,7 @@ def test_mcp_without_a_bucket_has_no_resources(cli, account):
         command=str(COMMAND), args=["mcp", "--function", ALIAS], env=environment
     )
     with talking(server) as talk:
-        result = talk.tool("retrieve_knowledge", query=QUESTION)
+        result = found_by(talk)
         assert json.loads(json.dumps(result.structured_content))["status"] == "ok"
         assert not [one for one in result.content if one.type == "resource_link"]
 
@@ -130,13 +153,14 @@ def console(cli, account, deployment):  # noqa: ARG001 - which the environment l
 
 
 def asked(url, **more):
-    """Ask until the function was quick enough, which a busy machine may not let it be."""
-    while True:
+    """Ask the console until the function was quick enough."""
+    for _ in range(TRIES):
         body = {"question": QUESTION, **more}
         text = httpx.post(f"{url}api/ask", json=body, timeout=SECONDS).text
         data = [json.loads(line[6:]) for line in text.split("\n") if line.startswith("data: ")]
         if data[-1]["recommendation"].get("reason") != "timeout":
-            return data
+            break
+    return data
 
 
 def test_an_answer_and_its_lines_come_from_what_is_deployed(console):
