@@ -169,8 +169,7 @@ class Life:
             self._told[name] = set()
         outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
         bucket = outputs["CorpusBucketName"]
-        s3 = boto3.client("s3", region_name=REGION)
-        for each in s3.list_objects_v2(Bucket=bucket).get("Contents", ()):
+        for each in client("s3").list_objects_v2(Bucket=bucket).get("Contents", ()):
             if each["Key"] not in self._told[name]:
                 self._told[name].add(each["Key"])
                 self._changes[name].tell(bucket, each["Key"])
