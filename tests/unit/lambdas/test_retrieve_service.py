@@ -24,6 +24,8 @@ def container(monkeypatch):
         monkeypatch.setenv(name, value)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
+    # botocore asks anew after two seconds, which may pass on a busy machine
+    monkeypatch.setattr("botocore.utils.ContainerMetadataFetcher.TIMEOUT_SECONDS", 60)
     reset()
     yield lambda url: monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", url)
     reset()
