@@ -92,5 +92,6 @@ def counted():
 
 def megabytes():
     gc.collect()
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+    # without the pages of files, which come and go as the machine likes
+    resident, of_files = map(int, Path("/proc/self/statm").read_text().split()[1:3])
+    return (resident - of_files) * os.sysconf("SC_PAGE_SIZE") / 1e6
