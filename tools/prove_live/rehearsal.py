@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,12 +25,22 @@ def bootstrapped() -> Iterator[Life]:
         yield life
 
 
+PATIENT_SECONDS: Final = 600
+"""A busy machine is no outage."""
+
+
 def run_in(life: Life, stores: Sequence[str], folder: Path) -> Run:
     """Return a run in such a cloud."""
     from knowledge_rag.deployment.aws import Aws
     from tools.prove_live.run import Run
 
-    return Run(Aws(), None, folder, stores, None, now=life.now, wait=life.wait)
+    class Patient(Aws):
+        """Waits for what is done within a request here, a stack's deletion above all."""
+
+        def client(self, service: str, read_seconds: int = PATIENT_SECONDS) -> Any:
+            return super().client(service, max(read_seconds, PATIENT_SECONDS))
+
+    return Run(Patient(), None, folder, stores, None, now=life.now, wait=life.wait)
 
 
 def rehearse(stores: Sequence[str], folder: Path) -> int:
