@@ -39,4 +39,4 @@ def copy_of(run: Path, folder: Path) -> Path:
         if not shared.exists():
             ingest(CORPUS, shared, embedder=minilm())
     folder.mkdir(parents=True, exist_ok=True)
-    return shutil.copy(shared, folder / "sample.kb")
+    return Path(shutil.copy(shared, folder / "sample.kb"))
