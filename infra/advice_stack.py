@@ -16,6 +16,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
+from infra.agent import invoke_statements
 from infra.buckets import PRIVATE, expire_uploads
 from infra.cloudformation import acknowledge, allow, explain_objects
 from infra.deploy_steps import DeploySteps
@@ -135,7 +136,7 @@ class AdviceStack(cdk.Stack):
         return bucket
 
     def _function(self, bucket: s3.Bucket) -> PythonFunction:
-        secret = self._settings.advice.secret
+        secret, model = self._settings.advice.secret, self._settings.advice.model
         return PythonFunction(
             self,
             "Advise",
@@ -148,6 +149,7 @@ class AdviceStack(cdk.Stack):
                 "STATE_BUCKET": bucket.bucket_name,
                 "DEAD_LETTERS_URL": self._dead.queue_url,
                 **({"SECRET_ARN": secret} if secret else {}),
+                **({"MODEL_ID": model} if model else {}),
             },
             timeout=TIMEOUT,
             memory_mb=MEMORY_MB,
@@ -165,7 +167,7 @@ class AdviceStack(cdk.Stack):
         )
 
     def _grants(self, role: iam.IRole, queue: sqs.Queue, bucket: s3.Bucket) -> iam.Policy:
-        """Allow to serve the queue, to ask the one function, to keep its state, and to post."""
+        """Allow to serve the queue, to ask the one function and the one model, to keep its state, and to post."""
         advice = self._settings.advice
         policy = iam.Policy(
             self,
@@ -187,6 +189,7 @@ class AdviceStack(cdk.Stack):
                     [bucket.arn_for_objects(QUEUE), bucket.arn_for_objects(f"{RECEIPTS}*")],
                 ),
                 *use_key(self, self._key, via="s3", write=True, sid="UseKeyOfBucket"),
+                *self._writes(),
                 *self._posts(role),
             ],
         )
@@ -199,6 +202,13 @@ class AdviceStack(cdk.Stack):
             key = kms.Key.from_key_arn(self, "SecretKey", advice.secret_key)
             policy.add_statements(*use_key(self, key, via="secretsmanager", sid="UseKeyOfSecret"))
         return policy
+
+    def _writes(self) -> list[iam.PolicyStatement]:
+        """Allow to invoke the model that writes, if one does."""
+        advice = self._settings.advice
+        if not advice.model:
+            return []
+        return invoke_statements(self, advice.model, advice.model_regions, ["bedrock:InvokeModel"])
 
     def _posts(self, role: iam.IRole) -> list[iam.PolicyStatement]:
         """Allow what destinations of AWS need; the others are reached with a key of their own."""

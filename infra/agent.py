@@ -14,11 +14,13 @@ from infra.cloudformation import allow, model_arn, on_behalf_of
 from infra.models import split_profile
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from aws_cdk import aws_kms as kms
     from aws_cdk import aws_lambda as lambda_
 
     from infra.guardrail import Guardrail
-    from infra.settings import EntrypointSettings, Settings
+    from infra.settings import Settings
     from infra.sources import Sources
 
 
@@ -99,7 +101,9 @@ class Agent(Construct):
         """
         # an agent's id is known only when the agent exists, and that takes the role
         agents = Stack.of(self).format_arn(service="bedrock", resource="agent", resource_name="*")
-        statements = model_statements(self, settings.entrypoint)
+        statements = model_statements(
+            self, settings.entrypoint.agent_model, settings.entrypoint.agent_model_regions
+        )
         if guardrail is not None:
             statements.append(guardrail.apply_statement)
         if key is not None:
@@ -153,41 +157,60 @@ GLOBAL: Final = "global"
 """Geography of a profile that may use any region; it has one ARN for the model in all of them."""
 
 
-def model_statements(scope: Construct, entrypoint: EntrypointSettings) -> list[iam.PolicyStatement]:
+def invoke_statements(
+    scope: Construct, model: str, regions: Sequence[str], actions: Sequence[str] = _INVOKE
+) -> list[iam.PolicyStatement]:
+    """Return the permissions of a caller that invokes a model and looks nothing up.
+
+    Args:
+        model: id of a foundation model or of an inference profile.
+        regions: that the profile may send requests to.
+        actions: that it needs.
+    """
+    return [
+        it
+        for it in model_statements(scope, model, regions, actions)
+        if str(it.sid).startswith("Invoke")
+    ]
+
+
+def model_statements(
+    scope: Construct, model_id: str, regions: Sequence[str], actions: Sequence[str] = _INVOKE
+) -> list[iam.PolicyStatement]:
     """Return the permissions that invoking a model takes.
 
     A plain model is one ARN. An inference profile is its own ARN and that of the model wherever the
     profile may send the request, usable through this profile only; an agent also looks both up, as
     the role that the console makes for one may.
     """
-    geography, model = split_profile(entrypoint.agent_model)
+    geography, model = split_profile(model_id)
     home = model_arn(scope, model)
     if not geography:
-        return [allow("InvokeModel", _INVOKE, [home])]
+        return [allow("InvokeModel", actions, [home])]
     profile = Stack.of(scope).format_arn(
-        service="bedrock", resource="inference-profile", resource_name=entrypoint.agent_model
+        service="bedrock", resource="inference-profile", resource_name=model_id
     )
     through = {"bedrock:InferenceProfileArn": profile}
     statements = [
-        allow("InvokeProfile", _INVOKE, [profile]),
+        allow("InvokeProfile", actions, [profile]),
         allow("ReadProfile", ["bedrock:GetInferenceProfile"], [profile]),
     ]
     if geography != GLOBAL:
-        models = [model_arn(scope, model, region) for region in entrypoint.agent_model_regions]
+        models = [model_arn(scope, model, region) for region in regions]
         return [
             *statements,
             allow("ReadModel", ["bedrock:GetFoundationModel"], models),
-            allow("InvokeModelThroughProfile", _INVOKE, models, {"StringEquals": through}),
+            allow("InvokeModelThroughProfile", actions, models, {"StringEquals": through}),
         ]
     # Outside its own region a request of a global profile has no region at all.
     anywhere = through | {"aws:RequestedRegion": "unspecified"}
     return [
         *statements,
         allow("ReadModel", ["bedrock:GetFoundationModel"], [home]),
-        allow("InvokeModelThroughProfile", _INVOKE, [home], {"StringEquals": through}),
+        allow("InvokeModelThroughProfile", actions, [home], {"StringEquals": through}),
         allow(
             "InvokeModelAnywhere",
-            _INVOKE,
+            actions,
             [model_arn(scope, model, "")],
             {"StringEquals": anywhere},
         ),

@@ -46,6 +46,10 @@ LOCKS: Final = {
     "lambdas.chunk_documents.handler": ROOT / "requirements" / "lambda-documents.txt",
 }
 """Of the functions that need more: that, and what every function needs."""
+SHIPPED: Final = {
+    "lambdas.advise_incident.handler": (Path("prompts/knowledge-rag-agent.txt"),),
+}
+"""Further files that functions read, at their place in the project (``knowledge_rag.core.resources``)."""
 PACKAGES: Final = ("knowledge_rag", "lambdas")
 """What may ship."""
 DATA: Final = "tables"
@@ -90,7 +94,7 @@ def bundle(module: str, target: Path, *, native: bool = False) -> Bundle:
     """
     where = native_target() if native else lambda_target()
     sources = import_closure(module, ROOT)
-    sources += data_beside(sources, ROOT)
+    sources += (*data_beside(sources, ROOT), *SHIPPED.get(module, ()))
     lock = LOCKS.get(module, LOCK)
     wheels_key = _wheels_key(lock, where)
     read = [(name.as_posix().encode(), (ROOT / name).read_bytes()) for name in sources]

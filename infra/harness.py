@@ -17,7 +17,7 @@ from aws_cdk import aws_bedrockagentcore as agentcore
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.agent import ACTION_GROUP, model_statements
+from infra.agent import ACTION_GROUP, invoke_statements
 from infra.cloudformation import acknowledge, allow, on_behalf_of
 
 if TYPE_CHECKING:
@@ -107,9 +107,10 @@ def _role(scope: Construct, settings: Settings, name: str, gateway: Gateway) -> 
         f"arn:{stack.partition}:logs:{stack.region}:{stack.account}:log-group:{which}"
         for which in ("*", _LOGS, f"{_LOGS}:log-stream:*")
     )
-    invoked = [each for each in model_statements(scope, settings.entrypoint) if _invokes(each)]
     statements = [
-        *invoked,
+        *invoke_statements(
+            scope, settings.entrypoint.agent_model, settings.entrypoint.agent_model_regions
+        ),
         allow("InvokeGateway", ["bedrock-agentcore:InvokeGateway"], [gateway.arn]),
         allow(
             "KnowItself",
@@ -163,8 +164,3 @@ def _role(scope: Construct, settings: Settings, name: str, gateway: Gateway) -> 
     for resource in ("*", f"{logs}*", f"{logs}{_LOGS}", f"{logs}{_LOGS}:log-stream:*", own):
         acknowledge(role, f"AwsSolutions-IAM5[Resource::{resource}]", reason)
     return role
-
-
-def _invokes(statement: iam.PolicyStatement) -> bool:
-    """Whether it is about invoking: unlike an agent, a harness looks no model up."""
-    return str(statement.sid).startswith("Invoke")

@@ -69,25 +69,26 @@ def split_profile(model: str) -> tuple[str, str]:
 
 
 def destination_regions(
-    model: str, given: tuple[str, ...], region: str | None, problems: Problems
+    setting: str, model: str, given: tuple[str, ...], region: str | None, problems: Problems
 ) -> tuple[str, ...]:
-    """Return the regions that an agent's model may run in, besides its own.
+    """Return the regions that a model may run in, besides its own.
 
     There are none for a plain model and for a global profile, which may use any region. The ``given``
     ones of the settings override the known ones; ``region`` is that of the deployment, where known.
+    ``setting`` names the model; that of its regions is called the same, with ``_regions``.
     """
     try:
         geography, _ = split_profile(model)
     except ValueError as error:
-        problems.add("agent_model", model, str(error))
+        problems.add(setting, model, str(error))
         return ()
     wrong = [name for name in given if not _REGION.fullmatch(name)]
     if wrong or (given and not geography):
-        problems.add("agent_model_regions", given, "region names, with an inference profile only")
+        problems.add(f"{setting}_regions", given, "region names, with an inference profile only")
     regions = given or PROFILE_REGIONS.get(geography, ())
     if region and regions and region not in regions:
         problems.add(
-            "agent_model",
+            setting,
             model,
             f"one that {region} offers; this profile serves {', '.join(regions)}",
         )

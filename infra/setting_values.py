@@ -212,6 +212,9 @@ secret_arn: Final = matching(
     r"arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]{1,519}",
     "the ARN of a secret in Secrets Manager",
 )
+model: Final = matching(
+    "[a-z0-9][a-z0-9.:_-]{1,199}", "the id of a model or of an inference profile"
+)
 file_path: Final = matching(r"[^\0\n]{1,500}", "the path of a file")
 
 OFF: Final = "off"

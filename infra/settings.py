@@ -260,6 +260,8 @@ class AdviceSettings:
     destinations: str = _setting(parse.file_path, "", key="advice_destinations")
     secret: str = _setting(parse.secret_arn, "", key="advice_secret_arn")
     secret_key: str = _setting(parse.key_arn, "", key="advice_secret_key")
+    model: str = _setting(parse.model, "", key="advice_model")
+    model_regions: tuple[str, ...] = _setting(parse.names, (), key="advice_model_regions")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -507,7 +509,10 @@ _RULES: Final = (
     *_unset(
         "unset unless advice_destinations is set",
         lambda v: v["advice_destinations"],
-        *("advice_secret_arn", "advice_secret_key"),
+        *("advice_secret_arn", "advice_secret_key", "advice_model"),
+    ),
+    *_unset(
+        "unset unless advice_model is set", lambda v: v["advice_model"], "advice_model_regions"
     ),
     *_unset(
         "unset unless knowledge_base_id is set", lambda v: v["knowledge_base_id"], "source_bucket"
@@ -554,10 +559,12 @@ def _check_together(
     for key, wrong, allowed in _RULES:
         if wrong(values):
             problems.add(key, MISSING if values[key] in ("", ()) else values[key], allowed)
-    if values["entrypoint"] in {Entrypoint.AGENT, Entrypoint.BOTH, Entrypoint.HARNESS}:
-        values["agent_model_regions"] = destination_regions(
-            values["agent_model"], values["agent_model_regions"], region, problems
-        )
+    by_agent = values["entrypoint"] in {Entrypoint.AGENT, Entrypoint.BOTH, Entrypoint.HARNESS}
+    for key, used in (("agent_model", by_agent), ("advice_model", values["advice_model"])):
+        if used:
+            values[f"{key}_regions"] = destination_regions(
+                key, values[key], values[f"{key}_regions"], region, problems
+            )
     for key, allowed in _REGIONAL.items():
         if region and values[key] and values[key].split(":")[3] != region:
             problems.add(key, values[key], allowed.format(region))

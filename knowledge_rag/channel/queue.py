@@ -49,6 +49,7 @@ CREATE TABLE IF NOT EXISTS unanswered (
   destination TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL, key TEXT NOT NULL, alert TEXT NOT NULL,
   payload TEXT NOT NULL, first REAL NOT NULL, last REAL NOT NULL, PRIMARY KEY (destination, name)
 );
+CREATE TABLE IF NOT EXISTS written (at REAL NOT NULL);
 """
 
 
@@ -243,12 +244,33 @@ class Queue:
         with self.change() as changed:
             changed.execute(f"UPDATE posts SET {what} WHERE id = ?", (*values, post.id))  # noqa: S608 - fixed words
 
+    def of_others(self, destinations: Iterable[str]) -> dict[str, int]:
+        """Return the destinations beside these that posts wait for, and how many."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT destination, count(*) FROM posts WHERE state = 'waiting' "
+                "AND destination NOT IN (SELECT value FROM json_each(?)) GROUP BY destination",
+                (json.dumps(list(destinations)),),
+            )
+            return dict(rows)
+
+    def give_up_on(self, destination: str, before: float, reason: str) -> int:
+        """Give up what waits for a destination since before a time; return how many posts that were."""
+        with self.change() as changed:
+            return changed.execute(
+                "UPDATE posts SET state = 'dead', reason = ? "
+                "WHERE state = 'waiting' AND destination = ? AND created < ?",
+                (reason, destination, before),
+            ).rowcount
+
     def forget(self, before: float) -> None:
         """Delete what was finished before a time."""
         with self.change() as changed:
             changed.execute("DELETE FROM events WHERE handled = 1 AND received < ?", (before,))
             changed.execute("DELETE FROM posts WHERE state != 'waiting' AND created < ?", (before,))
             changed.execute("DELETE FROM told WHERE seen < ?", (before,))
+            changed.execute("DELETE FROM unanswered WHERE last < ?", (before,))  # of removed ones
+            changed.execute("DELETE FROM written WHERE at < ?", (before,))
 
 
 # parts of a transaction: the first argument is the connection of Queue.change
@@ -331,6 +353,15 @@ def answers_since(changed: sqlite3.Connection, destination: str, since: float) -
             (destination, since),
         ).fetchone()[0]
     )
+
+
+def let_write(changed: sqlite3.Connection, now: float, since: float, most: int) -> bool:
+    """Count an answer that a model is asked for, and return true; false if `most` were counted since a time."""
+    made = changed.execute(
+        "INSERT INTO written SELECT ? WHERE (SELECT count(*) FROM written WHERE at > ?) < ?",
+        (now, since, most),
+    )
+    return made.rowcount == 1
 
 
 def count(changed: sqlite3.Connection, destination: str, name: str, now: float) -> None:

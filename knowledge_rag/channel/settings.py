@@ -161,6 +161,7 @@ class HookSettings:
         links: where cited lines can be opened; ``None`` as ingest found it.
         answers_a_minute: to each shared destination; further alerts are counted in a summary.
         quiet_minutes: how long a name must have been quiet before it is answered there again.
+        model_answers_a_day: that a model writes, if one may; further ones are the documents' own lines.
     """
 
     hooks: Mapping[str, Hook]
@@ -168,6 +169,7 @@ class HookSettings:
     links: RepositoryLinks | None = None
     answers_a_minute: int = 5
     quiet_minutes: int = 30
+    model_answers_a_day: int = 200
 
 
 def read_settings(text: str, environment: Mapping[str, str]) -> HookSettings:
@@ -225,7 +227,8 @@ class _Reader:
         self.wrong: list[str] = []
 
     def settings(self, wire: Mapping[str, Any], *, received: bool) -> HookSettings:
-        known = {"hooks", "destinations", "links", "answers_a_minute", "quiet_minutes"}
+        numbers = {"answers_a_minute": 60, "quiet_minutes": 1_440, "model_answers_a_day": 10_000}
+        known = {"hooks", "destinations", "links", *numbers}
         self._unknown("", wire, known)
         destinations = {
             name: found
@@ -259,11 +262,11 @@ class _Reader:
                 links = RepositoryLinks(str(template))
             except InvalidSettings as error:
                 self.wrong.append(f"links: {error}")
-        numbers = [
-            self._number(wire, "answers_a_minute", 5, 60),
-            self._number(wire, "quiet_minutes", 30, 1440),
-        ]
-        return HookSettings(hooks, destinations, links, *numbers)
+        made = HookSettings(hooks, destinations, links)
+        given: dict[str, Any] = {
+            key: self._number(wire, key, getattr(made, key), most) for key, most in numbers.items()
+        }
+        return replace(made, **given)
 
     def _tables(self, wire: Mapping[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:
         tables = wire.get(key, {})

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import httpx
@@ -51,6 +52,8 @@ STEP_SECONDS: Final = 60.0
 """Time for an answer or a round of posts: none is begun with less."""
 ANSWER_SECONDS: Final = 50.0
 """Time for one look-up; with less, an alert of a list is said not to have been looked up."""
+MODEL_SECONDS: Final = 30.0
+"""Further time for an answer that a model writes."""
 SEND_SECONDS: Final = 15.0
 """Time for one request."""
 
@@ -127,7 +130,7 @@ class Visits:
         settings: TOML, see :func:`~knowledge_rag.channel.settings.read_destinations`.
         keys: returns the keys that it names; raises InvalidSettings if they can't be had.
         retrieval: of the knowledge base.
-        advisor: who writes; ``None`` for the documents' own lines.
+        advisor: the model that writes, within MODEL_SECONDS; ``None`` for the documents' own lines.
         receipts: where they are kept.
         now: seconds since 1970.
         send: sends a request; by default over HTTP.
@@ -184,7 +187,8 @@ class Visits:
         else:
             names = list(settings.destinations)
             worker = self._worker_of(queue, settings, left)
-            while left() > STEP_SECONDS and worker.step(self.now()):
+            least = STEP_SECONDS + (MODEL_SECONDS if self.advisor else 0.0)
+            while left() > least and worker.step(self.now()):
                 pass
             self.kept.save()
         after, waiting = queue.counts(), queue.waiting_since(names)
@@ -199,12 +203,16 @@ class Visits:
 
     def _worker_of(self, queue: Queue, settings: HookSettings, left: Callable[[], float]) -> Worker:
         """Return the worker of a queue; it remembers which destinations have trouble."""
-        answering = Answering(self.retrieval, self.advisor, settings.links, self.receipts)
+        quoting = Answering(self.retrieval, None, settings.links, self.receipts)
+        writing = replace(quoting, advisor=self.advisor)
 
-        def answer(event: Event, now: float) -> Message:
-            if left() < ANSWER_SECONDS:
+        def answer_by(answering: Answering, seconds: float, event: Event, now: float) -> Message:
+            if left() < seconds:
                 raise TimeoutError("no time left")
             return answering.answer(Incident.from_state(event.payload), event.name, now)
+
+        quote = partial(answer_by, quoting, ANSWER_SECONDS)
+        write = partial(answer_by, writing, ANSWER_SECONDS + MODEL_SECONDS)
 
         def send(call: Call) -> Any:  # noqa: ANN401 - httpx's response
             if left() < SEND_SECONDS:
@@ -214,8 +222,10 @@ class Visits:
             return self.send(call)
 
         if self._worker is None or self._worker.queue is not queue:
-            self._worker = Worker(queue, settings, answer, send, random.random)
-        self._worker.settings, self._worker.answer, self._worker.send = settings, answer, send
+            self._worker = Worker(queue, settings, quote, send, random.random)
+        self._worker.settings, self._worker.send = settings, send
+        has_model = self.advisor is not None
+        self._worker.answer, self._worker.quote = (write, quote) if has_model else (quote, None)
         return self._worker
 
 

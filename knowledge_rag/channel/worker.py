@@ -56,7 +56,8 @@ FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 300.0
 """Seconds between tries of a destination that is down; it doubles from the first to the longest."""
 
-GIVE_UP: Final = 24 * 3600.0
+DAY: Final = 24 * 3600.0
+GIVE_UP: Final = DAY
 TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
 MAX_RESPONSE: Final = 4_000_000
 MAX_NAMED: Final = 10
@@ -69,6 +70,7 @@ STORM_LONGEST: Final = 900.0
 MAX_LISTED: Final = 50
 """Names that are looked up after a storm; any further ones are named only."""
 
+_REMOVED: Final = "not in the settings any more"
 _OVER: Final = "over-"
 """Begins the key of a post that says that an alert is over."""
 
@@ -152,6 +154,7 @@ class Worker:
         answer: looks an alert up.
         send: sends a request.
         jitter: returns 0..1, by which waits differ between processes.
+        quote: looks an alert up without the model that writes ``answer``; ``None`` if none does.
     """
 
     queue: Queue
@@ -159,7 +162,9 @@ class Worker:
     answer: Answer
     send: Send
     jitter: Callable[[], float]
+    quote: Answer | None = None
     _paused: dict[str, float] = field(default_factory=dict)
+    _removed: set[str] = field(default_factory=set)
 
     def step(self, now: float) -> bool:
         """Post one thing to each destination, or answer one event; return whether there was anything to do."""
@@ -168,6 +173,7 @@ class Worker:
 
     def prepare(self, now: float) -> bool:
         """Answer one event or sum up what got no answer; return whether there was anything to do."""
+        self._give_up_removed(now)
         return self._sum_up(now) or self._answer_next(now) or self._after_storm(now)
 
     # answers
@@ -225,16 +231,27 @@ class Worker:
         self, event: Event, wanted: Sequence[Destination], now: float
     ) -> dict[str, list[Post]]:
         """Look an event up, and return what is posted to each destination."""
-        message = self._message(event, now)
+        message = self._message(event, now, self._writer(now))
         try:
             return {it.name: posts_of(it, message, event.subject) for it in wanted}
         except Exception as error:  # noqa: BLE001 - one event must not stop the others; logged without its message
             log_defect(error, "an answer could not be written")
             return {it.name: posts_of(it, _failed(event), event.subject) for it in wanted}
 
-    def _message(self, event: Event, now: float) -> Message:
+    def _writer(self, now: float) -> Answer:
+        """Return what answers an alert: a model's answers are bounded, since each has its price."""
+        if self.quote is None:
+            return self.answer
+        most = self.settings.model_answers_a_day
+        with self.queue.change() as changed:
+            if steps.let_write(changed, now, now - DAY, most):
+                return self.answer
+        _logger.warning("model_answers_a_day=%d | reached: the documents' own lines follow", most)
+        return self.quote
+
+    def _message(self, event: Event, now: float, answer: Answer) -> Message:
         try:
-            return self.answer(event, now)
+            return answer(event, now)
         except Exception as error:  # noqa: BLE001 - one event must not stop the others; logged without its message
             log_defect(error, "an alert could not be answered")
             return _failed(event)
@@ -272,7 +289,10 @@ class Worker:
         self, destination: Destination, left: list[tuple[Event, int]], now: float, key: str
     ) -> list[Post]:
         """Look alerts up, and return the posts that list them."""
-        found = [(it.name, number, self._message(it, now)) for it, number in left[:MAX_LISTED]]
+        answer = self.quote or self.answer  # of each, only the place of its first step is used
+        found = [
+            (it.name, number, self._message(it, now, answer)) for it, number in left[:MAX_LISTED]
+        ]
         names = [(it.name, number) for it, number in left]
         try:
             lists = lists_of(found, names[MAX_LISTED:], key)
@@ -308,6 +328,17 @@ class Worker:
         return bool(counted_by)
 
     # posts
+
+    def _give_up_removed(self, now: float) -> None:
+        """Give up what waits for destinations that the settings have no more, after as long as for one that is down."""
+        for name, number in self.queue.of_others(self.settings.destinations).items():
+            if name not in self._removed:
+                self._removed.add(name)
+                _logger.warning(
+                    "destination=%s | %s: %d posts wait for a day", name, _REMOVED, number
+                )
+            if given_up := self.queue.give_up_on(name, now - GIVE_UP, _REMOVED):
+                _logger.error("destination=%s | %s: %d posts given up", name, _REMOVED, given_up)
 
     def post(self, destination: Destination, now: float) -> bool:
         """Post one thing to a destination; return whether there was anything to do.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -65,12 +65,24 @@ class WriterOptions:
         """Whether one of them is given, though it may be empty."""
         return any(one is not None for one in (self.model, self.model_id, self.agent))
 
+    def or_configured(self) -> WriterOptions:
+        """Return these options; if none is given, with the model of ``knowledge-rag.toml``, and say so."""
+        from knowledge_rag.cli.config import config
+        from knowledge_rag.cli.terminal import print_note
+
+        if self.given or not (model := (settings := config()).model):
+            return self
+        print_note("model:", f"{model} writes, as {settings.path} says; --model '' uses none")
+        return replace(self, model=model)
+
     def check_region(self, backend: BackendOptions) -> None:
         """Refuse --region where nothing in AWS is asked."""
         of_bedrock = bool(self.model_id or self.agent) or asks_aws("model", self.model)
         backend.check_region("--model-id", "--agent", asks_aws=of_bedrock)
 
-    def advisors(self, region: str | None, deployed_agent: str = "") -> dict[str, Advisor]:
+    def advisors(
+        self, region: str | None, deployed_agent: str = "", *, strict: bool = False
+    ) -> dict[str, Advisor]:
         """Return the advisors by name; the default first."""
         choices = [AdvisorChoice("extractive")]
         if self.agent:
@@ -81,11 +93,11 @@ class WriterOptions:
             choices.insert(0, AdvisorChoice("converse", model_id=self.model_id, region=region))
         if self.model:
             choices.insert(0, AdvisorChoice("model", model=self.model, region=region))
-        return {one.name: chosen_advisor(one, deployed_agent) for one in choices}
+        return {one.name: chosen_advisor(one, deployed_agent, strict=strict) for one in choices}
 
-    def advisor(self, region: str | None, deployed_agent: str) -> Advisor:
+    def advisor(self, region: str | None, deployed_agent: str, *, strict: bool = False) -> Advisor:
         """Return the default advisor."""
-        return next(iter(self.advisors(region, deployed_agent).values()))
+        return next(iter(self.advisors(region, deployed_agent, strict=strict).values()))
 
 
 def asks_aws(advisor: str, model: str | None) -> bool:
@@ -95,8 +107,10 @@ def asks_aws(advisor: str, model: str | None) -> bool:
     return advisor != "extractive"
 
 
-def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
-    """Return the advisor; the extractive one is the fallback of a model.
+def chosen_advisor(
+    choice: AdvisorChoice, deployed_agent: str = "", *, strict: bool = False
+) -> Advisor:
+    """Return the advisor; the extractive one is the fallback of a model, see ``FallbackAdvisor``.
 
     Raises:
         InvalidRequest: an option is missing or for another advisor, or no region is set.
@@ -113,13 +127,15 @@ def chosen_advisor(choice: AdvisorChoice, deployed_agent: str = "") -> Advisor:
     from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
     from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 
+    if choice.name == "extractive":
+        return ExtractiveAdvisor()
     if choice.name == "model":
-        return FallbackAdvisor(_model(choice.model, choice.region))
-    if choice.name == "converse":
-        return FallbackAdvisor(_converse(choice.model_id, choice.region))
-    if choice.name == "agent":
-        return FallbackAdvisor(_agent(choice.agent or deployed_agent, choice.region))
-    return ExtractiveAdvisor()
+        primary = _model(choice.model, choice.region)
+    elif choice.name == "converse":
+        primary = _converse(choice.model_id, choice.region)
+    else:
+        primary = _agent(choice.agent or deployed_agent, choice.region)
+    return FallbackAdvisor(primary, strict=strict)
 
 
 def _model(model: str | None, region: str | None) -> Advisor:

@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
@@ -33,6 +34,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.http_server import ServerThread, http_server
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.settings import LocalSettings
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.incident import Incident
 
 if TYPE_CHECKING:
@@ -87,20 +89,25 @@ def serve_hooks(
     ):
         settings = replace(settings, links=settings.links or links)
         receipts = Receipts(Path(folder) / RECEIPTS_FOLDER)
-        advisor = writers.advisor(backend.region, agent)
-        answering = Answering(retrieval, advisor, settings.links, receipts)
+        advisor = writers.advisor(backend.region, agent, strict=True)
+        quoting = Answering(retrieval, None, settings.links, receipts)
 
-        def answer(event: Event, now: float) -> Message:
+        def answer_by(answering: Answering, event: Event, now: float) -> Message:
             incident = Incident.from_state(event.payload)
             incident = replace(incident, title=corrected(incident.title))
             return answering.answer(incident, event.name, now)
+
+        quote = partial(answer_by, quoting)
+        write = partial(answer_by, replace(quoting, advisor=advisor))
+        by_model = not isinstance(advisor, ExtractiveAdvisor)
 
         with (
             closing(Queue(Path(folder) / QUEUE_FILE)) as queue,
             httpx.Client(timeout=TIMEOUT) as client,
         ):
             send = _printed if dry_run else sender(client)
-            worker = Worker(queue, settings, answer, send, random.random)
+            answers = (write, quote) if by_model else (quote, None)
+            worker = Worker(queue, settings, answers[0], send, random.random, answers[1])
             _serve(settings, worker, port, about, json=json)
 
 

@@ -190,6 +190,7 @@ def serve(
             )
         from knowledge_rag.cli.hooks import serve_hooks
 
+        writers = writers.or_configured()
         serve_hooks(hooks, kb, backend, writers, port, dry_run=dry_run, json=json)
         return
     if dry_run:
@@ -198,6 +199,8 @@ def serve(
         raise InvalidRequest(
             "--console-port, --corpus, --rules, --repository-url, --model, --model-id and --agent are the console's"
         )
+    if console:
+        writers = writers.or_configured()
     if backend.is_local:
         writers.check_region(backend)
         _serve_local(kb, port, backend, options if console else None, writers, json=json)

@@ -49,6 +49,7 @@ def slack(
         raise NotInstalled(f"the Slack app is missing: {how_to_install('channel')}")
     if missing := [it for it in (BOT_TOKEN, APP_TOKEN) if not os.environ.get(it)]:
         raise InvalidRequest(f"set the environment variable {' and '.join(missing)}")
+    writers = writers.or_configured()
     if backend.is_local:
         writers.check_region(backend)
     _serve(kb, repository_url, writers, backend, json=json)

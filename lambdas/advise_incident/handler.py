@@ -12,6 +12,7 @@ DESTINATIONS        TOML with the destinations, without keys                 (re
 STATE_BUCKET        bucket of the queue and the receipts                     (required)
 DEAD_LETTERS_URL    of the queue for messages that hold no event             (required)
 SECRET_ARN          secret with the destinations' keys, a JSON object        no keys
+MODEL_ID            model or inference profile that writes, by Converse      no model
 =================== ======================================================== ==========
 """
 
@@ -30,12 +31,15 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from knowledge_rag.channel.visits import Patient, Visits
+from knowledge_rag.channel.visits import MODEL_SECONDS, Patient, Visits
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
+from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
+from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 from knowledge_rag.orchestrator.backends.aws import RetrievalFunction
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.wording import agent_prompt
 from lambdas.advise_incident.kept import QUEUE, KeptObject, KeptQueue, KeptReceipts
 from lambdas.reporting import MetricUnit, begin, logger, metric_record
 
@@ -43,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from knowledge_rag.channel.visits import Visit
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
 
 QUERY_SECONDS: Final = 10.0
 """For one query: nobody waits, and a function that sleeps takes seconds to start."""
@@ -118,10 +123,21 @@ def _visits() -> Visits:
         os.environ["DESTINATIONS"],
         Keys(os.environ.get("SECRET_ARN", ""), time.monotonic),
         Patient(BoundedRetrieval(function, Budget(QUERY_SECONDS))),
-        None,
+        advisor_of(os.environ),
         KeptReceipts(s3, bucket, folder),
         time.time,
     )
+
+
+def advisor_of(environment: Mapping[str, str]) -> Advisor | None:
+    """Return the model that writes; ``None`` if none does.
+
+    Where it fails, or verification finds an error in its answer, the documents' own lines are posted.
+    """
+    if not (model := environment.get("MODEL_ID")):
+        return None
+    settings = ConverseSettings(model, environment["AWS_REGION"], seconds=MODEL_SECONDS)
+    return FallbackAdvisor(ConverseAdvisor(settings, agent_prompt()), strict=True)
 
 
 class Keys:

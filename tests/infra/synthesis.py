@@ -60,8 +60,9 @@ ADVISED = {
     "advice_destinations": "tests/data/advice/hooks.toml",
     "advice_secret_arn": "arn:aws:secretsmanager:us-east-1:123456789012:secret:on-call/keys-Ab12Cd",
     "advice_secret_key": "arn:aws:kms:us-east-1:123456789012:key/team-keys",
+    "advice_model": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
 }
-"""With every kind of destination for the steps of alarms."""
+"""With every kind of destination for the steps of alarms, and a model that writes."""
 ADVISED_BRIEFLY = {
     "preset": "dev",
     "advice_destinations": "tests/data/advice/topic.toml",

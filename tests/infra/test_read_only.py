@@ -80,6 +80,7 @@ WRITES = {
     | DECRYPTS
     | INVOKES
     | {
+        "bedrock:InvokeModel",
         "s3:PutObject",
         "kms:GenerateDataKey",
         "sns:Publish",
@@ -234,7 +235,18 @@ def test_advice_asks_the_retrieval_function_alone_and_changes_nothing_of_its_rig
     }
     function = "function:knowledge-rag-prod-retrieve-knowledge:live"
     where = "arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>"
-    assert held == {f"lambda:InvokeFunction on {where}:{function}"}
+    model = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+    account = "arn:<AWS::Partition>:bedrock:<AWS::Region>:<AWS::AccountId>"
+    profile = f"{account}:inference-profile/us.{model}"
+    through = f"when StringEquals bedrock:InferenceProfileArn = {profile}"
+    assert held == {
+        f"lambda:InvokeFunction on {where}:{function}",
+        f"bedrock:InvokeModel on {profile}",
+        *(
+            f"bedrock:InvokeModel on arn:<AWS::Partition>:bedrock:{region}::foundation-model/{model} {through}"
+            for region in ("us-east-1", "us-east-2", "us-west-2")
+        ),
+    }
     assert set(grants(advised.service)) == set(grants(synthesized(preset="prod").service))
     assert set(grants(advised.data)) == set(grants(synthesized(preset="prod").data))
 
@@ -247,7 +259,20 @@ def test_a_topic_as_the_only_destination_needs_neither_a_secret_nor_ops_items():
         for action in statement.actions
     }
     assert "sns:Publish" in actions
+    assert not [it for it in actions if it.startswith("bedrock:")]  # without a model
     assert not [it for it in actions if it.startswith(("secretsmanager:", "ssm:", "kms:"))]
+
+
+def test_a_model_without_a_profile_is_one_arn():
+    advised = synthesized(**ADVISED_BRIEFLY, advice_model="amazon.nova-pro-v1:0")
+    invoked = {
+        line.partition("Allow ")[2]
+        for statement in iam.statements(advised.advice)
+        for line in statement.lines()
+        if "bedrock:" in line
+    }
+    where = "arn:<AWS::Partition>:bedrock:<AWS::Region>::foundation-model"
+    assert invoked == {f"bedrock:InvokeModel on {where}/amazon.nova-pro-v1:0"}
 
 
 def inject(template=None, role="RetrievalRetrieveRole", **changes):
@@ -310,6 +335,16 @@ def test_a_permission_too_many_turns_it_red(changes, found):
         ({"Action": "s3:GetObject"}, "not listed: AdviseRole: Allow s3:GetObject on *"),
         ({"Action": "s3:DeleteObject"}, "writes: s3:DeleteObject"),
         ({"Action": "ssm:*"}, "ssm:* grants more than one action"),
+        ({"Action": "bedrock:InvokeModel"}, "not listed: AdviseRole: Allow bedrock:InvokeModel on *"),
+        ({"Action": "bedrock:InvokeModel*"}, "grants more than one action"),
+        (
+            {"Action": "bedrock:InvokeModelWithResponseStream"},
+            "writes: bedrock:InvokeModelWithResponseStream",
+        ),
+        (
+            {"Action": "bedrock:InvokeModel", "Resource": "arn:aws:bedrock:*::foundation-model/*"},
+            "not listed: AdviseRole: Allow bedrock:InvokeModel on arn:aws:bedrock:*::foundation-model/*",
+        ),
         ({"Action": "ssm:CreateOpsItem"}, "not listed: AdviseRole: Allow ssm:CreateOpsItem on *"),
     ],
 )  # fmt: skip

@@ -266,6 +266,38 @@ def test_a_profile_of_another_part_of_the_world_is_refused_where_the_region_is_k
 
 
 @pytest.mark.parametrize(
+    ("values", "key", "allowed"),
+    [
+        ({"advice_model": "eu.amazon.nova-pro-v1:0"}, "advice_model", "one that us-east-1 offers"),
+        ({"advice_model": "claude"}, "advice_model", "the id of a foundation model"),
+        ({"advice_model": "Claude!"}, "advice_model", "the id of a model or of an inference profile"),
+        (
+            {"advice_model": "amazon.nova-pro-v1:0", "advice_model_regions": ["us-east-1"]},
+            "advice_model_regions",
+            "with an inference profile only",
+        ),
+        (
+            {"advice_model_regions": ["us-east-1"]},
+            "advice_model_regions",
+            "unset unless advice_model is set",
+        ),
+    ],
+)
+def test_advice_needs_a_model_that_can_be(values, key, allowed):
+    (line,) = problems("us-east-1", advice_destinations="oncall.toml", **values)
+    assert line.split()[0] == key
+    assert allowed in line
+
+
+def test_a_model_of_advice_needs_destinations_and_brings_its_regions():
+    (line,) = problems(advice_model="amazon.nova-pro-v1:0")
+    assert "unset unless advice_destinations is set" in line
+    read = settings(advice_destinations="oncall.toml", advice_model="us.amazon.nova-pro-v1:0")
+    assert read.advice.model_regions == ("us-east-1", "us-east-2", "us-west-2")
+    assert settings(advice_destinations="oncall.toml").advice.model == ""
+
+
+@pytest.mark.parametrize(
     ("values", "key"),
     [
         ({"agent_model": "claude"}, "agent_model"),

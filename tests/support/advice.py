@@ -76,6 +76,7 @@ def function_fixture(aws, makers, client, tmp_path):
         text = DESTINATIONS.format(channel=CHANNEL, url=makers.url)
         keys = staticmethod(lambda: SECRET)
         retrieval = Answering(found(result()))
+        advisor = None
         number = 0
 
         def __init__(self):
@@ -93,7 +94,7 @@ def function_fixture(aws, makers, client, tmp_path):
                 self.text,
                 lambda: dict(self.keys()),
                 self.retrieval,
-                None,
+                self.advisor,
                 KeptReceipts(s3, BUCKET, folder),
                 lambda: self.now,
                 send or sender(client),

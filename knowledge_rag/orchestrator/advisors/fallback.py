@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import degraded
+from knowledge_rag.guardrails.review import review
 from knowledge_rag.orchestrator.advisors.advisor import Advice, ExtractiveAdvisor, advise
 from knowledge_rag.orchestrator.advisors.calls import as_model_failure
 from knowledge_rag.orchestrator.composition import recommend
@@ -46,10 +47,16 @@ class FallbackAdvisor:
     """Uses the substitute where the primary advisor fails, or says less than the retrieved lines do.
 
     The substitute is the advisor without a model. That includes a "nothing documented" for which it has guidance.
+
+    Args:
+        primary: the model or agent.
+        strict: whether an answer is replaced, too, in which verification finds an error: for what is posted
+            without anybody having asked, where a warning beside a wrong step is not enough.
     """
 
-    def __init__(self, primary: Advisor) -> None:
+    def __init__(self, primary: Advisor, *, strict: bool = False) -> None:
         self._primary = primary
+        self._strict = strict
         self._substitute = ExtractiveAdvisor()
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
@@ -72,7 +79,7 @@ class FallbackAdvisor:
     ) -> Advice:
         try:
             advice = await writing
-            given = _checked(incident, findings, advice)
+            given = _checked(incident, findings, advice, strict=self._strict)
         except asyncio.CancelledError as error:
             if is_cancelled():
                 raise
@@ -120,12 +127,14 @@ def note_of(failure: ModelFailed, *, has_steps: bool) -> str:
     return f"{happened}."
 
 
-def _checked(incident: Incident, findings: Findings, advice: Advice) -> Recommendation:
+def _checked(
+    incident: Incident, findings: Findings, advice: Advice, *, strict: bool
+) -> Recommendation:
     """Return the recommendation of an answer.
 
     Raises:
-        ModelFailed: an advisor that searches itself found nothing where there is evidence, or none of
-            its steps cites any.
+        ModelFailed: an advisor that searches itself found nothing where there is evidence, none of
+            its steps cites any, or verification finds an error where it is strict.
     """
     found = advice.findings
     if findings.status is Status.OK and found.status is not Status.OK:
@@ -135,6 +144,11 @@ def _checked(incident: Incident, findings: Findings, advice: Advice) -> Recommen
     if given.reason is Shortfall.UNVERIFIED_ADVICE:
         detail = "no step of the answer cites what was retrieved"
         raise ModelFailed(Reason.UNVERIFIABLE_RESULTS, detail, found)
+    if strict and advice.text is not None:
+        errors = review(advice.text, found.ledger, failed=found.failures).errors
+        if errors:
+            kinds = ", ".join(dict.fromkeys(it.rule for it in errors))
+            raise ModelFailed(Reason.UNVERIFIABLE_RESULTS, f"verification finds {kinds}", found)
     return given
 
 

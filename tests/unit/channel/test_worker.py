@@ -20,7 +20,14 @@ from knowledge_rag.channel.queue import Queue, QueueUnusable
 from knowledge_rag.channel.receipts import Receipts, offer_in
 from knowledge_rag.channel.server import working
 from knowledge_rag.channel.settings import Kind, Maker
-from knowledge_rag.channel.worker import LONGEST_WAIT, STORM_LONGEST, STORM_QUIET, sender
+from knowledge_rag.channel.worker import (
+    DAY,
+    GIVE_UP,
+    LONGEST_WAIT,
+    STORM_LONGEST,
+    STORM_QUIET,
+    sender,
+)
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.incident import Incident
 from tests.support.block_kit import buttons_in, numbers_in, problems
@@ -274,6 +281,38 @@ class TestTrouble:
         assert played.states() == {"dead": 1}
         assert "given up" in caplog.text
 
+    def test_posts_for_a_destination_that_was_removed_wait_for_a_day_and_are_reported(
+        self, play, makers, caplog
+    ):
+        makers.down = True
+        played = play(Kind.SLACK, Kind.GITHUB)
+        played.receive(fires("DiskFull"))
+        played.run()
+        makers.down = False
+        removed = played.settings.destinations.pop("slack")
+        played.run(LONGEST_WAIT)
+        assert played.states() == {"waiting": 1, "done": 1}
+        assert caplog.text.count("slack | not in the settings any more: 1 posts wait") == 1
+        played.now += GIVE_UP - LONGEST_WAIT + 1
+        played.run()
+        assert played.states() == {"dead": 1, "done": 1}
+        assert "slack | not in the settings any more: 1 posts given up" in caplog.text
+        played.settings.destinations["slack"] = removed
+        played.run(LONGEST_WAIT)
+        assert not makers.of(Kind.SLACK)
+
+    def test_a_destination_that_comes_back_within_a_day_gets_what_waits_for_it(self, play, makers):
+        makers.down = True
+        played = play(Kind.SLACK, Kind.GITHUB)
+        played.receive(fires("DiskFull"))
+        played.run()
+        makers.down = False
+        removed = played.settings.destinations.pop("slack")
+        played.run(LONGEST_WAIT)
+        played.settings.destinations["slack"] = removed
+        played.run(LONGEST_WAIT)
+        assert titles(makers) == ["DiskFull"]
+
     def test_no_redirect_is_followed_with_a_key(self, play):
         def redirects(request):
             assert request.url.host == "127.0.0.1"
@@ -442,6 +481,49 @@ class TestStorm:
             f"P{n}" for n in range(20)
         }
         assert len(makers.of(Kind.SLACK)) == 2
+
+
+class TestModel:
+    def played(self, play, *kinds, **more):
+        """Return a worker whose answers say who wrote them."""
+
+        def by(writer):
+            return lambda event, now: replace(answer(event, now), outcome=f"By {writer}.")
+
+        played = play(*kinds, answers=by("a model"), **more)
+        played.worker.quote = by("nobody")
+        return played
+
+    def writers(self, makers):
+        return [re.findall("By (a model|nobody)", str(it)) for kind, _, it in makers.taken]
+
+    def test_beyond_a_days_limit_the_documents_own_lines_are_posted(self, play, makers, caplog):
+        played = self.played(play, Kind.PAGERDUTY, maker=Maker.PAGERDUTY, model_answers_a_day=3)
+        for number in range(5):
+            played.receive(pagerduty(number))
+        played.run()
+        assert self.writers(makers) == [["a model"]] * 3 + [["nobody"]] * 2
+        assert "model_answers_a_day=3 | reached" in caplog.text
+        played.restart()
+        played.worker.quote = answer
+        played.now += DAY + 1
+        played.receive(pagerduty(9))
+        played.run()
+        assert self.writers(makers)[5:] == [["a model"]]
+
+    def test_a_list_after_a_storm_asks_no_model(self, play):
+        asked = []
+
+        def writes(event, now):
+            asked.append(event.name)
+            return answer(event, now)
+
+        played = play(Kind.SLACK, answers=writes)
+        played.worker.quote = answer
+        for number in range(20):
+            played.receive(fires(f"Alert{number}", number))
+        played.run(STORM_QUIET + 60)
+        assert len(asked) == played.settings.answers_a_minute
 
 
 def test_one_queue_is_of_one_process(play, tmp_path):

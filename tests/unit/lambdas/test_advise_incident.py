@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,8 +13,15 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from knowledge_rag.channel.message import BY_MODEL
 from knowledge_rag.channel.settings import Kind
-from knowledge_rag.channel.visits import PAUSES, SEND_SECONDS, STEP_SECONDS, Patient
+from knowledge_rag.channel.visits import (
+    MODEL_SECONDS,
+    PAUSES,
+    SEND_SECONDS,
+    STEP_SECONDS,
+    Patient,
+)
 from knowledge_rag.channel.worker import sender
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.core.outcome import Reason
@@ -28,9 +36,21 @@ from tests.support.advice import (
     client_fixture,
     function_fixture,
 )
+from tests.support.block_kit import numbers_in, problems
+from tests.support.knowledge_bases import knowledge_base_of
+from tests.support.local import RUNBOOKS, WordHashes
+from tests.support.misbehaving_models import SCRIPTED, refusing
 from tests.support.retrievals import DOWN, NOTHING, Answering, found, result
+from tests.support.scripted import LocalBedrock
 
 __all__ = ["aws_fixture", "client_fixture", "function_fixture"]
+
+
+MODELS = {
+    **SCRIPTED,
+    "local.throttled": refusing("ThrottlingException"),
+    "local.denied": refusing("AccessDeniedException"),
+}
 
 
 def slack(makers):
@@ -283,6 +303,122 @@ class TestTime:
         assert visits is handler._visits()
         function.tick(6 * MINUTE)
         assert slack(makers) == ["DiskFull"]
+
+
+STEPS = (
+    "# RDS failover",
+    "",
+    "Stop the consumers.",
+    "",
+    "Promote the replica with `aws rds promote-read-replica`.",
+    "",
+)
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """Bedrock's Converse on loopback, with models that do what their names say."""
+    folder = tmp_path_factory.mktemp("models")
+    with (
+        knowledge_base_of(RUNBOOKS, folder, WordHashes()) as opened,
+        LocalBedrock(opened, models=MODELS) as running,
+    ):
+        yield running
+
+
+class TestModel:
+    @pytest.fixture
+    def write(self, function, aws, models):
+        """Let a model write from a page of two steps; the function knows it by its variables."""
+        aws.environment.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", models.endpoint_url)
+        function.retrieval = Answering(found(result(lines=STEPS)))
+        made = []
+
+        def named(model):
+            aws.environment.setenv("MODEL_ID", model)
+            function.advisor = handler.advisor_of(os.environ)
+            made.append(function.advisor)
+            function.renew()
+
+        yield named
+        for it in made:
+            it._primary.close()
+
+    def test_without_a_model_nothing_writes(self):
+        assert handler.advisor_of({"AWS_REGION": "us-east-1"}) is None
+        assert handler.advisor_of({"AWS_REGION": "us-east-1", "MODEL_ID": ""}) is None
+
+    def test_what_a_model_writes_is_marked_as_its_own_and_numbered_by_the_evidence(
+        self, function, makers, write
+    ):
+        write("local.quotes")
+        function(alarm("RDS failover"))
+        (posted,) = makers.of(Kind.SLACK)
+        shown = json.dumps(posted["blocks"])
+        assert BY_MODEL in shown
+        assert "runbooks/1.md" in shown
+        inline, listed = numbers_in(posted["blocks"])
+        assert set(inline) == set(listed) != set()
+        assert not problems(posted)
+
+    def test_what_the_api_says_of_its_sources_is_not_posted(self, function, makers, write):
+        write("local.misquotes")
+        function(alarm("RDS failover"))
+        (posted,) = makers.of(Kind.SLACK)
+        assert BY_MODEL in json.dumps(posted["blocks"])
+        assert "never-written" not in json.dumps(posted["blocks"])
+
+    @pytest.mark.parametrize(
+        ("model", "cause"),
+        [
+            ("local.throttled", "could not be reached (throttled)"),
+            ("local.denied", "could not be reached (access_denied)"),
+            ("local.unknown", "could not be reached (configuration)"),
+            ("local.fabricates", "no answer that can be used (unverifiable_results)"),
+            ("local.uncited", "no answer that can be used (unverifiable_results)"),
+            ("local.index-beyond", "no answer that can be used (unverifiable_results)"),
+            ("local.guardrail", "no answer that can be used (guardrail)"),
+            ("local.empty", "no answer that can be used (malformed_response)"),
+        ],
+    )
+    def test_where_it_fails_the_documents_own_lines_are_posted(
+        self, function, makers, write, model, cause
+    ):
+        write(model)
+        function(alarm("RDS failover"))
+        (posted,) = makers.of(Kind.SLACK)
+        shown = json.dumps(posted["blocks"])
+        assert cause in shown
+        assert BY_MODEL not in shown
+        assert "aws rds promote-read-replica" in shown
+
+    def test_it_has_no_longer_than_its_time(self, function, makers, write, monkeypatch):
+        monkeypatch.setattr(handler, "MODEL_SECONDS", 0.3)
+        write("local.hangs")
+        function(alarm("RDS failover"))
+        (posted,) = makers.of(Kind.SLACK)
+        assert "could not be reached (timeout)" in json.dumps(posted["blocks"])
+
+    def test_nothing_is_begun_without_time_for_the_model_and_nothing_is_lost(
+        self, function, makers, write
+    ):
+        write("local.quotes")
+        function.left = STEP_SECONDS + MODEL_SECONDS - 1
+        function(alarm("RDS failover"))
+        assert not makers.taken
+        function.left = 120.0
+        function.tick(MINUTE)
+        assert len(makers.of(Kind.SLACK)) == 1
+
+    def test_the_days_limit_holds_in_every_environment(self, function, makers, write):
+        function.text = "model_answers_a_day = 2\n" + function.text
+        write("local.quotes")
+        for number in range(4):
+            function.renew()
+            function(alarm("RDS failover", at=f"2026-03-02T08:1{number}:00"))
+            function.now += 31 * MINUTE
+        shown = [BY_MODEL in json.dumps(it["blocks"]) for it in makers.of(Kind.SLACK)]
+        assert shown == [True, True, False, False]
 
 
 def test_receipts_are_kept_for_each_post_in_one_chain(function, makers, tmp_path):

@@ -6,6 +6,7 @@ from contextlib import closing
 
 import pytest
 
+from knowledge_rag.channel.message import place
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.evaluation.faults.server import answering, http, serving
@@ -63,6 +64,32 @@ def advised(advisor, findings=FINDINGS, incident=TOLD):
 
 def notices(recommendation):
     return [it.message for it in recommendation.warnings if it.kind is Concern.NOTICE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1. Delete the old volume [1].",
+        "1. Find out who is writer now [1], see [99].",
+        "1. Run `aws rds delete-db-cluster --skip-final-snapshot` [1].",
+    ],
+)
+def test_where_nobody_asked_an_answer_with_errors_is_replaced(text):
+    recommendation = advised(FallbackAdvisor(Writing(text), strict=True))
+    assert recommendation.advisor == "extractive"
+    assert any("(unverifiable_results)" in it for it in notices(recommendation))
+    assert advised(FallbackAdvisor(Writing(text))).advisor == "converse"
+
+
+def test_one_without_errors_is_left_alone_there_too():
+    said = "Find out who is writer now."
+    (number,) = [
+        number
+        for number, it in enumerate(FINDINGS.ledger.entries, start=1)
+        if said in FINDINGS.ledger.lines(*place(it.citation)).content
+    ]
+    writing = Writing(f"1. {said} [{number}]")
+    assert advised(FallbackAdvisor(writing, strict=True)).advisor == "converse"
 
 
 def test_an_advisor_that_writes_is_left_alone():
