@@ -163,6 +163,7 @@ def invoke_statements(
     """Return the permissions of a caller that invokes a model and looks nothing up.
 
     Args:
+        scope: a construct of the stack.
         model: id of a foundation model or of an inference profile.
         regions: that the profile may send requests to.
         actions: that it needs.

@@ -559,12 +559,7 @@ def _check_together(
     for key, wrong, allowed in _RULES:
         if wrong(values):
             problems.add(key, MISSING if values[key] in ("", ()) else values[key], allowed)
-    by_agent = values["entrypoint"] in {Entrypoint.AGENT, Entrypoint.BOTH, Entrypoint.HARNESS}
-    for key, used in (("agent_model", by_agent), ("advice_model", values["advice_model"])):
-        if used:
-            values[f"{key}_regions"] = destination_regions(
-                key, values[key], values[f"{key}_regions"], region, problems
-            )
+    _find_model_regions(values, region, problems)
     for key, allowed in _REGIONAL.items():
         if region and values[key] and values[key].split(":")[3] != region:
             problems.add(key, values[key], allowed.format(region))
@@ -574,3 +569,15 @@ def _check_together(
         for key in (*_OF_DATA, *(["search_type"] if _managed(values) else [])):
             if key in given:
                 problems.add(key, given[key], "unset with this existing knowledge base")
+
+
+def _find_model_regions(values: dict[str, Any], region: str | None, problems: Problems) -> None:
+    """Put the regions that each model in use may run in among the values."""
+    agents = {Entrypoint.AGENT, Entrypoint.BOTH, Entrypoint.HARNESS}
+    is_used = {
+        "agent_model": values["entrypoint"] in agents,
+        "advice_model": bool(values["advice_model"]),
+    }
+    for key in (key for key, used in is_used.items() if used):
+        regions = f"{key}_regions"
+        values[regions] = destination_regions(key, values[key], values[regions], region, problems)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from infra.settings import Documents
-from knowledge_rag.channel.settings import read_destinations
+from knowledge_rag.channel.settings import read_destinations, to_deploy
 from knowledge_rag.core.errors import InvalidSettings
 
 if TYPE_CHECKING:
@@ -34,10 +34,6 @@ MAX_FOLDER_BYTES: Final = 500 * 10**6
 MIN_INSTRUCTION_CHARACTERS: Final = 40
 MAX_INSTRUCTION_CHARACTERS: Final = 4_000
 """Of the service model; CloudFormation itself knows the lower bound only."""
-
-
-MAX_DESTINATIONS_BYTES: Final = 3_000
-"""A function's variables have 4 KB together."""
 
 
 class SourcesError(ValueError):
@@ -103,21 +99,14 @@ def _destinations(settings: Settings, project: Path, problems: list[str]) -> str
     if not text.strip():
         return ""
     try:
-        found = read_destinations(text, None).destinations.values()
+        short = to_deploy(text)
     except InvalidSettings as error:
         problems.append(f"  {path}: {error}")
         return ""
-    keyed = [it.name for it in found if it.aws is None]
+    keyed = read_destinations(short, None).keyed
     if keyed and not settings.advice.secret:
         problems.append(
             f"  {path}: {', '.join(keyed)} needs a key: name the secret that has it in advice_secret_arn"
-        )
-    lines = (line.strip() for line in text.splitlines())
-    short = "\n".join(line for line in lines if line and not line.startswith("#"))
-    if len(short.encode()) > MAX_DESTINATIONS_BYTES:
-        problems.append(
-            f"  {path} has {len(short.encode())} bytes without comments; a function takes"
-            f" {MAX_DESTINATIONS_BYTES}"
         )
     return short
 

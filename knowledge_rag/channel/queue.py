@@ -82,6 +82,22 @@ class Outgoing:
     sent: float
 
 
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """What became of a post.
+
+    Args:
+        state: waiting, done or dead.
+        reason: why it waits or was given up; ``""`` if it wasn't tried.
+        key: by which it is recognised at its destination.
+    """
+
+    destination: str
+    state: str
+    reason: str
+    key: str
+
+
 class QueueUnusable(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
     """A queue's file that another process uses, or that is damaged."""
 
@@ -243,6 +259,24 @@ class Queue:
     def _update(self, post: Outgoing, what: str, *values: object) -> None:
         with self.change() as changed:
             changed.execute(f"UPDATE posts SET {what} WHERE id = ?", (*values, post.id))  # noqa: S608 - fixed words
+
+    def posts_about(self, alert: str) -> list[Posted]:
+        """Return the posts about an alert, in their order, and what became of them."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT destination, state, reason, key FROM posts WHERE alert = ? ORDER BY id",
+                (alert,),
+            )
+            return [Posted(*row) for row in rows]
+
+    def dead_since(self, since: float) -> list[Posted]:
+        """Return the posts that were put into the queue since a time and given up."""
+        with self._lock:
+            rows = self._connection.execute(
+                "SELECT destination, state, reason, key FROM posts WHERE state = 'dead' AND created > ?",
+                (since,),
+            )
+            return [Posted(*row) for row in rows]
 
     def of_others(self, destinations: Iterable[str]) -> dict[str, int]:
         """Return the destinations beside these that posts wait for, and how many."""

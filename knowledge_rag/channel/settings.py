@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from dataclasses import dataclass, field, replace
@@ -171,6 +172,11 @@ class HookSettings:
     quiet_minutes: int = 30
     model_answers_a_day: int = 200
 
+    @property
+    def keyed(self) -> tuple[str, ...]:
+        """The destinations that are reached with a key; AWS's own are not."""
+        return tuple(it.name for it in self.destinations.values() if it.aws is None)
+
 
 def read_settings(text: str, environment: Mapping[str, str]) -> HookSettings:
     """Read the settings; all mistakes are reported together.
@@ -198,6 +204,41 @@ def read_destinations(text: str, keys: Mapping[str, str] | None) -> HookSettings
     found = _read(text, _Reader(keys, "the secret has no key {}"), received=False)
     to = tuple(found.destinations)
     return replace(found, hooks={it.value: Hook(it.value, it, "", to) for it in Maker})
+
+
+MAX_DEPLOYED_BYTES: Final = 3_000
+"""Of the destinations of a function in AWS, whose variables have 4 KB together."""
+
+
+def to_deploy(text: str) -> str:
+    """Return destinations as a function in AWS gets them: without comments and blanks.
+
+    Raises:
+        InvalidSettings: something in them is wrong, or they are too long.
+    """
+    read_destinations(text, None)
+    lines = (line.strip() for line in text.splitlines())
+    short = "\n".join(line for line in lines if line and not line.startswith("#"))
+    if (size := len(short.encode())) > MAX_DEPLOYED_BYTES:
+        raise InvalidSettings(
+            f"{size} bytes without comments; a function takes {MAX_DEPLOYED_BYTES}"
+        )
+    return short
+
+
+def read_keys(text: str) -> dict[str, str]:
+    """Return the keys of a secret by name.
+
+    Raises:
+        InvalidSettings: it is no JSON object; the message has nothing of it.
+    """
+    try:
+        wire = json.loads(text)
+    except ValueError:
+        wire = None
+    if not isinstance(wire, dict):
+        raise InvalidSettings("the secret is no JSON object of keys")
+    return {str(name): str(key) for name, key in wire.items()}
 
 
 def _read(text: str, reader: _Reader, *, received: bool) -> HookSettings:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.inputs import read_input
 from knowledge_rag.cli.options import JsonOption, ProfileOption, RegionOption
 from knowledge_rag.cli.terminal import print_report, progress_bar
 
@@ -42,6 +44,21 @@ def doctor(
     bootstrap_qualifier: Annotated[
         str, typer.Option(metavar="TEXT", help="The setting `bootstrap_qualifier`, likewise.")
     ] = "",
+    advice_destinations: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The setting `advice_destinations`, if answers are to be posted."
+        ),
+    ] = None,
+    advice_secret_arn: Annotated[
+        str, typer.Option(metavar="ARN", help="The setting `advice_secret_arn`, likewise.")
+    ] = "",
+    advice_secret_key: Annotated[
+        str, typer.Option(metavar="ARN", help="The setting `advice_secret_key`, likewise.")
+    ] = "",
+    advice_model: Annotated[
+        str, typer.Option(metavar="ID", help="The setting `advice_model`, likewise.")
+    ] = "",
     json: JsonOption = False,
 ) -> None:
     """Check whether a deployment to AWS can work before you make it.
@@ -57,6 +74,8 @@ def doctor(
     from knowledge_rag.deployment.doctor.examination import as_text, examine
     from knowledge_rag.deployment.stacks import check_name
 
+    given = advice_destinations
+    text = read_input(str(given)).decode("utf-8", "replace") if given else ""
     planned = PlannedDeployment(
         Aws(region, profile),
         check_name(name),
@@ -68,6 +87,10 @@ def doctor(
         kms_key_arn=kms_key_arn,
         permissions_boundary=permissions_boundary,
         bootstrap_qualifier=bootstrap_qualifier,
+        advice_destinations=text,
+        advice_secret_arn=advice_secret_arn,
+        advice_secret_key=advice_secret_key,
+        advice_model=advice_model,
     )
     with progress_bar() as progress:
         diagnosis = examine(planned, progress)

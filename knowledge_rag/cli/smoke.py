@@ -42,12 +42,20 @@ def smoke(
             "parameter that the function reads.",
         ),
     ] = False,
+    test_alarm: Annotated[
+        bool,
+        typer.Option(
+            "--test-alarm",
+            help="Send one marked alarm through the advice stack, and follow it to each destination, "
+            "where people see it.",
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Test a deployment in AWS: every citation, byte for byte.
 
     Checks its documents and answers against the promises. Asks about forty questions, which
-    costs cents, and changes nothing without --apply. Exits 1 if a promise is broken, 3 if something was unavailable or could not be
+    costs cents, and changes nothing without --apply or --test-alarm. Exits 1 if a promise is broken, 3 if something was unavailable or could not be
     checked.
     """
     from knowledge_rag.deployment.aws import Aws
@@ -66,7 +74,13 @@ def smoke(
     aws.required_region()
     with progress_bar() as progress:
         trial = try_deployment(
-            aws, check_name(name), asked, progress, token=gateway_token(token_file), apply=apply
+            aws,
+            check_name(name),
+            asked,
+            progress,
+            token=gateway_token(token_file),
+            apply=apply,
+            test_alarm=test_alarm,
         )
     print_report(trial.to_dict() if json else as_text(trial), passed=not trial.broken)
     if trial.doubtful:

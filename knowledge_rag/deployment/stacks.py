@@ -1,4 +1,4 @@
-"""A deployment's two stacks, and what callers need to know of it."""
+"""A deployment's stacks, and what callers need to know of it."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 DATA: Final = "data"
 SERVICE: Final = "service"
+ADVICE: Final = "advice"
+"""Of a deployment that posts advice."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 

@@ -28,6 +28,7 @@ from knowledge_rag.guardrails.support.report import Verdict, WarningKind, descri
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.answer import read_answer
+from knowledge_rag.orchestrator.incident import name_of
 from knowledge_rag.orchestrator.links import called_alike, linked_documents, words_of_link
 from knowledge_rag.orchestrator.outline import SERVICE
 from knowledge_rag.orchestrator.planning import MAX_READING, plan_of
@@ -241,11 +242,12 @@ def _of_plan(plan: Plan, findings: Findings, incident: Incident) -> Iterator[War
             why = "nothing is documented for it" if block.looked_up else "it could not be looked up"
             yield Warned(Concern.NOTICE, f"{block.alert}: {why}.")
     given = {it.source_file for it in plan.procedures}
-    for link in linked_documents(findings.ledger.results, incident.links) if given else ():
-        if not given & set(link.files):
-            files = wording.listed([*link.files])
-            message = f"No step is from the runbook that the alert links ({files})."
-            yield Warned(Concern.LINKED_RUNBOOK, message)
+    for who, links in _linking(incident) if given else ():
+        for link in linked_documents(findings.ledger.results, links):
+            if not given & set(link.files):
+                files = wording.listed([*link.files])
+                message = f"No step is from the runbook that {who} ({files})."
+                yield Warned(Concern.LINKED_RUNBOOK, message)
 
 
 def compose(
@@ -474,7 +476,7 @@ def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
                 f"A query could not be answered ({asked.outcome.reason}): more may be documented."
             )
             yield Warned(Concern.INCOMPLETE_SEARCH, message)
-    if findings.status is not Status.DEGRADED and incident.links:
+    if findings.status is not Status.DEGRADED:
         yield from _of_links(incident, findings)
     yield from (Warned(Concern.NOTICE, notice) for notice in findings.notices)
     yield from (Warned(Concern.UNREADABLE_STATE, problem) for problem in incident.problems)
@@ -483,16 +485,34 @@ def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
 
 
 def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:
-    """Warn if the linked runbook was not found; the link's own words are never shown as they are."""
+    """Warn if a linked runbook was not found; the link's own words are never shown as they are."""
     results = findings.ledger.results
-    if linked_documents(results, incident.links):
-        return
-    words = words_of_link(incident.links)
-    why = "Nothing was found of the runbook that the alert links"
-    why = f"{why}: {words}." if words else f"{why}."
-    if alike := called_alike(results, incident.links)[:MAX_NAMED]:
-        why += f" Of its name, but in another folder: {wording.listed(alike)}."
-    yield Warned(Concern.LINKED_RUNBOOK, why)
+    for who, links in _linking(incident):
+        if linked_documents(results, links):
+            continue
+        words = words_of_link(links)
+        why = f"Nothing was found of the runbook that {who}"
+        why = f"{why}: {words}." if words else f"{why}."
+        if alike := called_alike(results, links)[:MAX_NAMED]:
+            why += f" Of its name, but in another folder: {wording.listed(alike)}."
+        yield Warned(Concern.LINKED_RUNBOOK, why)
+
+
+def _linking(incident: Incident) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield who links a runbook, as words that follow "that", and the links.
+
+    Of a group, the alerts that link the same one stand together.
+    """
+    linked: dict[tuple[str, ...], list[str]] = {}
+    for it in incident.alerts if incident.is_group else ():
+        if it.links:
+            linked.setdefault(it.links, []).append(it.alert_name or name_of(it))
+    for links, names in linked.items():
+        more = [f"{len(names) - MAX_NAMED} others"] if len(names) > MAX_NAMED else []
+        shown = wording.listed([*names[:MAX_NAMED], *more])
+        yield f"{shown} link{'s' if len(names) == 1 else ''}", links
+    if not linked and incident.links:
+        yield "the alert links", incident.links
 
 
 def _bounded(warnings: list[Warned]) -> tuple[Warned, ...]:

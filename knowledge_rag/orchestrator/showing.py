@@ -184,13 +184,13 @@ def pieces_of(
             left = list(section.not_shown) if section else []
             before = None
         above = [it for it in left if _is_above(it, step)]
-        pieces += _named(above, left_out)
         left = [it for it in left if it not in above]
-        for level, title in (("###", heading), ("####", below)):
-            if title:
-                pieces.append(Piece(f"\n{level} {_escaped(title)}\n"))
-                mark = ""
-        mark = _mark(step.number, mark)
+        if heading:
+            pieces.append(Piece(f"\n### {_escaped(heading)}\n"))
+        pieces += _named(above, left_out)
+        if below:
+            pieces.append(Piece(f"\n#### {_escaped(below)}\n"))
+        mark = _mark(step.number, "" if heading or below else mark)
         pieces += _step(step, before, mark, ledger)
         before = step
     pieces += _named(left, left_out)

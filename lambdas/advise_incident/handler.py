@@ -18,7 +18,6 @@ MODEL_ID            model or inference profile that writes, by Converse      no 
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
 import time
@@ -31,6 +30,7 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from knowledge_rag.channel.settings import read_keys
 from knowledge_rag.channel.visits import MODEL_SECONDS, Patient, Visits
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
@@ -168,16 +168,12 @@ class Keys:
     def _read(self) -> dict[str, str]:
         try:
             client = boto3.client("secretsmanager", config=_CALLS)
-            wire = json.loads(client.get_secret_value(SecretId=self._arn)["SecretString"])
+            text = client.get_secret_value(SecretId=self._arn).get("SecretString", "")
         except (ClientError, BotoCoreError) as error:
             response: Any = getattr(error, "response", {})
             code = response.get("Error", {}).get("Code", type(error).__name__)
             raise InvalidSettings(f"the secret can't be read: {code}") from error
-        except (KeyError, ValueError) as error:
-            raise InvalidSettings("the secret is no JSON object of keys") from error
-        if not isinstance(wire, dict):
-            raise InvalidSettings("the secret is no JSON object of keys")
-        return {str(name): str(key) for name, key in wire.items()}
+        return read_keys(text)
 
 
 def _bury(message: Message, why: str) -> None:

@@ -80,7 +80,6 @@ WRITES = {
     | DECRYPTS
     | INVOKES
     | {
-        "bedrock:InvokeModel",
         "s3:PutObject",
         "kms:GenerateDataKey",
         "sns:Publish",
@@ -339,7 +338,7 @@ def test_a_permission_too_many_turns_it_red(changes, found):
         ({"Action": "bedrock:InvokeModel*"}, "grants more than one action"),
         (
             {"Action": "bedrock:InvokeModelWithResponseStream"},
-            "writes: bedrock:InvokeModelWithResponseStream",
+            "not listed: AdviseRole: Allow bedrock:InvokeModelWithResponseStream on *",
         ),
         (
             {"Action": "bedrock:InvokeModel", "Resource": "arn:aws:bedrock:*::foundation-model/*"},

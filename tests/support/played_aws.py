@@ -31,6 +31,7 @@ ENDPOINT_NAMES = {
     "lambda": "LAMBDA",
     "opensearchserverless": "OPENSEARCHSERVERLESS",
     "s3": "S3",
+    "secretsmanager": "SECRETS_MANAGER",
     "s3vectors": "S3VECTORS",
     "service-quotas": "SERVICE_QUOTAS",
     "ssm": "SSM",

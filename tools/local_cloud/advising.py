@@ -96,6 +96,9 @@ class Advising:
         asked = variables["RETRIEVE_FUNCTION"]
         if not may(role, "lambda:InvokeFunction", asked):
             raise PermissionError(f"{role} may not invoke {asked}")
+        model = variables.get("MODEL_ID", "")
+        if model and not may(role, "bedrock:InvokeModel", f"foundation-model/{model}"):
+            raise PermissionError(f"{role} may not invoke {model}")
         with environment(variables), collected_output() as output:
             answer = handler.lambda_handler({"Records": records}, LambdaContext())
         again = {it["itemIdentifier"] for it in answer["batchItemFailures"]}

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import boto3
 
 from knowledge_rag.deployment.errors import CallFailed, Trouble
-from knowledge_rag.deployment.stacks import DATA, find_stack, find_stacks
+from knowledge_rag.deployment.stacks import ADVICE, DATA, find_stack, find_stacks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -86,6 +86,11 @@ class PlannedDeployment:
     kms_key_arn: str = ""
     permissions_boundary: str = ""
     bootstrap_qualifier: str = ""
+    advice_destinations: str = ""
+    """The file's text."""
+    advice_secret_arn: str = ""
+    advice_secret_key: str = ""
+    advice_model: str = ""
 
 
 _REPAIRS: Final = {
@@ -191,11 +196,15 @@ def check_embedding_model(planned: PlannedDeployment) -> Finding:
 
 def check_agent_model(planned: PlannedDeployment) -> Finding:
     """Check the agent's model or inference profile; optional unless an agent is wanted."""
-    look_up = _inference_profile if _PROFILE.match(planned.agent_model) else _model
-    found = look_up(planned.aws, planned.agent_model)
+    found = model_finding(planned.aws, planned.agent_model)
     if found.status is Status.PROBLEM and not planned.agent_wanted:
         return warning(found.detail, found.action + _OPTIONAL)
     return found
+
+
+def model_finding(aws: Aws, model: str) -> Finding:
+    """Judge a model or an inference profile."""
+    return (_inference_profile if _PROFILE.match(model) else _model)(aws, model)
 
 
 def _model(aws: Aws, model: str) -> Finding:
@@ -450,6 +459,8 @@ _NEVER_MADE: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
 def check_stacks(planned: PlannedDeployment) -> tuple[Finding, ...]:
     """Check the states of all stacks."""
     found = find_stacks(planned.aws, planned.name)
+    if (advice := find_stack(planned.aws, f"{planned.name}-{ADVICE}")) is not None:
+        found[ADVICE] = advice
     stacks = {f"{planned.name}-{part}": stack for part, stack in found.items()}
     if not any(stacks.values()):
         return (ok(f"{planned.name} is not deployed yet"),)

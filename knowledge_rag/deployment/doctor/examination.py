@@ -10,7 +10,7 @@ from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.deployment.bounded import all_within
-from knowledge_rag.deployment.doctor import account, checks
+from knowledge_rag.deployment.doctor import account, advice, checks
 from knowledge_rag.deployment.doctor.checks import Finding, Status
 from knowledge_rag.deployment.errors import CallFailed, Trouble
 from knowledge_rag.orchestrator.wording import counted
@@ -47,6 +47,9 @@ THERE: Final[Mapping[str, Check]] = {
     "documents bucket": checks.check_documents,
     "encryption key": account.check_key,
     "permissions boundary": account.check_boundary,
+    "advice destinations": advice.check_destinations,
+    "advice keys": advice.check_keys,
+    "advice model": advice.check_advice_model,
     "CDK bootstrap": checks.check_bootstrap,
     "stacks": checks.check_stacks,
     "leftover collections": checks.check_collections,

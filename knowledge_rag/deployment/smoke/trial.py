@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.deployment.errors import CallFailed
+from knowledge_rag.deployment.smoke.advice import AdviceStack
 from knowledge_rag.deployment.smoke.clients import (
     AgentClient,
     BadAnswer,
@@ -33,7 +34,14 @@ from knowledge_rag.deployment.smoke.promises import (
 )
 from knowledge_rag.deployment.smoke.questions import Topic
 from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
-from knowledge_rag.deployment.stacks import DATA, SERVICE, find_stacks, outputs_of
+from knowledge_rag.deployment.stacks import (
+    ADVICE,
+    DATA,
+    SERVICE,
+    find_stack,
+    find_stacks,
+    outputs_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -56,6 +64,7 @@ GATEWAY_QUESTIONS: Final = 6
 _WANTED: Final = {
     DATA: ("KnowledgeBaseId", "DataSourceId", "CorpusBucketName"),
     SERVICE: ("RetrieveFunctionArn",),
+    ADVICE: ("AdviceBusName", "AdviceBucketName"),
 }
 
 
@@ -67,8 +76,11 @@ def try_deployment(  # noqa: PLR0913 - its options are keywords
     *,
     token: str = "",
     apply: bool = False,
+    test_alarm: bool = False,
 ) -> Trial:
     """Try a deployment; with ``apply``, measure its evidence floor and write it.
+
+    With ``test_alarm``, a marked alarm goes through its advice stack to every destination.
 
     Raises:
         InvalidRequest: there is no such deployment here, no question about its corpus, or nothing to
@@ -81,6 +93,12 @@ def try_deployment(  # noqa: PLR0913 - its options are keywords
             f"there is no stack {name}-{DATA} or {name}-{SERVICE} in {aws.region}: check --name and"
             " --region, or deploy first"
         )
+    advice = find_stack(aws, f"{name}-{ADVICE}")
+    if test_alarm and advice is None:
+        raise InvalidRequest(
+            f"there is no stack {name}-{ADVICE} in {aws.region}: set advice_destinations, and deploy"
+        )
+    stacks |= {} if advice is None else {ADVICE: advice}
     promises = [_judge_stack(name, part, stack) for part, stack in stacks.items()]
     outputs = outputs_of(stacks.values())
     if "KnowledgeBaseId" in outputs and "DataSourceId" in outputs:
@@ -102,7 +120,17 @@ def try_deployment(  # noqa: PLR0913 - its options are keywords
             _applied(aws, outputs, direct, progress) if apply else _measured(direct)
         )
         judged.append(floor)
+    judged += _judge_advice(aws, name, outputs, test_alarm=test_alarm)
     return Trial(name, aws.region, (*promises, *judged), figures)
+
+
+def _judge_advice(
+    aws: Aws, name: str, outputs: Mapping[str, str], *, test_alarm: bool
+) -> list[Promise]:
+    if any(key not in outputs for key in _WANTED[ADVICE]):
+        return []  # there is none, or the stack's own promise reports it
+    stack = AdviceStack(aws, name, *(outputs[key] for key in _WANTED[ADVICE]))
+    return [stack.check_queue(), *(stack.send_test_alarm() if test_alarm else ())]
 
 
 def _check_applicable(outputs: Mapping[str, str], questions: Sequence[Question]) -> None:

@@ -242,6 +242,19 @@ class TestTelling:
             "Nothing was found of the runbook that the alert links: disk full."
         ]
 
+    def test_of_a_group_which_alert_links_what_was_not_found(self):
+        alerts = [
+            {
+                "labels": {"alertname": name},
+                "annotations": {"runbook_url": f"{SITE}{link}.md".replace("ops/", "runbooks/")},
+            }
+            for name, link in (("MailFull", "mail"), ("DiskFull", "disk"), ("Unread", "disk"))
+        ]
+        group = Incident.from_state({"alerts": [{**it, "status": "firing"} for it in alerts]})
+        assert self.warnings(group, mail=page("Drain the mail queue.")) == [
+            "Nothing was found of the runbook that DiskFull and Unread link: runbooks disk."
+        ]
+
     def test_that_a_page_of_its_name_stands_elsewhere(self):
         link = "https://wiki.example/spaces/OPS/pages/12345/Mail+Queue"
         (warning,) = self.warnings(told(link), mail_queue=page("Drain the mail queue."))
