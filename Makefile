@@ -187,9 +187,12 @@ $(BENCH_READY): $(DEV_READY) requirements/bench.txt
 bench: $(BENCH_READY) ## measure this product beside others; NAME=chunking runs one, NAME=--help lists them
 	@$(BIN)/python -m benchmarks $(NAME)
 
-screenshots: $(DEV_READY) ## make the pictures of the console (needs chromium) and of the terminal anew
+screenshots: $(DEV_READY) ## make the pictures of the console and of Slack (need chromium) and of the terminal anew
 	@$(BIN)/python -m tools.terminal_recording
 	@$(BIN)/python -m tools.screenshots
+	@echo '{"alerts": [{"status": "firing", "labels": {"alertname": "ElastiCacheRedisMemory", "severity": "critical"}, "startsAt": "2026-03-02T03:04:00Z"}]}' \
+	  | $(BIN)/knowledge-rag ask --incident - --format slack --repository-url "https://git.example/{path}#L{start}-L{end}" \
+	  | $(BIN)/python -m tools.slack_picture docs/images/slack-post.png
 
 reference: $(DEV_READY) ## make docs/reference anew from the code
 	@$(BIN)/python -m tools.reference

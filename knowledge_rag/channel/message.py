@@ -7,6 +7,7 @@ knows are masked here, before anything is written.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -42,6 +43,7 @@ MAX_TITLE: Final = 150
 UNNAMED: Final = "An alert without a name"
 MAX_WARNINGS: Final = 10
 
+_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?\+00:00")
 _OUTCOMES: Final = {
     Status.OK: "Documented.",
     Status.NO_MATCH: "Nothing documented.",
@@ -164,12 +166,14 @@ def message_of(
     """
     parts, by_model = answer_parts(consultation)
     alerts = incident.alerts or (incident,)
+    title = title or name_of(incident)
+    names = (one.alert_name or name_of(one) for one in alerts)
     about = (
-        facts(one.alert_name or name_of(one), one.severity, one.service, one.since)
-        for one in alerts
+        facts("" if title.startswith(name) else name, one.severity, one.service, one.since)
+        for name, one in zip(names, alerts, strict=True)
     )
     whole = consultation.recommendation.to_dict()
-    message = message_from(title or name_of(incident), whole, parts, by_model=by_model)
+    message = message_from(title, whole, parts, by_model=by_model)
     said = tuple(one_line(line) for line in about if line)
     # a place is of one alert's procedure; and a choice is offered once
     offered = () if incident.is_group or incident.is_empty else message.offers
@@ -226,10 +230,21 @@ def message_from(
 
 
 def facts(name: str, severity: str, service: str, since: str) -> str:
-    """Return the facts of an alert in one line; ``""`` if only its name is known."""
-    known = zip(("severity", "service", "since"), (severity, service, since), strict=True)
+    """Return the facts of an alert in one line; ``""`` if only its name is known.
+
+    Args:
+        name: of the alert; ``""`` if it stands above anyway.
+        severity: as its sender calls it.
+        service: that it is about.
+        since: ISO 8601 in UTC.
+
+    >>> facts("DiskFull", "critical", "", "2026-03-02T08:14:00+00:00")
+    'DiskFull, severity critical, since 2026-03-02 08:14 UTC'
+    """
+    moment = _MOMENT.sub(r"\1 \2 UTC", since)
+    known = zip(("severity", "service", "since"), (severity, service, moment), strict=True)
     said = [f"{what} {text}" for what, text in known if text]
-    return ", ".join((name, *said)) if said else ""
+    return ", ".join(filter(None, (name, *said))) if said else ""
 
 
 def masked(text: str) -> str:

@@ -170,7 +170,8 @@ class _Foot:
 
     def below(self, units: Sequence[_Unit], *, is_last: bool, is_cut: bool) -> list[dict[str, Any]]:
         numbers = frozenset(chain.from_iterable(unit.numbers for unit in units))
-        made = _sources(self.message, numbers) + (_receipt(self.message) if is_last else [])
+        sources = _sources(self.message, numbers)
+        made = [*sources, *_receipt(self.message)] if is_last else [_goes_on(), *sources]
         if self.buttons is None or not self.message.receipt:
             return made
         commands, _ = commands_in([block for unit in units for block in unit.blocks])
@@ -324,6 +325,11 @@ def _sources(message: Message, numbers: frozenset[int]) -> list[dict[str, Any]]:
             line += [_link(message, number), _words(f" {lines_of(message.places[number - 1])}  ")]
         elements.append(_section([*line, _words("\n")]))
     return _blocks(elements)
+
+
+def _goes_on() -> dict[str, Any]:
+    """Return what stands above the sources of all messages but the last: they would look like the end."""
+    return _rich([_section([_words("The next part is in the thread.", italic=True)])])
 
 
 def _receipt(message: Message) -> list[dict[str, Any]]:

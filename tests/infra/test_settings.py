@@ -270,7 +270,11 @@ def test_a_profile_of_another_part_of_the_world_is_refused_where_the_region_is_k
     [
         ({"advice_model": "eu.amazon.nova-pro-v1:0"}, "advice_model", "one that us-east-1 offers"),
         ({"advice_model": "claude"}, "advice_model", "the id of a foundation model"),
-        ({"advice_model": "Claude!"}, "advice_model", "the id of a model or of an inference profile"),
+        (
+            {"advice_model": "Claude!"},
+            "advice_model",
+            "the id of a model or of an inference profile",
+        ),
         (
             {"advice_model": "amazon.nova-pro-v1:0", "advice_model_regions": ["us-east-1"]},
             "advice_model_regions",

@@ -118,6 +118,9 @@ _ABOUT: Final = {
     "([how](../channel.md#in-aws)), relative to the project; unset, there is no advice stack",
     "advice_secret_arn": "secret with the keys that the file names, a JSON object",
     "advice_secret_key": "the KMS key that the secret is encrypted with, if it is one of yours",
+    "advice_model": "Bedrock model that writes the posts, by Converse: id of a foundation model or of a system-defined "
+    "inference profile; unset, they are the documents' own lines ([how](../channel.md#if-a-model-writes))",
+    "advice_model_regions": "regions that the profile sends requests to, if they differ from the known ones",
     "latency_p95_ms": "alarm above this run time of the function, p95, milliseconds",
     "error_rate_percent": "alarm above this share of degraded queries",
     "zero_result_warning_percent": "warning above this share of answered queries that found nothing",

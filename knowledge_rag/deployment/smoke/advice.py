@@ -83,7 +83,9 @@ class AdviceStack:
         late = 0.0 if waiting is None else self.now() - waiting
         said = [
             f"{lost} among the dead letters" if lost else "",
-            f"{counted(len(dead), 'post')} given up within a day ({_reasons(dead)})" if dead else "",
+            f"{counted(len(dead), 'post')} given up within a day ({_reasons(dead)})"
+            if dead
+            else "",
             f"the oldest waits for {late / 60:.0f} minutes" if late > LATE_SECONDS else "",
         ]
         if wrong := "; ".join(filter(None, said)):

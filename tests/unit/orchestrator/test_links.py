@@ -246,7 +246,7 @@ class TestTelling:
         alerts = [
             {
                 "labels": {"alertname": name},
-                "annotations": {"runbook_url": f"{SITE}{link}.md".replace("ops/", "runbooks/")},
+                "annotations": {"runbook_url": f"{SITE}runbooks/{link}.md"},
             }
             for name, link in (("MailFull", "mail"), ("DiskFull", "disk"), ("Unread", "disk"))
         ]
