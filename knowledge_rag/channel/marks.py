@@ -122,7 +122,10 @@ class Writer(Generic[Piece]):
                     yield from self.emphasised(node, **style)
                 case "link":
                     yield from self.pieces(node.children, **style)
-                    yield from self.words(f" ({node.attrs['href']})", **style)
+                    if is_web_address(
+                        node.attrs["href"]
+                    ):  # another page's place leads nowhere here
+                        yield from self.words(f" ({node.attrs['href']})", **style)
                 case "cite":
                     self.placed.add(node.meta["number"])
                     yield from self.cited(self.references[node.meta["number"]])
@@ -169,7 +172,9 @@ class LineWriter(Writer[str]):
 
 def tree_of(marked: str) -> Sequence[SyntaxTreeNode]:
     """Return the blocks of marked Markdown; a reference in its words is a node ``cite`` with its ``number``."""
-    return SyntaxTreeNode(make_parser(RendererHTML).parse(marked, {})).children
+    parser = make_parser(RendererHTML)
+    parser.validateLink = lambda url: _is_link(url) or _is_place(url)  # type: ignore[method-assign]
+    return SyntaxTreeNode(parser.parse(marked, {})).children
 
 
 def rows_of(table: SyntaxTreeNode) -> Iterator[Sequence[SyntaxTreeNode]]:
@@ -203,8 +208,20 @@ def is_web_address(url: object) -> bool:
 
 def _is_link(url: str) -> bool:
     """Whether an answer may link there: without credentials, and nothing of ours is in the address."""
-    has_mark = "%ee%80%80" in url.lower() or MARKS.search(url) is not None
-    return is_web_address(url) and urlsplit(url).username is None and not has_mark
+    return is_web_address(url) and urlsplit(url).username is None and not _has_mark(url)
+
+
+def _is_place(url: str) -> bool:
+    """Whether an address is a place in a page, or another page beside it, with nothing of ours in it."""
+    try:
+        address = urlsplit(url)
+    except ValueError:
+        return False
+    return not address.scheme and not address.netloc and not _has_mark(url)
+
+
+def _has_mark(url: str) -> bool:
+    return "%ee%80%80" in url.lower() or MARKS.search(url) is not None
 
 
 def _cite(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - as the parser calls it

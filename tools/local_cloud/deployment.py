@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parents[2]
 CDK = "aws-cdk@2.1148.1"
-_SECONDS = 300
+_SECONDS = 900
 
 
 @dataclass(frozen=True, slots=True)

@@ -239,3 +239,43 @@ class TestEverywhere:
         for text in (to_text(made), to_note(made), json.dumps(to_slack(made))):
             assert "vault.docx (extracted text)" in text
             assert "git.example" not in text
+
+
+@pytest.mark.parametrize("by_model", [True, False])
+def test_a_link_to_a_place_in_the_documents_is_its_words_and_a_web_address_stays_in_sight(by_model):
+    text = (
+        "- Go to [Encoder down](#encoder-down), see [files](../text/files.txt)"
+        " and [the site](https://site.example/a)."
+    )
+    message = written(text, by_model=by_model)
+    slack = "".join(piece["text"] for _, piece in pieces_in(to_slack(message)[0]["blocks"]))
+    for shown in (slack, to_note(message), to_text(message)):
+        assert "Go to Encoder down, see files and the site" in shown
+        assert "encoder-down" not in shown
+        assert "https://site.example/a" in shown
+
+
+@pytest.mark.parametrize(
+    "target", ["javascript:alert(1)", "//evil.example/x", "data:text/html,x", "mailto:a@b.example"]
+)
+def test_any_other_target_stays_as_it_was_written(target):
+    message = written(f"- Go to [here]({target}).")
+    shown = to_text(message)
+    assert "[here]" in shown
+    assert target in shown.replace("`", "")
+    assert not [it for _, it in pieces_in(to_slack(message)[0]["blocks"]) if it["type"] == "link"]
+
+
+def test_each_part_but_the_last_says_that_the_next_one_is_in_the_thread():
+    message = written([{"text": "\n\n".join(f"{n}. Wait {'x ' * 200}" for n in range(1, 80))}])
+    posts = to_slack(message)
+    assert len(posts) > 2
+    for post in posts:
+        said = [it["text"] for _, it in pieces_in(post["blocks"])]
+        assert ("The next part is in the thread." in said) == (post is not posts[-1])
+        assert not problems(post)
+
+
+def test_an_alerts_facts_repeat_no_title_and_have_a_moment_to_read():
+    message = answered("QueueGrows", {"runbooks/queue.md": RUNBOOK})
+    assert not any(it.startswith("QueueGrows") for it in message.about)

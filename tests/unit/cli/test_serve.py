@@ -28,6 +28,27 @@ def test_a_model_of_any_provider_may_write():
         WriterOptions(model="some-model").advisors(REGION)
 
 
+class TestConfiguredModel:
+    @pytest.fixture(autouse=True)
+    def configured(self, tmp_path, monkeypatch):
+        (tmp_path / "knowledge-rag.toml").write_text('model = "ollama:some-model"\n')
+        monkeypatch.chdir(tmp_path)
+
+    def test_it_writes_where_no_writer_is_given_and_that_is_said(self, capsys):
+        writers = WriterOptions().or_configured()
+        assert writers.model == "ollama:some-model"
+        assert "ollama:some-model writes" in " ".join(capsys.readouterr().err.split())
+
+    @pytest.mark.parametrize("given", [{"model": ""}, {"model": "a:b"}, {"model_id": "m.odel"}])
+    def test_a_writer_that_is_given_and_none_at_all_come_before_it(self, given, capsys):
+        writers = WriterOptions(**given)
+        assert writers.or_configured() is writers
+        assert not capsys.readouterr().err
+
+    def test_no_model_is_no_advisor(self):
+        assert list(WriterOptions(model="").or_configured().advisors(REGION)) == ["extractive"]
+
+
 def test_the_agent_of_a_deployment_may_write_but_was_not_asked_for():
     advisors = WriterOptions().advisors(REGION, "AGENT00001/ALIAS00001")
     assert list(advisors) == ["extractive", "agent"]
