@@ -26,34 +26,16 @@ from lambdas.start_ingestion import handler as ingestion
 from tests.infra.synthesis import synthesized
 from tests.support.block_kit import problems
 from tests.support.local import CORPUS
-from tests.support.makers import CHANNEL, Makers
-from tools.local_cloud.advising import Advising
-from tools.local_cloud.deployment import cloud, deploy_assembly
+from tests.support.makers import Makers
+from tools.local_cloud.advising import Advising, advised
 from tools.local_cloud.kinds import REGION
-from tools.local_cloud.living import client, living
+from tools.local_cloud.living import client
 
 pytestmark = pytest.mark.skipif(
     shutil.which("npx") is None, reason="npx is not installed: Node >= 20 brings it"
 )
 
 NAME = "knowledge-rag-dev"
-KEYS = {"SLACK_BOT_TOKEN": "slack-key", "PAGERDUTY_TOKEN": "pagerduty-key"}
-DESTINATIONS = """
-links = "https://git.example/ops/blob/main/{{path}}#L{{start}}-L{{end}}"
-answers_a_minute = 60
-
-[destinations.oncall]
-kind = "slack"
-token_env = "SLACK_BOT_TOKEN"
-channel = "{channel}"
-url = "{url}/slack"
-
-[destinations.pager]
-kind = "pagerduty"
-token_env = "PAGERDUTY_TOKEN"
-sender = "bot@acme.example"
-url = "{url}/pagerduty"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -66,21 +48,12 @@ def makers():
 @pytest.fixture(scope="module")
 def deployed(makers, tmp_path_factory):
     ingestion._jobs.cache_clear()
-    path = tmp_path_factory.mktemp("advice") / "hooks.toml"
-    path.write_text(DESTINATIONS.format(channel=CHANNEL, url=makers.url))
-    with cloud() as running, living(running) as life:
-        secret = client("secretsmanager").create_secret(
-            Name="on-call/keys", SecretString=json.dumps(KEYS)
-        )
-        settings = {
-            "advice_destinations": str(path),
-            "advice_secret_arn": secret["ARN"],
-            "advice_model": MODEL_ID,
-        }
-        stacks = deploy_assembly(
-            synthesized(vector_store="s3-vectors", search_type="SEMANTIC", **settings).folder
-        )
-        life.wait(1_800)  # the documents are ingested
+    of_store = {"vector_store": "s3-vectors", "search_type": "SEMANTIC"}
+
+    def synthesize(settings):
+        return synthesized(**of_store, **settings, advice_model=MODEL_ID).folder
+
+    with advised(tmp_path_factory.mktemp("advice"), makers, synthesize) as (stacks, _):
         advising = Advising(NAME)
         writes("")  # but where a test says so
         yield SimpleNamespace(
