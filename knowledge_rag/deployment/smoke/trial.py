@@ -127,9 +127,10 @@ def try_deployment(  # noqa: PLR0913 - its options are keywords
 def _judge_advice(
     aws: Aws, name: str, outputs: Mapping[str, str], *, test_alarm: bool
 ) -> list[Promise]:
-    if any(key not in outputs for key in _WANTED[ADVICE]):
-        return []  # there is none, or the stack's own promise reports it
-    stack = AdviceStack(aws, name, *(outputs[key] for key in _WANTED[ADVICE]))
+    bus, bucket = (outputs.get(key, "") for key in _WANTED[ADVICE])
+    if not bus or not bucket:
+        return []  # there is no such stack, or its own promise reports it
+    stack = AdviceStack(aws, name, bus, bucket)
     return [stack.check_queue(), *(stack.send_test_alarm() if test_alarm else ())]
 
 

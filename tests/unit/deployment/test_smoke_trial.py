@@ -54,6 +54,7 @@ def test_there_has_to_be_a_deployment(trial):
 )
 def test_the_state_of_a_stack_is_judged(account, trial, state, verdict):
     outputs = {"KnowledgeBaseId": "K", "DataSourceId": "D", "CorpusBucketName": "corpus"}
+    outputs |= {"AdviceBusName": "B", "AdviceBucketName": "kept"}
     answer = stack_in(state, **outputs, RetrieveFunctionArn=ALIAS)
     account.refuse("cloudformation", "DescribeStacks", answer)
     account.client("s3").create_bucket(Bucket="corpus")
