@@ -122,10 +122,9 @@ class Writer(Generic[Piece]):
                     yield from self.emphasised(node, **style)
                 case "link":
                     yield from self.pieces(node.children, **style)
-                    if is_web_address(
-                        node.attrs["href"]
-                    ):  # another page's place leads nowhere here
-                        yield from self.words(f" ({node.attrs['href']})", **style)
+                    url = node.attrs["href"]
+                    if is_web_address(url):  # a place in the documents leads nowhere here
+                        yield from self.words(f" ({url})", **style)
                 case "cite":
                     self.placed.add(node.meta["number"])
                     yield from self.cited(self.references[node.meta["number"]])

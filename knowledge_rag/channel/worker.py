@@ -334,11 +334,11 @@ class Worker:
         for name, number in self.queue.of_others(self.settings.destinations).items():
             if name not in self._removed:
                 self._removed.add(name)
-                _logger.warning(
-                    "destination=%s | %s: %d posts wait for a day", name, _REMOVED, number
-                )
+                waits = f"{counted(number, 'post')} kept for a day"
+                _logger.warning("destination=%s | %s: %s", name, _REMOVED, waits)
             if given_up := self.queue.give_up_on(name, now - GIVE_UP, _REMOVED):
-                _logger.error("destination=%s | %s: %d posts given up", name, _REMOVED, given_up)
+                lost = f"{counted(given_up, 'post')} given up"
+                _logger.error("destination=%s | %s: %s", name, _REMOVED, lost)
 
     def post(self, destination: Destination, now: float) -> bool:
         """Post one thing to a destination; return whether there was anything to do.
