@@ -40,7 +40,7 @@ export CDK_DISABLE_CLI_TELEMETRY := true
 # jsii tells at each start that Node 20 is past its end of life; it works until then
 export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 
-.PHONY: help setup demo test covered test-fast check lint types behaviour goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth diff deploy deploy-local alarm-local prove-live prove-live-teardown prove-local bundle lock clean
+.PHONY: help setup demo test covered test-fast check lint types behaviour goldens goldens-record format nightly fuzz mutants bench screenshots reference notes dist sbom audit synth diff deploy deploy-local prove-live prove-live-teardown prove-local bundle lock clean
 
 help: ## list the targets
 	@bold=; plain=; if [ -t 1 ] && [ -z "$${NO_COLOR:-}" ]; then bold=$$'\033[1m'; plain=$$'\033[0m'; fi; \
@@ -132,9 +132,6 @@ deploy: $(DEV_READY) ## deploy both stacks to the account whose credentials are 
 
 deploy-local: $(DEV_READY) ## deploy both stacks to a cloud on this machine and print what was created
 	@$(BIN)/python -m tools.local_cloud $(SETTINGS)
-
-alarm-local: $(DEV_READY) ## deploy to a cloud on this machine, let an alarm go off and print what Slack shows; ALARM=SQSBacklog
-	@$(BIN)/python -m tools.local_cloud --alarm $(or $(ALARM),RDSFailover)
 
 prove-live: $(DEV_READY) ## deploy under a throw-away name, try everything, remove it; PROVE="--region eu-west-1 --yes"
 	@$(BIN)/python -m tools.prove_live run $(PROVE)

@@ -15,27 +15,38 @@ from types import SimpleNamespace
 import pytest
 
 from infra.advice_stack import QUEUE, RECEIPTS
-from knowledge_rag.channel.message import BY_MODEL
 from knowledge_rag.channel.receipts import Receipts
 from knowledge_rag.channel.settings import Kind
-from knowledge_rag.deployment.aws import Aws
-from knowledge_rag.deployment.smoke.advice import AdviceStack
-from knowledge_rag.deployment.smoke.report import Verdict
-from knowledge_rag.local.bedrock.answers import MODEL_ID
 from lambdas.start_ingestion import handler as ingestion
 from tests.infra.synthesis import synthesized
-from tests.support.block_kit import problems
 from tests.support.local import CORPUS
-from tests.support.makers import Makers
-from tools.local_cloud.advising import Advising, advised
-from tools.local_cloud.kinds import REGION
-from tools.local_cloud.living import client
+from tests.support.makers import CHANNEL, Makers
+from tools.local_cloud.advising import Advising
+from tools.local_cloud.deployment import cloud, deploy_assembly
+from tools.local_cloud.living import client, living
 
 pytestmark = pytest.mark.skipif(
     shutil.which("npx") is None, reason="npx is not installed: Node >= 20 brings it"
 )
 
 NAME = "knowledge-rag-dev"
+KEYS = {"SLACK_BOT_TOKEN": "slack-key", "PAGERDUTY_TOKEN": "pagerduty-key"}
+DESTINATIONS = """
+links = "https://git.example/ops/blob/main/{{path}}#L{{start}}-L{{end}}"
+answers_a_minute = 60
+
+[destinations.oncall]
+kind = "slack"
+token_env = "SLACK_BOT_TOKEN"
+channel = "{channel}"
+url = "{url}/slack"
+
+[destinations.pager]
+kind = "pagerduty"
+token_env = "PAGERDUTY_TOKEN"
+sender = "bot@acme.example"
+url = "{url}/pagerduty"
+"""
 
 
 @pytest.fixture(scope="module")
@@ -48,14 +59,18 @@ def makers():
 @pytest.fixture(scope="module")
 def deployed(makers, tmp_path_factory):
     ingestion._jobs.cache_clear()
-    of_store = {"vector_store": "s3-vectors", "search_type": "SEMANTIC"}
-
-    def synthesize(settings):
-        return synthesized(**of_store, **settings, advice_model=MODEL_ID).folder
-
-    with advised(tmp_path_factory.mktemp("advice"), makers, synthesize) as (stacks, _):
+    path = tmp_path_factory.mktemp("advice") / "hooks.toml"
+    path.write_text(DESTINATIONS.format(channel=CHANNEL, url=makers.url))
+    with cloud() as running, living(running) as life:
+        secret = client("secretsmanager").create_secret(
+            Name="on-call/keys", SecretString=json.dumps(KEYS)
+        )
+        settings = {"advice_destinations": str(path), "advice_secret_arn": secret["ARN"]}
+        stacks = deploy_assembly(
+            synthesized(vector_store="s3-vectors", search_type="SEMANTIC", **settings).folder
+        )
+        life.wait(1_800)  # the documents are ingested
         advising = Advising(NAME)
-        writes("")  # but where a test says so
         yield SimpleNamespace(
             stacks={it.name.removeprefix(f"{NAME}-"): it for it in stacks},
             advising=advising,
@@ -63,18 +78,6 @@ def deployed(makers, tmp_path_factory):
         )
         advising.restart()
     ingestion._jobs.cache_clear()
-
-
-def writes(model):
-    """Change the deployed function's model."""
-    name = f"{NAME}-advise-incident"
-    deployed = client("lambda").get_function_configuration(FunctionName=name)
-    variables = deployed["Environment"]["Variables"] | {"MODEL_ID": model}
-    client("lambda").update_function_configuration(
-        FunctionName=name, Environment={"Variables": variables}
-    )
-    Advising.restart()
-    return deployed["Environment"]["Variables"]["MODEL_ID"]
 
 
 def texts(value):
@@ -182,38 +185,6 @@ def test_the_function_counts_what_it_received_and_posted(deployed):
     assert counted["KnowledgeAdviceAlerts"] == [1]
     assert counted["KnowledgeAdvicePosts"][0] >= 1
     assert counted["KnowledgeAdviceGivenUp"] == counted["KnowledgeAdviceWaitingSeconds"] == [0]
-
-
-def test_the_model_that_may_be_invoked_writes_and_another_one_may_not(deployed, makers):
-    before = len(makers.of(Kind.SLACK))
-    writes(MODEL_ID)
-    deployed.advising.alarm("SQSBacklog", at=1_772_449_284.0)
-    deployed.advising.work()
-    posted = makers.of(Kind.SLACK)[before:]
-    assert BY_MODEL in json.dumps(posted)
-    assert "runbooks/sqs-backlog.md" in json.dumps(posted)
-    assert not [it for post in posted for it in problems(post)]
-    writes("amazon.nova-pro-v1:0")
-    deployed.advising.alarm("SQSBacklog", at=1_772_459_284.0)
-    with pytest.raises(PermissionError, match="may not invoke amazon"):
-        deployed.advising.work()
-    writes("")
-
-
-def test_smoke_follows_its_test_alarm_to_slack_and_says_what_it_can_not_try(deployed, makers):
-    outputs = deployed.stacks["advice"].outputs
-    stack = AdviceStack(
-        Aws(REGION),
-        NAME,
-        outputs["AdviceBusName"],
-        outputs["AdviceBucketName"],
-        sleep=lambda _: deployed.advising.work(),
-    )
-    oncall, pager = stack.send_test_alarm()
-    assert (oncall.verdict, pager.verdict) == (Verdict.KEPT, Verdict.NOTE)
-    posted = makers.of(Kind.SLACK)[-1]
-    assert "nothing is wrong" in posted["text"]
-    assert posted["metadata"]["event_payload"]["id"] in oncall.detail
 
 
 def test_what_the_command_of_the_stack_sends_is_answered(deployed, makers):

@@ -1,12 +1,7 @@
-"""``python -m tools.local_cloud``: deploys the stacks to a cloud on this machine.
-
-With ``--alarm NAME`` the advice stack, too, whose alarm then goes off; it prints what Slack would show.
-"""
+"""``python -m tools.local_cloud``: deploys both stacks to a cloud on this machine."""
 
 import sys
 
-from tools.local_cloud import advising, deployment
+from tools.local_cloud.deployment import main
 
-if sys.argv[1:2] == ["--alarm"]:
-    sys.exit(advising.main(sys.argv[2]))
-sys.exit(deployment.main(sys.argv[1:]))
+sys.exit(main(sys.argv[1:]))

@@ -7,113 +7,20 @@ the rights that its role has.
 from __future__ import annotations
 
 import json
-import sys
-import tempfile
-from contextlib import contextmanager, redirect_stdout, suppress
+from contextlib import suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.settings import CONTEXT_KEY
-from knowledge_rag.channel.settings import Kind
 from knowledge_rag.local.action_group import collected_output
 from lambdas.advise_incident import handler
-from tests.support.makers import CHANNEL, Makers
-from tools.local_cloud.deployment import PROJECT, cloud, deploy_assembly, synth
 from tools.local_cloud.kinds import ACCOUNT, REGION
-from tools.local_cloud.living import client, environment, living, may
+from tools.local_cloud.living import client, environment, may
 from tools.local_cloud.registration import LambdaContext
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from tools.local_cloud.deployment import Deployed
-    from tools.local_cloud.living import Life
-
-KEYS = {"SLACK_BOT_TOKEN": "slack-key", "PAGERDUTY_TOKEN": "pagerduty-key"}
-LINKS = "https://git.example/ops/blob/main/{path}#L{start}-L{end}"
-DESTINATIONS = """
-links = "{links}"
-answers_a_minute = 60
-
-[destinations.oncall]
-kind = "slack"
-token_env = "SLACK_BOT_TOKEN"
-channel = "{channel}"
-url = "{url}/slack"
-
-[destinations.pager]
-kind = "pagerduty"
-token_env = "PAGERDUTY_TOKEN"
-sender = "bot@acme.example"
-url = "{url}/pagerduty"
-"""
 _BATCH = 10
-_INGESTED_SECONDS = 1_800
-
-
-@contextmanager
-def advised(
-    folder: Path, makers: Makers, synthesize: Callable[[dict[str, str]], Path]
-) -> Iterator[tuple[list[Deployed], Life]]:
-    """Deploy the stacks with one of advice that posts to makers on loopback, and ingest the sample documents.
-
-    Args:
-        folder: for the destinations' file.
-        makers: that are posted to.
-        synthesize: makes an assembly with some settings, and returns its folder.
-    """
-    path = folder / "hooks.toml"
-    path.write_text(DESTINATIONS.format(links=LINKS, channel=CHANNEL, url=makers.url))
-    with cloud() as running, living(running) as life:
-        secret = client("secretsmanager").create_secret(
-            Name="on-call/keys", SecretString=json.dumps(KEYS)
-        )
-        stacks = deploy_assembly(
-            synthesize({"advice_destinations": str(path), "advice_secret_arn": secret["ARN"]})
-        )
-        life.wait(_INGESTED_SECONDS)
-        yield stacks, life
-
-
-def main(alarm: str) -> int:
-    """Let an alarm go off in a cloud of this machine, and print what Slack would show."""
-    makers = Makers()
-
-    def synthesize(settings: dict[str, str]) -> Path:
-        named = {"vector_store": "s3-vectors", "search_type": "SEMANTIC", **settings}
-        return synth(
-            [f"{CONTEXT_KEY}:{key}={value}" for key, value in named.items()],
-            PROJECT / "cdk.out" / "local",
-        )
-
-    try:
-        with (
-            tempfile.TemporaryDirectory() as folder,
-            redirect_stdout(sys.stderr),
-            advised(Path(folder), makers, synthesize) as (stacks, _),
-        ):
-            (name,) = (
-                it.name.removesuffix("-advice") for it in stacks if it.name.endswith("-advice")
-            )
-            advising = Advising(name)
-            advising.alarm(alarm)
-            advising.work()
-            posts = makers.of(Kind.SLACK)
-    finally:
-        makers.close()
-    for post in posts:
-        for kind, line in lines_in(post["blocks"]):
-            sys.stdout.write(f"    {line}\n" if kind == "rich_text_preformatted" else f"{line}\n")
-    return 0 if posts else 1
-
-
-def lines_in(blocks: list[dict[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield each line that Slack shows of blocks, with the kind of element that it stands in."""
-    for block in blocks:
-        for element in block["elements"] if block["type"] == "rich_text" else ():
-            text = "".join(it.get("text", "") for it in element["elements"])
-            yield from ((element["type"], line) for line in text.strip("\n").split("\n"))
 
 
 class Advising:
@@ -189,9 +96,6 @@ class Advising:
         asked = variables["RETRIEVE_FUNCTION"]
         if not may(role, "lambda:InvokeFunction", asked):
             raise PermissionError(f"{role} may not invoke {asked}")
-        model = variables.get("MODEL_ID", "")
-        if model and not may(role, "bedrock:InvokeModel", f"foundation-model/{model}"):
-            raise PermissionError(f"{role} may not invoke {model}")
         with environment(variables), collected_output() as output:
             answer = handler.lambda_handler({"Records": records}, LambdaContext())
         again = {it["itemIdentifier"] for it in answer["batchItemFailures"]}

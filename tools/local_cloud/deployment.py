@@ -119,17 +119,10 @@ def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
     Raises:
         RuntimeError: the command line failed; the message is all that it said.
     """
-    return deploy_assembly(
-        synth(context, output), _pairs(context).get(f"{CONTEXT_KEY}:bootstrap_qualifier", "")
-    )
-
-
-def synth(context: Sequence[str], output: Path) -> Path:
-    """Synthesize every stack into a folder, and return it."""
     shutil.rmtree(output, ignore_errors=True)
     options = [word for pair in context for word in ("-c", pair)]
     _cdk("synth", "--quiet", "--output", str(output), *options)
-    return output
+    return deploy_assembly(output, _pairs(context).get(f"{CONTEXT_KEY}:bootstrap_qualifier", ""))
 
 
 def deploy_assembly(assembly: Path, qualifier: str = "") -> list[Deployed]:

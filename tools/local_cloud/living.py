@@ -110,7 +110,6 @@ class Life:
         self._records: list[tuple[float, dict[str, Any]]] = []
         self._last_call = 0.0
         self._variables: dict[str, str] = {}
-        self._endpoint = endpoint
         self._runtime = _Runtime(endpoint)
         self._gateway = McpGateway(self._through_gateway)
         self._account = LocalAccount(cloud)
@@ -120,7 +119,6 @@ class Life:
         GATEWAYS.append(self._gateway.url)
         os.environ.update(self._account.environment)
         os.environ["AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME"] = self._runtime.url
-        os.environ["AWS_ENDPOINT_URL_BEDROCK_RUNTIME"] = self._endpoint  # its models quote lines
         return self
 
     def __exit__(self, *_: object) -> None:
