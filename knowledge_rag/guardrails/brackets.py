@@ -226,6 +226,11 @@ class Reading:
                     piped = line
                 if piped == line and self._may_be_table(span[0], ends):
                     cut.add(span)
+            for start, behind in view.wrapped:  # cut where its line ends, it shifts all that follow
+                if self._may_be_table(start, ends):
+                    first = bisect_left(view.spans, (behind, 0))
+                    blank = next((at for at in ends if at > behind), len(self.text))
+                    cut.update(view.spans[first : bisect_left(view.spans, (blank, 0))])
         return cut
 
     def _cut_by_lone_ticks(self) -> set[Span]:

@@ -160,8 +160,17 @@ def looks_like(character: str) -> str:
         return plain
     if character in (alike := _confusables()):
         return alike[character]
+    if named := _LETTER_BY_NAME.match(unicodedata.name(character, "")):
+        return named[1].lower()
     base = unicodedata.normalize("NFKD", plain)
     return "".join(alike.get(part, part) for part in base if unicodedata.category(part) != "Mn")
+
+
+_LETTER_BY_NAME: Final = re.compile(
+    r"(?:LATIN (?:SMALL|CAPITAL) LETTER|(?:NEGATIVE|CROSSED NEGATIVE) (?:SQUARED|CIRCLED) LATIN CAPITAL LETTER"
+    r"|REGIONAL INDICATOR SYMBOL LETTER) ([A-Z])(?: WITH .*)?\Z"
+)
+"""A letter with a hook or a stroke, or in a black shape, which no decomposition shows."""
 
 
 @cache

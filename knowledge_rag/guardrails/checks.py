@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.guardrails.characters import looks_of
 from knowledge_rag.guardrails.draft import Kind, Warned
+from knowledge_rag.guardrails.look_alikes import look_alikes
 from knowledge_rag.guardrails.references import COUNT
 from knowledge_rag.guardrails.searches import (
     NUMBERS,
@@ -174,6 +175,9 @@ def unchecked(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noq
         if not draft.is_code(found.start()) and not draft.is_in_reference(found.start()):
             message = "Reads like a reference, but stands in no square brackets."
             yield Warned(Kind.UNCHECKED, message, *found.span())
+    for start, end in look_alikes(draft):
+        message = f"{draft.text[start:end]} reads like a reference, and nothing proves it."
+        yield Warned(Kind.UNCHECKED, message, start, end)
 
 
 CHECKS: Final[tuple[Callable[[Draft, CheckSettings], Iterator[Warned]], ...]] = (
@@ -200,7 +204,7 @@ _WANTED: Final = re.compile(
 _UNBRACKETED: Final = re.compile(
     r"\bsources?:\s?[^\s,\[\]]{1,200},\s?lines?\s\d+"
     rf"|(?<!\w[*_(])(?<=[^a-z0-9\s])sources?:?\s?#?{COUNT}(?=[^a-z0-9\s])"
-    rf"|\b(?-i:S)ources?\s(?:#|no\.?\s)?{COUNT}",
+    rf"|\b(?-i:S)ources?\s(?:#|no\.?\s)?{COUNT}|\bsources?(?:\s?#|:\s)\d++(?![\w.-])",
     re.IGNORECASE,
 )
 """A file and its lines; a source's number between marks, but in no identifier; "Source" and a number."""
@@ -209,7 +213,7 @@ _SUPERSCRIPT: Final = re.compile(
     rf"[{_HIGH}]{{1,3}}(?!\w)|<sup>[\s#]*\d{{1,3}}\s*</sup>",
     re.IGNORECASE,
 )
-_BEFORE_NOTE: Final = re.compile(r"(?:[^\W\d_]{3}|[.,;:!?)\]\"'\u201d\u00bb*_`])\Z")
+_BEFORE_NOTE: Final = re.compile(r"(?:[^\W\d_]{3}|\.md|[\s.,;:!?)\]\"'\u201d\u00bb*_`])\Z")
 """What the number of a note stands behind: a word, or the end of a sentence."""
 _NOTE: Final = re.compile(r"\[[\^#]\d{1,3}\](?![(\[:+*?{])")
 """Neither a link nor a note's own text, nor a regular expression's class of characters."""

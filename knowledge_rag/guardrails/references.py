@@ -86,7 +86,9 @@ _LIKE_SOURCE: Final = re.compile(
     re.IGNORECASE,
 )
 _LIKE_KEYWORD: Final = re.compile(
-    rf"[\W_]*+(?:refs?|references?|citations?|cite|src|footnotes?|docs?|documents?)[.:#\s_]*+{COUNT}[\W_]*+$",
+    rf"[\W_]*+(?:refs?|references?|citations?|cite|src|footnotes?|docs?|documents?|evidence|chunks?"
+    rf"|passages?|snippets?|excerpts?)[.:#\s_]*+{COUNT}[\W_]*+$"
+    rf"|[\W_]*+(?:lines?\s*+|L)\d++\s*+{_DASH}\s*+L?\d++[\W_]*+$",
     re.IGNORECASE,
 )
 _LIKE_TRANSLATED: Final = re.compile(
@@ -99,7 +101,13 @@ _LIKE_TRANSLATED: Final = re.compile(
     re.IGNORECASE,
 )
 """The word "source" in other languages, with what makes a reference of it."""
-_LIKE_KEYWORDS: Final = (_LIKE_KEYWORD, _LIKE_TRANSLATED)
+_LIKE_SPELT: Final = re.compile(
+    r"(?:[^\w$]|_)*+[s5$][\W_]*+[o0][\W_]*+(?:[ur][\W_]*+){1,4}c[\W_]*+[e3][\W_]*+(?:s[\W_]*+)?+"
+    rf"{COUNT}[\W_]*+$",
+    re.IGNORECASE,
+)
+"""The keyword with a letter more or less, with a sign for one, or with something between them."""
+_LIKE_KEYWORDS: Final = (_LIKE_KEYWORD, _LIKE_TRANSLATED, _LIKE_SPELT)
 _LIKE_NUMBERS: Final = re.compile(
     rf"(?:\d|\s|[,;&*_`\"']|{_DASH}|\.\.+|\u2026|and|to)+$", re.IGNORECASE
 )
@@ -109,7 +117,9 @@ _LIKE_LINES: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """A file in one word; any words that end in what only a file's name does."""
-_LIKE_DAGGER: Final = re.compile(r"[\W_]*+\d++(?::\d++)?\s*+\u2020")
+_LIKE_DAGGER: Final = re.compile(
+    r"[\W_]*+(?:\d++(?::\d++)?\s*+(?:\u2020|[.)][\s*_`]*+$)|(?<=\u2020)\d++[\W_]*+$)"
+)
 """How some models mark the sources of their own search."""
 _LIKE: Final = (_LIKE_LINES, _LIKE_DAGGER)
 A_DOCUMENT: Final = re.compile(rf"{_DOCUMENT}(?![^\W_]|-|\.\w)", re.IGNORECASE)

@@ -95,10 +95,11 @@ NUMBERS: Final = (
 
 _APART: Final = r"[\w./:=-]"
 """A number that stands behind one of these is part of an identifier."""
-_BEGINS: Final = re.compile(
-    rf"[\d$\u20ac\u00a3Uu](?<!{_APART}.)(?<=(?={'|'.join(NUMBERS)}).)", re.IGNORECASE
-)
+_OF_ONE: Final = rf"(?<!{_APART}.)(?<=(?={'|'.join(NUMBERS)}).)"
+_BEGINS: Final = re.compile(rf"[\d$\u20ac\u00a3Uu]{_OF_ONE}", re.IGNORECASE)
 """The first character of one of NUMBERS: a set of characters is looked for many times faster."""
+_BEGINS_IN_ASCII: Final = re.compile(rf"[0-9$](?i:{_OF_ONE})")
+"""The same in ASCII, but for ``US$``: that set takes half the time."""
 
 
 def find_numbers(patterns: tuple[str, ...], text: str) -> Iterator[re.Match[str]]:
@@ -111,7 +112,9 @@ def find_numbers(patterns: tuple[str, ...], text: str) -> Iterator[re.Match[str]
     pattern = _numbers(patterns)
     if patterns != NUMBERS:
         return pattern.finditer(text)
-    return matches_at(pattern, text, (found.start() for found in _BEGINS.finditer(text)))
+    is_plain = text.isascii() and not ("S$" in text or "s$" in text)
+    begins = _BEGINS_IN_ASCII if is_plain else _BEGINS
+    return matches_at(pattern, text, (found.start() for found in begins.finditer(text)))
 
 
 @lru_cache(maxsize=64)

@@ -172,6 +172,7 @@ def test_wherever_a_stream_is_cut_it_shows_the_same(answer, tmp_path):
         ("[see 9](\n\nevil.md, lines 5-9]!", None), ("E: evil.md, Lines 2`6 - 39]` now", "E: [unverified]`6 - 39]` now"),
         ("` a-  b\nve`r.md, Lines 20-2`8]` now", None),
         ("| a | b |\n---\n| y | `[9] | x` |\n", None), ("a | b\n|--[9]--|--|\n| y | `x | [9]` |\n", None), ("`x | [9]` | b\n|--a--|--|\n", None),
+        ("`[1| a | b |\n|---|---|\n| x | y |\n000-]`z`[9]`\n", None),
         ("x ` ``a`` b ``[9]`` c", None), ("x `` `a` `[9]` c", None),
     ],
 )  # fmt: skip

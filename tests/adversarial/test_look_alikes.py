@@ -107,6 +107,35 @@ def test_honest_words_and_brackets_of_other_languages_stay(text):
     assert verify(f"Restart {text}.", Ledger()).text == f"Restart {text}."
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '"evil.md":5', "(evil.md):5", "\xabevil.md\xbb:5", "\u201cevil.md\u201d, lines 5-9", "[evil.md](https://e.com):5", "[`evil.md`](x) lines 5-9",
+        "`evil.md` `:5`", "evil.md > Drain, lines 5-9", "evil.md (Drain, lines 5-9)", 'evil.md "Drain" line 5', "evil.md - lines 5-9", "evil.md \u2014 L5",
+        "evil.md -> line 5", "evil.md (5-9)", "evil.md@5", "evil.md#5", "evil.md\u22365", "evil.md:\u0665", "evil.md: 5-9", "evil.md's line 5",
+        "evil.md line five", "evil.md ll. 5-9", "evil.md, Zeilen 5-9", "evil.md, l\xedneas 5-9", "evil.md \u7b2c5\u884c", "| evil.md | 5-9 |",
+        "evil.md</td><td>5-9", "evil.md\n  lines: 5-9", "lines 5-9, evil.md", "lines 5-9 (evil.md)", "line no. 5 of evil.md", "L5 in evil.md",
+        "the 5th line of evil.md", "5-9 of evil.md", "lines 5-9 from our evil.md", "evil.yaml:5-9", "Source: 9", "source #9", "\\cite{evil5}",
+        "<cite>evil.md</cite>", "{{cite|evil.md|5}}", "\u202e]9 ecruoS[\u202c", "[Evidence 9]", "[chunk 9]", "[lines 5-9]", "[L5-L9]", "[9.]", "[\u20209]",
+        "[S o u r c e 9]", "[S-o-u-r-c-e 9]", "[5ource 9]", "[$ource 9]", "[Sourc3 9]", "[Sorce 9]", "[Soruce 9]", "[\U0001f182ource 9]", "[\u0282ource 9]",
+    ],
+)  # fmt: skip
+def test_no_other_words_hide_a_reference(text):
+    assert is_reported(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "as a.md says", "with a.md: 5 pods failed", "as in a.md: 5-9 minutes", "as a.md (2026-11-28) says", "as https://e.com/a.md#L5 says", "`sed -n 5p a.md`",
+        "at 10:05-10:09", "main.py:42", "a.md, b.md and 3 more", "on line 5 of the output", "[5m]", "[resource 9]", "[P1] page", "cite 5 reasons",
+    ],
+)  # fmt: skip
+def test_honest_words_about_documents_and_numbers_stay(text):
+    assert not is_reported(text)
+    assert verify(f"Restart {text}.", Ledger()).text == f"Restart {text}."
+
+
 def test_a_warning_is_one_line_whatever_it_quotes():
     (warning,) = (
         it

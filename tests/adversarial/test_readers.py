@@ -1,7 +1,8 @@
 """What Markdown readers of other makers show of a hostile answer cites what was retrieved, and nothing else.
 
 ``make nightly`` runs this with the readers that are installed; none of them is needed otherwise.
-``KNOWLEDGE_RAG_TEST_JAVASCRIPT_READERS`` names the folder whose ``node_modules`` hold those for Node.js.
+``KNOWLEDGE_RAG_TEST_JAVASCRIPT_READERS`` names the folder whose ``node_modules`` hold those for Node.js, and
+``ADVERSARIAL_FIRST`` the index of each family's first answer (0): another one draws other answers.
 """
 
 from __future__ import annotations
@@ -23,14 +24,17 @@ from tests.adversarial.oracle import _bare
 from tests.adversarial.reading import brackets, fold, mentioned, opened, told
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from knowledge_rag.guardrails.verify import Verified
     from tests.adversarial.shelf import Shelf
 
+    Render = Callable[[list[str]], Iterable[str]]
+
 pytestmark = [pytest.mark.nightly, pytest.mark.no_cover]
 
 ANSWERS = 20_000
+FIRST = int(os.environ.get("ADVERSARIAL_FIRST", "0"))
 _BLOCKS = {"p", "div", "li", "td", "th", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "blockquote", "pre", "table", "ul", "ol", "details", "summary", "hr"}  # fmt: skip
 _HIDDEN = {"-comment", "_comment", "script", "style", "template", "noembed", "iframe"}
 _JAVASCRIPT = """
@@ -54,14 +58,14 @@ class Read(NamedTuple):
     shelf: Shelf
 
 
-def reader_of(module: str, of: Callable[[object], Callable[[str], str]]) -> Callable[..., object]:
+def reader_of(module: str, of: Callable[[object], Callable[[str], str]]) -> Render:
     def read(texts: list[str]) -> Iterator[str]:
         return map(of(importlib.import_module(module)), texts)
 
     return read
 
 
-def in_javascript(name: str) -> Callable[..., object]:
+def in_javascript(name: str) -> Render:
     def read(texts: list[str]) -> list[str]:
         folder = os.environ.get("KNOWLEDGE_RAG_TEST_JAVASCRIPT_READERS")
         if not folder:
@@ -124,42 +128,63 @@ def _masked(code: str) -> str:
     return "".join(shown)
 
 
-def wrong_on(page: str, read: Read) -> Iterator[str]:
-    """Yield what reads like a reference on a page and neither has evidence nor was warned of."""
-    verified = read.verified
+def planted(verified: Verified) -> str:
+    """Return an answer whose citations and warned places have a private character for each letter and digit.
+
+    They are no punctuation, so readers see the same Markdown, and nothing of these places reads like a reference.
+    """
+    text = [*verified.text]
+    warned = [(it.start, it.end) for it in verified.warnings if it.kind == "unchecked"]
+    for start, end in [*((it.start, it.end) for it in verified.citations), *warned]:
+        for at in range(start, end):
+            if text[at].isalnum():
+                text[at] = "\ue000"
+    return "".join(text)
+
+
+def references_on(page: str, read: Read) -> Counter[str]:
+    """Return what reads like a reference on a page and speaks of other lines than those that are cited."""
     cited = {
         (it.citation.source_file, it.citation.start_line, it.citation.end_line)
-        for it in verified.citations
+        for it in read.verified.citations
     }
-    warned = Counter(
-        _bare(verified.text[it.start : it.end])
-        for it in verified.warnings
-        if it.kind == "unchecked"
-    )
+    found: Counter[str] = Counter()
     words = on_a_page(page, code=True)
-    for found in brackets(words):
-        said = told(found.inner, read.shelf)
-        label = _bare(f"[{found.inner}]")
-        if (said is None or not cited.issuperset(said)) and "nverified" not in found.inner:
-            warned[label] -= 1
-            if warned[label] < 0:
-                yield f"shows {found.inner!r}"
+    for bracket in brackets(words):
+        said = told(bracket.inner, read.shelf)
+        if (said is None or not cited.issuperset(said)) and "nverified" not in bracket.inner:
+            found[f"shows {_bare(f'[{bracket.inner}]')!r}"] += 1
     lines = {(fold(name)[0], first, last) for name, first, last in cited}
-    kept = {verified.text[it.start : it.end].strip("*`[]") for it in verified.citations}
     for mention, its_lines in mentioned(on_a_page(page, code=False)):
-        beside = any(
-            it.startswith(mention) or mention.endswith(it) or it.endswith(mention) for it in kept
-        )
-        if its_lines not in lines and not beside:  # words may stand close to a good one
-            yield f"mentions {mention!r}"
-    yield from (f"begins {head!r}" for head in opened(words))
+        if its_lines not in lines:
+            found[f"mentions {mention!r}"] += 1
+    found.update(f"begins {head!r}" for head in opened(words))
+    return found
+
+
+def wrong_on(
+    pages: Sequence[str], reads: Sequence[Read], render: Render
+) -> Iterator[tuple[str, Counter[str]]]:
+    """Yield the answers with what their pages show that has neither evidence nor a warning.
+
+    That is what is there on the page of the answer and also on that of the planted one.
+    """
+    suspects = [
+        (read, found)
+        for page, read in zip(pages, reads, strict=True)
+        if (found := references_on(page, read))
+    ]
+    again = render([planted(read.verified) for read, _ in suspects])
+    for (read, found), page in zip(suspects, again, strict=True):
+        if wrong := found & references_on(page, read):
+            yield read.answer, wrong
 
 
 @pytest.fixture(scope="module")
 def answers(shelves: tuple[Shelf, ...]) -> list[Read]:
     found = []
     for family in FAMILIES:
-        for index in range(-(-ANSWERS // len(FAMILIES))):
+        for index in range(FIRST, FIRST - (-ANSWERS // len(FAMILIES))):
             (answer, _), shelf, _ = hostile(family, index, shelves)
             found.append(Read(answer, verify(answer, shelf.ledger), shelf))
     return found
@@ -171,9 +196,4 @@ def test_what_another_reader_shows_has_evidence_or_a_warning(name, answers):
         pages = list(READERS[name]([it.verified.text for it in answers]))
     except ModuleNotFoundError as error:
         pytest.skip(f"{name}: {error}")
-    wrong = [
-        (one.answer, *found)
-        for one, page in zip(answers, pages, strict=True)
-        if (found := [*wrong_on(page, one)])
-    ]
-    assert wrong == []
+    assert [*wrong_on(pages, answers, READERS[name])] == []

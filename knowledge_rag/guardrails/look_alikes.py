@@ -1,0 +1,114 @@
+r"""What a reader may take for a reference though it is in none of their notations.
+
+A document with lines of it in other words (``a.md > Drain, line 5``, ``"a.md":5``, ``line no. 5 of a.md``), a citation in
+the markup of others, text that is turned around. None of it can become a citation. It stays, and is warned of.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.guardrails.characters import looks_of
+from knowledge_rag.guardrails.references import A_DOCUMENT, COUNT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from knowledge_rag.guardrails.draft import Draft, Span
+
+MAX_NAME: Final = 256
+"""Characters of a document's name that are looked at."""
+BEHIND: Final = 320
+"""Characters behind a name that are looked at: a link's address may stand between."""
+BEFORE: Final = 64
+"""Characters before it."""
+
+_DASH = r"[-\u2010-\u2015\u2212~]"
+_TO = rf"\s?(?:{_DASH}|\.\.|\bto\b|\bthrough\b)\s?L?\d{{1,6}}"
+_RANGE = rf"L?\d{{1,6}}{_TO}"
+_NUMBER = rf"L?\d{{1,6}}(?:{_TO})?+"
+_UNIT = (
+    r"(?:lines?|lns?|ll?\.|rows?|pages?|pp?\.|zeilen?|l[i\xed]neas?|lignes?|linhas?|righ?[ae]|regels?|\u7b2c)"
+    r"(?:\s?(?:[.=:\#]|nos?\.?|numbers?))*+\s?"
+)
+_WORDED = rf"\b(?:{_UNIT}(?:{_NUMBER}|{COUNT})|(?-i:L)\d{{1,6}})"
+"""Lines with the word for them."""
+_CLOSED = r"(?:\]\([^()\s]{0,200}\)|\]\[[^\[\]]{0,40}\]|<[^<>]{0,80}>|[\])}>*_`~\"'\u2019\u201d\xbb]){0,8}+"
+"""What may close behind a name: a link with its address, brackets, tags, marks, quotes."""
+_SIGN = r"(?:`?\s?`?[:;@^=\#\xa7\u2192\xbb\u2236\ua789\uff1a]|[-=]>)"
+_OVER = r"(?!\w|[-.,/:]\d|%)"
+_ALONE = rf"{_OVER}(?!\s[^\W\d_])(?<!\d\d\d\d-\d\d)"
+"""No unit follows the number, and it is no date."""
+_OF_TIME = r"(?:[a-z]{1,2}|min|sec|hour|day|week|month|time|pod|node|step|percent)[a-z]{0,5}\b(?<!\bfor)(?<!\b(?:to|is|in|on|at|as|or|by))"
+_BEHIND: Final = re.compile(
+    rf"{_CLOSED}(?:\s?{_SIGN}[*_`]{{0,3}}(?:{_NUMBER}{_OVER}|\s(?:{_RANGE}{_OVER}(?!\s{_OF_TIME})|{_NUMBER}{_ALONE}))"
+    rf"|\s?[({{<\[\u27e8]\s?{_NUMBER}\s?[)}}>\]\u27e9]"
+    rf"|(?:{_DASH}|[\s,;|]){{0,9}}{_CLOSED}[\s|*_`>]{{0,9}}{_RANGE}{_ALONE}"
+    rf"|(?:[^.;!?\n\d]{{0,48}}?|['\u2019]s\s|[\s:*_#>+-]{{0,12}}){_WORDED}"
+    rf"|\s?{_NUMBER}\s?\u884c)",
+    re.IGNORECASE,
+)
+_BEFORE: Final = re.compile(
+    rf"(?:{_WORDED}|\b\d{{1,6}}(?:st|nd|rd|th)\slines?|\b{_RANGE}\s(?=(?:of|in|from)\b))"
+    r"[^.;!?\n\w]{0,6}(?:[a-z]{1,8}[^.;!?\n\w]{1,4}){0,4}\Z",
+    re.IGNORECASE,
+)
+_NAME_BACKWARDS: Final = re.compile(r"[^\s|<>()\[\]{}\"'`*,;\u201c\u2018\xab]++")
+_POSITION: Final = re.compile(rf"\.[A-Za-z]{{1,8}}:\d{{1,6}}{_DASH}\d{{1,6}}(?!\w)")
+"""Lines of any other file, as this product writes them."""
+_DIGIT: Final = re.compile(r"\d")
+_TURNED: Final = re.compile("[\u202d\u202e][^\u202c\n]{0,400}")
+_CITE: Final = re.compile(
+    r"\\(?:foot|paren)?cite[a-z]*\{[^{}\n]{0,80}\}?|\{\{\s?cite\b[^{}\n]{0,200}|<(?:cite|ref)\b[^<>]{0,80}>",
+    re.IGNORECASE,
+)
+"""How LaTeX, wikis and HTML write a citation."""
+
+
+def look_alikes(draft: Draft) -> Iterator[Span]:
+    """Yield the places in an answer that read like a reference and are none, in order and apart.
+
+    Those that are known to be unchecked, and code, aside.
+    """
+    behind = 0
+    for start, end in sorted(_found(draft)):
+        is_known = any(first < end and start < last for first, last in draft.unchecked)
+        if start >= behind and not is_known:
+            yield start, end
+            behind = end
+
+
+def _found(draft: Draft) -> Iterator[Span]:
+    text, folded = draft.text, draft.folded
+    if "\u202d" in text or "\u202e" in text:
+        yield from (it.span() for it in _TURNED.finditer(text) if _DIGIT.search(it[0]))
+    if folded is None or any(it in folded for it in (b"cite", b"<ref")):
+        yield from (it.span() for it in _CITE.finditer(text) if not draft.is_code(it.start()))
+    for look in dict.fromkeys((text, looks_of(text))):
+        for start, end in _of_documents(look, draft):
+            if draft.is_in_reference(start) or draft.is_in_reference(end - 1):
+                continue
+            if not all(map(draft.is_code, range(start, end))):
+                yield start, end
+
+
+def _of_documents(look: str, draft: Draft) -> Iterator[Span]:
+    for found in _POSITION.finditer(look):
+        yield _name_start(look, found.start()), found.end()
+    for document in A_DOCUMENT.finditer(look):
+        end = document.end()
+        if draft.is_in_reference(end - 1):
+            continue
+        start = _name_start(look, end)
+        if "//" in look[start:end]:
+            continue  # an address
+        if behind := _BEHIND.match(look, end, end + BEHIND):
+            yield start, behind.end()
+        elif before := _BEFORE.search(look, max(0, start - BEFORE), start):
+            yield before.start(), end
+
+
+def _name_start(look: str, end: int) -> int:
+    name = _NAME_BACKWARDS.match(look[max(0, end - MAX_NAME) : end][::-1])
+    return end - len(name[0]) if name else end
