@@ -23,7 +23,11 @@ from knowledge_rag.core.headings import (
     kind_told,
 )
 from knowledge_rag.core.metadata import is_out_of_use
-from knowledge_rag.orchestrator.cross_references import own_range, sections_referred
+from knowledge_rag.orchestrator.cross_references import (
+    own_range,
+    page_referred,
+    sections_referred,
+)
 from knowledge_rag.orchestrator.extent import (
     is_one_procedure,
     matter_at,
@@ -162,9 +166,9 @@ def _indexed(places: Sequence[Place], names: Sequence[str]) -> Iterator[Place]:
 
 
 def _of_index(outline: Outline, names: Sequence[str]) -> Iterator[Section]:
-    """Yield the section of each line, or row, of an alert's name and one reference."""
+    """Yield the section of each line, or row, of an alert's name and one reference; a table's own for one to another page."""
     begins = tuple(filter(None, (fold(it)[:2] for it in names)))
-    for block in (it for section in outline.sections() for it in section.blocks):
+    for own, block in ((section, it) for section in outline.sections() for it in section.blocks):
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
             # most lines are of something else, and this is seen at once
@@ -179,6 +183,8 @@ def _of_index(outline: Outline, names: Sequence[str]) -> Iterator[Section]:
                 found = {id(it): it for part in entry for it in sections_referred(outline, part)}
                 if len(found) == 1:
                     yield from found.values()
+                elif not found and block.form is Form.TABLE and page_referred(line):
+                    yield own  # of a list, the items for other alerts would come with it
 
 
 def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:

@@ -229,7 +229,8 @@ def _of_sections(sections: Sequence[Section]) -> Iterator[Warned]:
 
 def _named(it: NotShown) -> str:
     if it.why is Why.ELSEWHERE:
-        return f'"{it.heading}" in {it.source_file} belongs to the procedure and is not shown.'
+        what = f'"{it.heading}" in {it.source_file}' if it.heading else it.source_file
+        return f"{what} belongs to the procedure and is not shown."
     if it.end == it.start and it.why is not Why.NOT_RETRIEVED:
         return f"Line {it.start} of {it.source_file} belongs to the procedure and is not shown."
     lines = f"{it.start}-{it.end}" if it.end > it.start else f"{it.start} and after"

@@ -14,6 +14,7 @@ from knowledge_rag.core.headings import (
 from knowledge_rag.orchestrator.governing import forbids, sentences
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import NAME, is_called, is_camel_case
+from knowledge_rag.orchestrator.outline import cells_of
 from knowledge_rag.orchestrator.procedures import (
     asks_for_something,
 )
@@ -57,6 +58,8 @@ _OUTSIDE: Final = re.compile(
     r"|(?<![\w./-])(?P<at>[\w./-]+\.(?:md|txt|html?))`?,? (?i:section|chapter) (?P<counted>\d+(?:\.\d+)*)"
 )
 """A link to a section of another document: by its anchor, its name, or its number."""
+_PAGE: Final = re.compile(r"\[[^\]\n]*\]\(([\w./-]+\.(?:md|txt|html?))(#[\w.%-]+)?\)")
+"""A link to another document, or to a section of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +68,7 @@ class Elsewhere:
 
     Args:
         files: that may be meant, from the corpus root and from the document's own folder, the likelier first.
-        section: its heading, the anchor of that, or its number.
+        section: its heading, the anchor of that, or its number; ``""`` for the page as a whole.
     """
 
     files: tuple[str, ...]
@@ -73,20 +76,41 @@ class Elsewhere:
 
 
 def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
-    """Return the sections of other documents that a procedure names, in its order, each once."""
-    text = "\n".join(outline.lines.get(number, "") for number in sorted(procedure.lines))
+    """Return the sections of other documents that a procedure names, in its order, each once.
+
+    A document as a whole is named by a link in a line, or row, that says little else: an index of alerts.
+    """
+    lines = [outline.lines.get(number, "") for number in sorted(procedure.lines)]
     folder = procedure.source_file.rpartition("/")[0]
-    found = []
-    for link in _OUTSIDE.finditer(text):
-        path = link["path"] or link["file"] or link["of"] or link["on"] or link["at"]
+
+    def elsewhere(path: str, named: str, *, is_link: bool) -> Iterator[Elsewhere]:
         files = [normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path)]
-        if link["path"]:  # of a link the path is meant from the document's own folder
+        if is_link:  # of a link the path is meant from the document's own folder
             files.reverse()
         usable = tuple(dict.fromkeys(it for it in files if not it.startswith(("..", "/"))))
         if usable and procedure.source_file not in usable:
-            named = link["anchor"] or link["words"] or link["said"]
-            found.append(Elsewhere(usable, named or link["number"] or link["counted"]))
+            yield Elsewhere(usable, named)
+
+    found: list[Elsewhere] = []
+    for link in _OUTSIDE.finditer("\n".join(lines)):
+        path = link["path"] or link["file"] or link["of"] or link["on"] or link["at"]
+        named = link["anchor"] or link["words"] or link["said"] or link["number"] or link["counted"]
+        found += elsewhere(path, named, is_link=bool(link["path"]))
+    if len(procedure.items) == 1:
+        item = procedure.items[0]
+        for line in (outline.lines.get(number, "") for number in range(item.start, item.end + 1)):
+            if (page := page_referred(line)) and not page[1]:
+                found += elsewhere(page[0], "", is_link=True)
     return list(dict.fromkeys(found))
+
+
+def page_referred(line: str) -> tuple[str, str] | None:
+    """Return path and anchor of the one link to another document in a line, or a row's cell, that says little else."""
+    for cell in cells_of(line):
+        pages: list[tuple[str, str]] = _PAGE.findall(cell)
+        if len(pages) == 1 and len(_PAGE.sub(" ", cell).split()) <= _LITTLE:
+            return pages[0]
+    return None
 
 
 def section_called(outline: Outline, name: str) -> Section | None:

@@ -20,7 +20,7 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query, is_whole_document
 from knowledge_rag.orchestrator.choosing import is_superseded, is_torn_between, place_for
 from knowledge_rag.orchestrator.cross_references import links_out, section_called
-from knowledge_rag.orchestrator.extent import procedures_at, with_rules
+from knowledge_rag.orchestrator.extent import is_one_procedure, procedures_at, with_rules
 from knowledge_rag.orchestrator.links import stem
 from knowledge_rag.orchestrator.objections import doubt_of, held_off, not_for, still_to_write
 from knowledge_rag.orchestrator.outline import outline_of
@@ -34,6 +34,7 @@ from knowledge_rag.orchestrator.relevance import (
     words_held,
 )
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED, Search
+from knowledge_rag.orchestrator.wanted import Place
 from knowledge_rag.orchestrator.wording import Declined
 from knowledge_rag.orchestrator.words import asked_words, meant_by, words_of
 
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
         Floors,
     )
     from knowledge_rag.orchestrator.retrieval import Asked, Findings
-    from knowledge_rag.orchestrator.wanted import Place
+    from knowledge_rag.orchestrator.wanted import Wanted
 
 
 COMPLETION_RESULTS: Final = 100
@@ -212,7 +213,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
         if procedures and is_about and not unclear:
             elsewhere = links_out(place.outline, procedures[0])
-            given = with_elsewhere(procedures, elsewhere, outlines, alert)
+            given = with_elsewhere(procedures, elsewhere, outlines, wanted, alert)
             return Block(
                 alert,
                 given,
@@ -287,21 +288,34 @@ def with_elsewhere(
     procedures: list[Procedure],
     elsewhere: Sequence[Elsewhere],
     outlines: dict[str, Outline],
+    wanted: Wanted,
     alert: str,
 ) -> tuple[Procedure, ...]:
-    """Return procedures with the sections of other documents that they go on in; name those not found."""
+    """Return procedures with the sections and pages of other documents that they go on in; name those not found."""
     first, *others = procedures
     for it in elsewhere:
         known = [outlines[file] for file in it.files if file in outlines]
-        found = ((o, section) for o in known if (section := section_called(o, it.section)))
-        place = next(found, None)
-        more = procedure_of(*place, alert=alert) if place else None
-        if place and more:
-            others.append(with_rules(*place, more))
+        if more := _going_on(it.section, known, wanted, alert):
+            others += more
             continue
         left = NotShown(it.files[0], 1, 1, Why.ELSEWHERE, it.section)
         first = replace(first, not_shown=(*first.not_shown, left))
     return (first, *others)
+
+
+def _going_on(
+    section: str, known: Sequence[Outline], wanted: Wanted, alert: str
+) -> Sequence[Procedure]:
+    """Return the procedure of a section, or the procedures of a page that is about one matter."""
+    for outline in known:
+        if not section:
+            if is_one_procedure(outline, wanted) and not is_superseded(outline):
+                return procedures_at(Place(outline, outline.root, "linked"), wanted, alert=alert)
+            continue
+        called = section_called(outline, section)
+        if called and (more := procedure_of(outline, called, alert=alert)):
+            return [with_rules(outline, called, more)]
+    return []
 
 
 def _unknown(search: Search) -> tuple[str, ...]:

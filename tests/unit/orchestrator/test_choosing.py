@@ -1,5 +1,7 @@
 """Which procedure an incident gets: the linked one, else the one of its name, else what search found best."""
 
+from typing import ClassVar
+
 import pytest
 
 from knowledge_rag.core.outcome import Status
@@ -777,6 +779,53 @@ class TestNamed:
             "runbooks/disk.md": "# Disks\n\n## The restart\n\n1. Start slowly.\n\n## Other\n\n1. Look.\n",
         }
         assert actions(advised(question("mail down"), texts))[1:] == ["Start slowly."]
+
+
+class TestIndexOfOtherPages:
+    """A table of alerts whose procedures stand on pages of their own, which don't name them."""
+
+    INDEX = "alerts.md"
+    TEXTS: ClassVar = {
+        "runbooks/till.md": "# Tills\n\n## Slow\n\n1. `till top`\n\n## Down\n\n1. `till up`\n",
+        "runbooks/stock.md": "# Stock\n\nCopied every minute.\n\n1. `stock status`\n2. `stock resync`\n",
+    }
+    ROWS = (
+        "| `TillLatencyHigh` | page | [tills](runbooks/till.md#slow) |",
+        "| `StockLag` | ticket | see [stock](runbooks/stock.md) |",
+        "| `TillsClosed` | ticket | [tills](runbooks/till.md) |",
+    )
+
+    def given(self, name, rows=ROWS, **more):
+        table = "\n".join(
+            ["# Alerts", "", "| Alert | Severity | What to do |", "|---|---|---|", *rows]
+        )
+        texts = {self.INDEX: f"{table}\n", **self.TEXTS, **more}
+        return advised(alert(name), texts)
+
+    @pytest.mark.parametrize(
+        ("name", "steps"),
+        [("TillLatencyHigh", ["`till top`"]), ("StockLag", ["`stock status`", "`stock resync`"])],
+    )
+    def test_the_section_or_the_page_of_one_matter_that_a_row_links_is_followed(self, name, steps):
+        given = self.given(name)
+        assert actions(given)[1:] == steps
+        assert given.procedures[0].source_file == self.INDEX
+        assert given.evidence.strength == "strong"
+
+    def test_a_page_of_several_matters_is_named_and_not_followed(self):
+        given = self.given("TillsClosed")
+        assert [it.source_file for it in given.procedures] == [self.INDEX]
+        assert "runbooks/till.md" in [it.source_file for it in given.procedures[0].not_shown]
+        assert given.evidence.strength != "strong"
+
+    def test_a_superseded_page_is_named_and_not_followed(self):
+        old = "# Stock\n\n**Superseded by stock2.md.**\n\n1. `stock wipe`\n"
+        given = self.given("StockLag", **{"runbooks/stock.md": old})
+        assert "`stock wipe`" not in actions(given)
+
+    def test_a_row_that_says_what_to_do_is_a_step_and_its_link_is_none(self):
+        row = "| `StockLag` | ticket | wait for ten minutes, as on the page on [stock](runbooks/stock.md) |"
+        assert [it.source_file for it in self.given("StockLag", (row,)).procedures] == [self.INDEX]
 
 
 class TestHeldOff:
