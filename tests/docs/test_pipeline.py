@@ -111,6 +111,14 @@ def test_the_deploy_role_may_do_what_doctor_and_smoke_need():
         "s3:GetEncryptionConfiguration",
         "bedrock:InvokeAgent",
         "ssm:PutParameter",
+        # of --advice-destinations and --test-alarm
+        "events:PutEvents",
+        "lambda:GetFunctionConfiguration",
+        "secretsmanager:DescribeSecret",
+        "secretsmanager:GetSecretValue",
+        "sns:GetTopicAttributes",
+        "sqs:GetQueueAttributes",
+        "sqs:GetQueueUrl",
     }
     assert listed - allowed == of_options  # which the workflow does not give
     cdk = {"sts:AssumeRole", "sts:AssumeRoleWithWebIdentity"}

@@ -11,7 +11,7 @@ import pytest
 from infra import bundle_target as target
 from infra import bundling
 from infra.bundle_target import BundlingError
-from infra.bundling import BUNDLES, LOCK, LOCKS, bundle, files_of, zipped_size
+from infra.bundling import BUNDLES, LOCK, LOCKS, SHIPPED, bundle, files_of, zipped_size
 from tests.support.bundles import ADVISE, CHUNK, HANDLERS, RETRIEVE, RUNTIME_PACKAGES, make_wheel
 
 MAX_ZIPPED_BYTES = 4_500_000
@@ -103,7 +103,8 @@ def test_the_rest_is_the_locked_wheels(packed, files, lock, module):
     assert infos == {f"{name.replace('-', '_')}-{version}.dist-info" for name, version in locked}
     top = {path.parts[0] for path in files} - infos - set(OWN)
     needed = {"aws_lambda_powertools", "jmespath", "typing_extensions.py"}
-    assert top - {"__pycache__"} == needed | MORE.get(module, set())
+    shipped = {path.parts[0] for path in SHIPPED.get(module, ())}
+    assert top - {"__pycache__"} == needed | MORE.get(module, set()) | shipped
     assert {path.name for path in (packed.path / "__pycache__").glob("*")} <= {
         "typing_extensions.cpython-313.pyc",
         "six.cpython-313.pyc",
@@ -171,6 +172,7 @@ def test_there_are_no_stray_files(files, module):
     allowed |= {".so", ".json", ".pyi", ".scm", ".yaml"} if module == CHUNK else set()
     # tables of characters, markdown-it's note, certifi's certificates
     allowed |= {".json", ".yaml", ".pem"} if module == ADVISE else set()
+    allowed |= {path.suffix for path in SHIPPED.get(module, ())}
     assert suffixes <= allowed
     assert [path for path in files if {"tests", "bin", "test"} & set(path.parts)] == []
 
