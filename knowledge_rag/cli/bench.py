@@ -79,7 +79,7 @@ def drift(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Time the checks of drift on more and more documents, and on unchanged ones.
+    """Time the checks of drift on ever more documents.
 
     Exits 1 if under 1,000 documents are checked in a minute, or memory grows with their number.
     """

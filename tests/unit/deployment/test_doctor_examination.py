@@ -9,7 +9,14 @@ from knowledge_rag.deployment.doctor.checks import Status
 from knowledge_rag.deployment.doctor.examination import ORDER, THERE, as_text, examine, verdict
 from tests.support.played_aws import DENIED, Fault, Raw
 
-NOT_NAMED = {"documents bucket", "encryption key", "permissions boundary"}
+NOT_NAMED = {
+    "documents bucket",
+    "encryption key",
+    "permissions boundary",
+    "advice destinations",
+    "advice keys",
+    "advice model",
+}
 """Checks of what an option names."""
 
 

@@ -18,6 +18,7 @@ READ = {
         "GatewayUrl",
         "EvidenceFloorParameter",
     ),
+    "advice": ("AdviceBusName", "AdviceBucketName"),
 }
 
 

@@ -90,7 +90,7 @@ def test_what_only_resembles_a_reference_is_none_that_resolves(raw):
     "raw",
     [
         "0-9", " 0-9 ", "0-15", "2024-05-01 ", "1999-12", "-1", "- 1", "1.5", "v1", "1st", "a.md", "sourcecode 1", "resource 1",
-        "ref", "ref a 1", "docs", "citation needed", "†1", "a line", "and", "to", "1 x", "#1", "12:30 1",
+        "ref", "ref a 1", "docs", "citation needed", "a line", "and", "to", "1 x", "#1", "12:30 1",
         "the source: a.md", "x" * (MAX_REFERENCE + 1), "1, " * 700,
     ],
 )  # fmt: skip
