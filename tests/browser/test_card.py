@@ -84,7 +84,7 @@ class Card:
 
 @pytest.fixture
 def shown(browser):
-    with browser.new_context() as context:
+    with browser.context() as context:
         it = Card(context.new_page())
         yield it
         assert it.faults == []
@@ -210,7 +210,7 @@ def test_it_keeps_to_the_host_s_protocol(shown):
 
 
 def test_nothing_but_its_own_script_runs_and_nothing_is_loaded(browser):
-    with serving(silent) as server, browser.new_context() as context:
+    with serving(silent) as server, browser.context() as context:
         it = Card(context.new_page())
         tried = it.frame.evaluate(
             """async (url) => {

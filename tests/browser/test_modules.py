@@ -12,7 +12,7 @@ FRAME = 'event: chunk\nid: 7\ndata: {"text": "a"}\n\n'
 
 @pytest.fixture(scope="module")
 def run(browser, origin):
-    page = browser.new_context().new_page()
+    page = browser.context().new_page()
     page.goto(origin)
     yield page.evaluate
     page.context.close()
