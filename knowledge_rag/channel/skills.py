@@ -253,7 +253,7 @@ def _of_alerts(outline: Outline) -> list[Section]:
 
 def _whole(outline: Outline, procedures: list[Procedure]) -> Sequence[Procedure]:
     """Return procedures, the first of which names what it sends to in other documents."""
-    return with_elsewhere(procedures, links_out(outline, procedures[0]), {}, "")
+    return with_elsewhere(procedures, links_out(outline, procedures[0]), {}, Wanted(), "")
 
 
 def _is_alert(section: Section) -> bool:
