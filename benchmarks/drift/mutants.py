@@ -26,7 +26,7 @@ from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.code import Code, read_code, tails
 from knowledge_rag.drift.commands import check_commands, tools
 from knowledge_rag.drift.findings import Check, Kind
-from knowledge_rag.drift.names import check_names, mentions_in
+from knowledge_rag.drift.names import Names, mentions_in
 from knowledge_rag.drift.page import read_page
 from knowledge_rag.drift.shell import commands_in
 
@@ -252,7 +252,7 @@ def _rename(report: Report, of: str, mentions: Sequence[Mention], chance: random
         _commit(root, [(kind, name) for kind, name in names], "Define")
         _commit(root, [(kind, new[name]) for kind, name in names], "Rename")
         code = read_code([root], frozenset(name for _, name in names), root / "docs")
-    found = {finding.subject for finding in check_names(mentions, code)}
+    found = {finding.subject for finding in Names(code).check(mentions)}
     standing = {tail for name in new.values() for tail in tails(name)}
     for kind, name in names:
         if name not in standing:
@@ -265,7 +265,7 @@ def _rename(report: Report, of: str, mentions: Sequence[Mention], chance: random
     for kind, name in here:
         ours[kind][name] = "ours.yaml"
     others = [each for each in mentions if (each.kind, each.name) not in here]
-    findings = list(check_names(others, Code(ours)))
+    findings = list(Names(Code(ours)).check(others))
     report.names_asked += len(others)
     report.names_false += len(findings)
     report.missed += [f"{of} of-others {finding.message}" for finding in findings]

@@ -162,6 +162,7 @@ def _facts(
     from knowledge_rag.extract.documents import extract
     from knowledge_rag.local.corpus import read_beside, read_bytes
 
+    compared = world.of_facts
     for file in files:
         path = file.source_file
         try:
@@ -173,7 +174,7 @@ def _facts(
                 read = extract(path, data, beside)
                 return facts_of(path, read.shape or read.text, world).to_wire()
 
-            parts = ("document", path, data, repr(beside), world.of_facts)
+            parts = ("document", path, data, repr(beside), compared)
             yield Facts.of_wire(path, world.recall(parts, make))
         except UnreadableDocument as error:
             cannot(path, error.reason)

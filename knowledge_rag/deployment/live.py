@@ -60,14 +60,19 @@ class Lookup:
     holds: Callable[[dict[str, Any], Resource], bool] | None = None
 
 
-def _lists(key: str, name: str) -> Callable[[dict[str, Any], Resource], bool]:
-    return lambda answer, it: any(one.get(name) == it.name for one in answer.get(key, ()))
+def _lists(
+    key: str, name: str, *, deleted: str | None = None
+) -> Callable[[dict[str, Any], Resource], bool]:
+    """Return what finds a resource in a list by its name.
 
-
-def _active(key: str, name: str) -> Callable[[dict[str, Any], Resource], bool]:
-    """Return what doesn't count those that were deleted: ECS goes on listing them for a while."""
+    Args:
+        key: of the list.
+        name: of the field with the name.
+        deleted: status of those that don't count: ECS goes on listing what was deleted for a while.
+    """
     return lambda answer, it: any(
-        one.get(name) == it.name and one.get("status") != "INACTIVE" for one in answer.get(key, ())
+        one.get(name) == it.name and (deleted is None or one.get("status") != deleted)
+        for one in answer.get(key, ())
     )
 
 
@@ -108,12 +113,12 @@ LOOKUPS: Final[Mapping[str, Lookup]] = {
     ),
     "ECS cluster": Lookup(
         "ecs:DescribeClusters", "ecs", "describe_clusters", lambda it, _: {"clusters": [it.name]},
-        holds=_active("clusters", "clusterName"),
+        holds=_lists("clusters", "clusterName", deleted="INACTIVE"),
     ),
     "ECS service": Lookup(
         "ecs:DescribeServices", "ecs", "describe_services",
         lambda it, _: {"cluster": it.within, "services": [it.name]},
-        ("ClusterNotFoundException",), _active("services", "serviceName"),
+        ("ClusterNotFoundException",), _lists("services", "serviceName", deleted="INACTIVE"),
     ),
     "EKS cluster": Lookup(
         "eks:DescribeCluster", "eks", "describe_cluster",

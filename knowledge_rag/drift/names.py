@@ -143,11 +143,6 @@ def _of_kubectl(words: Sequence[Word], texts: Sequence[str]) -> Iterator[tuple[s
             yield _RESOURCES[before], words[at], text
 
 
-def check_names(mentions: Sequence[Mention], code: Code) -> Iterator[Finding]:
-    """Find names that the code doesn't define, and that it seems to define otherwise."""
-    return Names(code).check(mentions)
-
-
 class Names:
     """The names that code defines, to compare documents with."""
 

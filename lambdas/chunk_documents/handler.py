@@ -79,10 +79,8 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
                 reports[key] = drift_report(done.drift)
         output.append(file.output(keys))
     _emit(counts, job.job_id)
-    for (
-        key,
-        text,
-    ) in reports.items():  # last: a call that fails before is made again, and counts them then
+    # last: a call that fails before is made again, and counts them then
+    for key, text in reports.items():
         storage.write_text(job.bucket, key, text)
     return {"outputFiles": output}
 

@@ -44,7 +44,7 @@ def _source() -> str:
 
 
 def violations(page: Page, only: tuple[str, ...] = RULES) -> list[str]:
-    """Give what axe-core finds wrong: one line for each rule, of some rules or tags of rules."""
+    """Return what axe-core finds wrong: one line for each rule, of some rules or tags of rules."""
     settled(page)
     if not page.evaluate("() => 'axe' in window"):
         page.evaluate(_source())
@@ -87,12 +87,12 @@ _LEFT_TO_READ = """() => {
 
 
 def cut_off(page: Page) -> list[str]:
-    """Give what can't be read or reached at a page's width without scrolling it sideways: one line for each."""
+    """Return what can't be read or reached at a page's width without scrolling it sideways: one line for each."""
     return page.evaluate(_CUT_OFF)
 
 
 def faults(page: Watched) -> dict[str, list[str]]:
-    """Give what a page lacks of what everybody needs: in each width, both themes, forced colours, 200 and 400 %."""
+    """Return what a page lacks of what everybody needs: in each width, both themes, forced colours, 200 and 400 %."""
     shown, before = page.page, page.page.viewport_size
     wrong: dict[str, list[str]] = {}
     for width in WIDTHS:

@@ -22,7 +22,7 @@ class Engine(Protocol):
         """Playwright's."""
 
     def context(self, **options: Any) -> BrowserContext:
-        """Give a new reader's place; options as for ``Browser.new_context``."""
+        """Return a new reader's place; options as for ``Browser.new_context``."""
 
     def media(self, page: Page, **media: str) -> None:
         """Show a page in some :data:`MEDIA`; the others are as before."""
@@ -46,7 +46,7 @@ class Chromium:
         self.browser = browser
 
     def context(self, **options: Any) -> BrowserContext:
-        """Give a new reader's place."""
+        """Return a new reader's place."""
         return self.browser.new_context(**options)
 
     def media(self, page: Page, **media: Any) -> None:

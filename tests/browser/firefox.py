@@ -60,7 +60,7 @@ def _is_known(asked: dict[str, Any]) -> bool:
 
 
 def _named(told: dict[str, Any]) -> dict[str, Any]:
-    """Give a file that a page made itself a name for its download, without which Playwright doesn't see it."""
+    """Return a file that a page made itself a name for its download, without which Playwright doesn't see it."""
     if told.get("method", "").startswith("browsingContext.download"):
         told["params"]["navigation"] = told["params"]["navigation"] or told["params"]["url"]
     return told
@@ -126,7 +126,7 @@ class Firefox:
         assert told["type"] == "success", told
 
     def context(self, **options: Any) -> BrowserContext:
-        """Give a new reader's place, whose pages and all others are shown in the media of its options."""
+        """Return a new reader's place, whose pages and all others are shown in the media of its options."""
         self._media = {name: options.pop(name) for name in MEDIA if name in options}
         context = self.browser.new_context(**options)
         context.on("page", lambda _: self._run(_MEDIA, self._media))

@@ -40,7 +40,7 @@ ELEMENTS = {
 
 
 def content_of(files, question):
-    """Give what ``ask`` returns to a client that shows cards."""
+    """Return what ``ask`` returns to a client that shows cards."""
 
     shows = advertise(card.EXTENSION, {"mimeTypes": ["text/html;profile=mcp-app"]})
     with talking(create_server(Search(files)), extensions=[shows]) as client:

@@ -19,7 +19,7 @@ RUN: Final = "KNOWLEDGE_RAG_TEST_RUN"
 
 
 def of_the_run(factory: pytest.TempPathFactory) -> Path:
-    """Give a folder that all processes of this run share, those of `make test` too."""
+    """Return a folder that all processes of this run share, those of `make test` too."""
     if RUN in os.environ:
         return Path(os.environ[RUN])
     base = factory.getbasetemp()
