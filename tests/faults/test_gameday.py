@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 import time
 
 import pytest
@@ -123,6 +125,35 @@ def dies(_fault):
 def test_a_process_that_dies_is_told():
     with pytest.raises(CannotRun, match="could not start, or died"):
         worker_pool.run_all([named("refused")], lambda _: None, run=dies)
+
+
+INTERRUPTED = """
+import os, signal
+import multiprocessing.util as util
+from knowledge_rag.evaluation.faults.catalogue import named
+from knowledge_rag.evaluation.faults.worker_pool import run_all
+
+def start(*arguments, really=util.spawnv_passfds):
+    process = really(*arguments)
+    if "spawn_main" in str(arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+    return process
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    util.spawnv_passfds = start
+    try:
+        run_all([named("silent")], lambda _: None)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_an_interrupt_between_a_process_and_what_it_is_to_do_leaves_no_traceback(tmp_path):
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    ran = subprocess.run([sys.executable, script], capture_output=True, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, b"interrupted\n", b"")
 
 
 class TestDocumentation:

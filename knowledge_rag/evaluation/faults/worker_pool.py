@@ -57,9 +57,10 @@ def run_all(
         ) as pool,
     ):
         try:
-            running = [
-                pool.submit(_run, fault.name, run, WATCHED_SECONDS) for fault in longest_first
-            ]
+            with _interrupt_held_back():
+                running = [
+                    pool.submit(_run, fault.name, run, WATCHED_SECONDS) for fault in longest_first
+                ]
             progress(0)
             for future in as_completed(running):
                 result = future.result()
@@ -73,6 +74,16 @@ def run_all(
                 process.kill()
             raise
     return [results[fault.name] for fault in faults]
+
+
+@contextmanager
+def _interrupt_held_back() -> Iterator[None]:
+    """Hear Ctrl-C when the block is over: a process whose start is broken off prints a traceback."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _prepare(folder: str) -> None:
