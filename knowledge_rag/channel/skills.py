@@ -13,7 +13,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.markdown import rewritten, words
@@ -82,7 +82,7 @@ class Skill:
         section: that it is made of; the root for a page.
         outline: of its document.
         passages: all of that document, proven.
-        procedures: at least one.
+        left_out: sections that are skills of their own.
     """
 
     name: str
@@ -90,7 +90,20 @@ class Skill:
     section: Section = field(repr=False)
     outline: Outline = field(repr=False)
     passages: Sequence[RetrievalResult] = field(repr=False)
-    procedures: Sequence[Procedure] = field(repr=False)
+    left_out: Sequence[Section] = field(repr=False)
+
+    @cached_property
+    def procedures(self) -> Sequence[Procedure]:
+        """What it consists of; the first one names what it sends to in other documents. Empty if nothing is asked for."""
+        outline, section = self.outline, self.section
+        if section is not outline.root:
+            made = procedures_at(Place(outline, section), Wanted())
+        else:
+            page = procedure_of(outline, section, leave_out=self.left_out)
+            made = [with_rules(outline, section, page)] if page else []
+        if not made:
+            return ()
+        return with_elsewhere(made, links_out(outline, made[0]), {}, Wanted(), "")
 
     @property
     def source_file(self) -> str:
@@ -187,6 +200,7 @@ class Skills:
             for heading in (*headings, stem(source_file)):
                 used[_slug(heading)].add(source_file)
         self._shared = frozenset(name for name, files in used.items() if len(files) > 1)
+        self._recent = lru_cache(_RECENT)(self._named)
 
     def __iter__(self) -> Iterator[Skill]:
         """Yield all skills, by document and line."""
@@ -201,16 +215,28 @@ class Skills:
 
     def of(self, source_file: str) -> tuple[Skill, ...]:
         """Return a document's skills in the order of their lines; none for a postmortem, or without steps."""
+        return tuple(it for it in self._named(source_file) if it.procedures)
+
+    def at(self, source_file: str, start: int, end: int) -> Skill | None:
+        """Return the skill of the narrowest section with any of these lines; ``None`` if there is none."""
+        around = (it for it in self._recent(source_file) if start <= it.end and it.start <= end)
+        narrowest = sorted(around, key=lambda it: it.end - it.start)
+        return next((it for it in narrowest if it.procedures), None)
+
+    def _named(self, source_file: str) -> tuple[Skill, ...]:
+        """Return a document's skills in the order of their lines, and sections under alerts' names that have no steps."""
         passages = self._documents.passages(source_file)
         if not passages:
             return ()
         outline = outline_of(passages, whole=True)
         if outline.document_type == DocumentType.POSTMORTEM or is_superseded(outline):
             return ()
-        made = [
-            Skill("", heading, section, outline, passages, its)
-            for heading, section, its in _matters(outline)
-        ]
+        sections = _of_alerts(outline)
+        made = [Skill("", it.heading, it, outline, passages, ()) for it in sections]
+        title = outline.title or stem(source_file)
+        rest = Skill("", title, outline.root, outline, passages, sections)
+        if rest.procedures:
+            made.append(rest)
         often = Counter(_slug(it.heading) for it in made)
         numbers: Counter[str] = Counter()
         named = []
@@ -224,36 +250,17 @@ class Skills:
             named.append(replace(skill, name=_name(slug, tag)))
         return tuple(sorted(named, key=lambda it: it.start))
 
-    def at(self, source_file: str, start: int, end: int) -> Skill | None:
-        """Return the skill of the narrowest section with any of these lines; ``None`` if there is none."""
-        found = [it for it in self.of(source_file) if start <= it.end and it.start <= end]
-        return min(found, key=lambda it: it.end - it.start, default=None)
 
-
+_RECENT: Final = 10
+"""Documents whose skills are kept: passages of one that was found lie on the same few."""
 _PAGE: Final = 200
 """Documents that are read from the knowledge base at once."""
-
-
-def _matters(outline: Outline) -> Iterator[tuple[str, Section, Sequence[Procedure]]]:
-    """Yield heading, section and procedures of what a page has skills of: each section under an alert's name, if several are, and the rest of the page."""
-    named = _of_alerts(outline)
-    for section in named:
-        if procedures := procedures_at(Place(outline, section), Wanted()):
-            yield section.heading, section, _whole(outline, procedures)
-    if page := procedure_of(outline, outline.root, leave_out=named):
-        title = outline.title or stem(outline.source_file)
-        yield title, outline.root, _whole(outline, [with_rules(outline, outline.root, page)])
 
 
 def _of_alerts(outline: Outline) -> list[Section]:
     """Return the sections that are skills of their own."""
     named = [it for it in outline.sections() if _is_alert(it) and asks_for_something(outline, it)]
     return named if len(named) >= _MIN_ALERTS else []
-
-
-def _whole(outline: Outline, procedures: list[Procedure]) -> Sequence[Procedure]:
-    """Return procedures, the first of which names what it sends to in other documents."""
-    return with_elsewhere(procedures, links_out(outline, procedures[0]), {}, Wanted(), "")
 
 
 def _is_alert(section: Section) -> bool:

@@ -44,6 +44,7 @@ from knowledge_rag.orchestrator.naming import (
     is_filed_alone,
     is_headed,
     is_listed,
+    is_mentioned,
     is_of_other_service,
     same_name,
 )
@@ -112,6 +113,11 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
                 return _narrowed(replace(first, why=why), wanted, ranked)
         if linked and among is linked:
             return replace(linked[0], why="linked")
+    mentioned = [it for it in ranked if any(is_mentioned(it, n) for n in wanted.names)]
+    if (
+        len(mentioned) == 1
+    ):  # nobody filed it there, but nothing else that was found knows the alert
+        ranked = [*mentioned, *(it for it in ranked if it is not mentioned[0])]
     return replace(ranked[0], rival=_rival(ranked, wanted)) if ranked else None
 
 

@@ -172,22 +172,30 @@ def only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Sectio
 
 
 def _sends_below(line: str, section: Section) -> bool:
-    """Whether a line says of what a section is called that it stands below: "skip the message, see below"."""
-    return _BELOW.search(line) is not None and words_of([section.heading]) <= words_of([line])
+    """Whether a line says of what a section is called that it stands below, or above: "skip the message, see below"."""
+    called = words_of([section.heading])
+    return _BELOW.search(line) is not None and bool(called) and called <= words_of([line])
 
 
-_BELOW: Final = re.compile(r"\bbelow\b", re.IGNORECASE)
+_BELOW: Final = re.compile(
+    r"\bsee (?:\w+ )?(?:below|above)\b|\b(?:below|above)(?=[`*_]*(?:[.,;:)]|$))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""How a section of the same page is sent to by where it stands; "below 5 minutes" is a limit."""
 
 
 def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Iterator[Section]:
     """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full.
 
-    A heading that is a name of several words in one is named wherever that stands, a chapter by its number.
+    A heading that is a name of several words in one is named wherever that stands, a chapter by its number; one whose
+    words are all in a sentence that sends below or above by that.
     """
     headings = _headings(source)
     lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
     said = (it for n in lines for it in sentences(outline.lines.get(n, "")))
-    text = "\n".join(it for it in said if not forbids(it))
+    allowed = [it for it in said if not forbids(it)]
+    sending = [it for it in allowed if _BELOW.search(it)]
+    text = "\n".join(allowed)
     links = (it.removeprefix("user-content-") for it in PAGE_LINK.findall(text))
     written = (it[0] for it in NAME.finditer(text) if is_camel_case(it[0]))
     names = {fold(it) for it in (*links, *_SET_APART.findall(text), *written)} - {""}
@@ -205,6 +213,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
         name = section.heading.partition(":")[0]
         is_named |= not names.isdisjoint((fold(section.heading), fold(name), fold(section.anchor)))
         is_named |= number_of(section.heading) in numbers
+        is_named |= any(_sends_below(it, section) for it in sending)
         if is_named and section.level and asks_for_something(outline, section):
             yield section
     for section in source.walk():

@@ -167,8 +167,10 @@ _STRUCK: Final = re.compile(
     re.DOTALL,
 )
 _UNWRITTEN: Final = re.compile(
-    r"^[\s>*_+\-\d.)\[\]xX|]*(?:n/?a|none(?! of\b)|wip|coming soon|work in progress|to be (?:written|done|defined|completed)|(?:someone|somebody) (?:has to|should|must|needs to) (?:write|document))\b"
-    r".{0,80}[\s*_|]*$",
+    r"^[\s>*_+\-\d.)\[\]xX|]*(?:"
+    r"(?:n/?a|none)\b(?! of\b)[\w ()]{0,30}[.!]?"  # "None: go to step 3" is a branch
+    r"|(?:wip|coming soon|work in progress|to be (?:written|done|defined|completed)|(?:someone|somebody) (?:has to|should|must|needs to) (?:write|document))\b.{0,80}"
+    r")[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )
 _TO_DO: Final = re.compile(r"^[\s>*_+\-\d.)\[\]x|]*(?:to ?do|tbd|tba|fixme)\b", re.IGNORECASE)

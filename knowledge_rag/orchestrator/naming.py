@@ -31,6 +31,7 @@ _NUMBER: Final = re.compile(r"\d+")
 _CAMEL_CASE: Final = re.compile(r"(?=(?:[^\s]*[a-z\d_-][A-Z]){2})[A-Z][\w()./-]{7,}")
 
 
+_IN_BRACKETS: Final = re.compile(r"\(([^()\n]+)\)")
 CODE_SPAN: Final = re.compile(r"`([^`\n]+)`")
 
 
@@ -127,6 +128,15 @@ def is_listed(place: Place, name: str) -> bool:
     return False
 
 
+def is_mentioned(place: Place, name: str) -> bool:
+    """Whether a paragraph of a section's own text has the name as code."""
+    outline = place.outline
+    texts = (
+        outline.text(it.start, it.end) for it in place.section.blocks if it.form is Form.PARAGRAPH
+    )
+    return any(same_name(code, name) for text in texts for code in CODE_SPAN.findall(text))
+
+
 def _begins_with(row: str, name: str) -> bool:
     """Whether a table's row begins with a name as code, and says more of it than where to look."""
     cell, *others = cells_of(row)
@@ -148,9 +158,10 @@ def is_of_other_service(outline: Outline, wanted: Wanted) -> bool:
 def is_of_another(place: Place, names: Sequence[str]) -> bool:
     """Whether a place is filed under the name of another alert: such a section is for that one alone."""
     titles = [*place.section.path, place.outline.title, stem(place.outline.source_file)]
+    apart = (it for title in titles for it in _IN_BRACKETS.findall(title))
     return any(
         is_camel_case(title.strip()) and not any(same_name(title, name) for name in names)
-        for title in titles
+        for title in (*titles, *apart)
     )
 
 

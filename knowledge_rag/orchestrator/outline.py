@@ -40,6 +40,8 @@ LABEL_LEVEL: Final = 8
 """Level of a heading that is a label: it may stand in a tab."""
 
 _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t])")
+_BOX_ALONE: Final = re.compile(r"^([ \t]*)\[([ xX])\](?=[ \t]+\S)")
+"""A box to tick without a mark before it, as lists in plain text have them."""
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
 _DECIMAL_MARK: Final = re.compile(r"^( {0,3})(\d{1,2})\.(\d{1,2})([.)]?)(?=[ \t]+\S)")
 _HASH: Final = re.compile(r"^([ \t]*)#")
@@ -389,6 +391,7 @@ def _shape(line: str) -> str:
     """Return a line as it is meant: the same line, its list mark such that CommonMark sees it."""
     line = line.replace("\r", " ").replace("\0", "\ufffd")
     line = _ESCAPED_MARK.sub(r"\1\2", line)
+    line = _BOX_ALONE.sub(r"\1-  ", line)
     return _LETTER_MARK.sub(lambda it: f"{it[1]}{ord(it[2]) - ord('a') + 1})", line)
 
 

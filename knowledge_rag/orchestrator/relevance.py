@@ -99,11 +99,20 @@ def _is_alerts(
     """
     name = words_of(wanted.names[:1])
     share = QUESTION_SHARE if " " in wanted.names[0] else NAME_SHARE
-    named = len(name & held) >= share * len(name)
+    named = sum(_holds(held, it) for it in name) >= share * len(name)
     if floors is None:
         return named
     floor = floors.clear if place.rival <= CLEAR_SHARE else floors.alert
     return score >= (floor if named else floors.sure)
+
+
+def _holds(held: set[str], word: str) -> bool:
+    """Whether a word is among others, or short for one of them: "mem" of an alarm's name for "memory"."""
+    return word in held or (len(word) >= _SHORT and any(it.startswith(word) for it in held))
+
+
+_SHORT: Final = 3
+"""Letters that a short form has at least."""
 
 
 def _is_questions(

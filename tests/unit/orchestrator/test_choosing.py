@@ -270,9 +270,35 @@ class TestNumbers:
         assert actions(advised(alert(heading), {"runbooks/kafka.md": text})) == ["Wipe it."]
 
 
+class TestMentions:
+    TEXT = "# Rack power\n\n`RackOnBattery` comes by SNMP.\n\n## What to do\n\n1. Call the hotel.\n"
+
+    def test_the_one_section_whose_text_has_the_alerts_name_as_code_comes_before_a_better_score(
+        self,
+    ):
+        text = f"{self.TEXT}\n## Rack battery is old\n\n- Nobody gets up for that.\n"
+        given = advised(alert("RackOnBattery", title="rack is on its old battery"), {MAIL: text})
+        assert actions(given)[0] == "Call the hotel."
+
+    def test_where_two_have_it_neither_does(self):
+        text = f"{self.TEXT}\n## Rack battery is old\n\nNo `RackOnBattery`.\n\n- Wait.\n"
+        given = advised(alert("RackOnBattery", title="rack is on its old battery"), {MAIL: text})
+        assert actions(given) == ["Wait."]
+
+
+class TestShortForms:
+    def test_of_a_word_in_an_alarms_name_count_as_the_word(self):
+        texts = {MAIL: page(("Memory is full", "- Add memory to the mail relay."), ("B", "- b"))}
+        assert actions(advised(alert("mail-mem-full"), texts))
+        assert not actions(advised(alert("mail-gpu-full"), texts))
+
+
 class TestOthers:
-    def test_a_section_filed_under_another_alert_is_not_given(self):
-        texts = {MAIL: page(("MailQueueFull", "- Drain it."), ("MailQueueSlow", "- Scale it."))}
+    @pytest.mark.parametrize(
+        "heading", ["MailQueueSlow", "The mail queue is gone a while (MailQueueSlow)"]
+    )
+    def test_a_section_filed_under_another_alert_is_not_given(self, heading):
+        texts = {MAIL: page(("MailQueueFull", "- Drain it."), (heading, "- Scale the mail queue."))}
         given = advised(alert("MailQueueGone"), texts)
         assert given.status is Status.NO_MATCH
         assert given.reading
@@ -529,6 +555,7 @@ class TestLinksInAPage:
             "Follow *Disk is slow* above.",
             "Then do disk is slow, all of it.",
             "Look at the disk (next section).",
+            "The disk may be slow, see below.",
         ],
     )
     def test_a_section_may_be_named_in_emphasis_in_full_or_by_its_place(self, said):
@@ -542,6 +569,14 @@ class TestLinksInAPage:
             ("B", "- b"),
         )
         assert actions(advised(question("the queue grows"), {MAIL: text})) == ["Drain it."]
+
+    def test_a_limit_sends_nowhere(self):
+        text = page(
+            ("Queue grows", "1. The disk may be slow below 5 % free."),
+            ("Disk is slow", "- Add a disk."),
+            ("B", "- b"),
+        )
+        assert len(actions(advised(question("the queue grows"), {MAIL: text}))) == 1
 
     def test_the_page_around_it_is_not_gone_to(self):
         text = page(("Queue grows", "1. Drain it, as *Mail* says."), ("Disk is slow", "- Add."))

@@ -236,6 +236,9 @@ def test_only_what_is_struck_out_whole_is_struck_out(text, is_one):
         ("Restart it, see [the disk](disk.md).", False),
         ("None of the replicas answers: restart one.", False),
         ("None", True),
+        ("None known yet.", True),
+        ("none: go to step 3", False),
+        ("None found? Restart it.", False),
         ("", False),
     ],
 )

@@ -186,6 +186,10 @@ class TestLists:
         (block,) = section_called(outlined("# A\n\n- a\n- b\n\n\n\n## C\n\nx\n"), "A").blocks
         assert (block.start, block.end) == (3, 4)
 
+    def test_may_be_boxes_to_tick_without_a_mark(self):
+        text = "Then:\n  [ ] look at\n      the disk\n  [x] call Ann\n"
+        assert items_of(text) == [("-", 2, 3), ("-", 4, 4)]
+
 
 class TestOtherBlocks:
     @pytest.mark.parametrize(
