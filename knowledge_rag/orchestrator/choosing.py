@@ -113,12 +113,16 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
                 return _narrowed(replace(first, why=why), wanted, ranked)
         if linked and among is linked:
             return replace(linked[0], why="linked")
-    mentioned = [it for it in ranked if any(is_mentioned(it, n) for n in wanted.names)]
-    if (
-        len(mentioned) == 1
-    ):  # nobody filed it there, but nothing else that was found knows the alert
-        ranked = [*mentioned, *(it for it in ranked if it is not mentioned[0])]
+    ranked = _mentioned_first(ranked, wanted.names)
     return replace(ranked[0], rival=_rival(ranked, wanted)) if ranked else None
+
+
+def _mentioned_first(ranked: list[Place], names: Sequence[str]) -> list[Place]:
+    """Return places with the one first whose text alone has an alert's name as code: nothing else that was found knows it."""
+    mentioned = [it for it in ranked if any(is_mentioned(it, name) for name in names)]
+    if len(mentioned) != 1:
+        return ranked
+    return [*mentioned, *(it for it in ranked if it is not mentioned[0])]
 
 
 def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
