@@ -103,6 +103,7 @@ class TestTypedQuestions:
             ("whom do I page for the mail queue?", True),
             ("who owns the mail queue?", True),
             ("somebody to be woken for the mail queue", True),
+            ("five lobbies are down, do I get somebody out of bed", True),
             ("why does the mail queue grow?", False),
         ],
     )
