@@ -38,6 +38,7 @@ from knowledge_rag.orchestrator.extent import (
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import (
     NAME,
+    STATES,
     is_called,
     is_exactly,
     is_filed,
@@ -109,8 +110,8 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         by_index = _indexed(among, wanted.names)
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_index, by_page):
-            if first := next(found, None):
-                return _narrowed(replace(first, why=why), wanted, ranked)
+            if places := list(found):
+                return _narrowed(replace(_fitting(places, wanted), why=why), wanted, ranked)
         if linked and among is linked:
             return replace(linked[0], why="linked")
     ranked = _mentioned_first(ranked, wanted.names)
@@ -200,8 +201,8 @@ def _of_index(outline: Outline, names: Sequence[str]) -> Iterator[Section]:
 def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
     """Return the section that is meant where a page of several matters is filed under the alert's name.
 
-    The one whose heading's words are all in that name, the longest; else the one that is best both by the search
-    and by the incident's words; else the page.
+    The one whose heading's words are all in that name, the longest ("down" alone names no matter); else the one that is
+    best both by the search and by the incident's words; else the page.
     """
     outline, top = place.outline, place.section
     if top.kind is Kind.BACKGROUND and top.parent:  # what describes a page lists the page's alerts
@@ -224,7 +225,9 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
         and asks_for_something(outline, it.section)
     ]
     held = [
-        (len(own), it) for it in below if (own := words_of([it.section.heading])) and own <= names
+        (len(own), it)
+        for it in below
+        if (own := words_of([it.section.heading])) - STATES and own <= names
     ]
     if held:
         _, longest = max(held, key=itemgetter(0))
@@ -234,7 +237,7 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
 
 
 def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
-    """Return the places whose heading is the alert's name, the one whose other words the alert has first.
+    """Return the places whose heading is the alert's name; on each page first the one whose other words the alert has.
 
     Of "DiskFull (prod)" and "DiskFull (staging)" the alert's labels tell which one is meant.
     """
@@ -245,8 +248,36 @@ def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
         words = words_of([place.section.heading])
         return is_exactly(place.section, wanted.names), len((words - names) & known)
 
-    page = [it for it in headed if it.outline is headed[0].outline]
-    return sorted(page, key=fits, reverse=True)
+    best = sorted(headed, key=fits, reverse=True)
+    pages = list(dict.fromkeys(it.outline.source_file for it in headed))
+    return sorted(best, key=lambda it: pages.index(it.outline.source_file))
+
+
+def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
+    """Return the first of places under the alert's name on the page that the alert's labels fit best.
+
+    Of a page for the EU and one for the US, ``region=eu`` tells. Where nothing tells the best, the others are named.
+    """
+    pages: dict[str, Place] = {}
+    for it in places:
+        pages.setdefault(it.outline.source_file, it)
+    if len(pages) == 1 or set(pages) <= set(wanted.anchors):  # what is linked has an order
+        return places[0]
+    known = (words_of([wanted.text]) | _spelled(wanted.labels)) - words_of(wanted.names)
+    said = {
+        source: words_of(called) | _spelled(" ".join(called))
+        for source, it in pages.items()
+        if (called := [it.outline.title, *it.section.path, source])
+    }
+    shared = set.intersection(*said.values())
+    fits = {source: len((words - shared) & known) for source, words in said.items()}
+    meant = [it for source, it in pages.items() if fits[source] == max(fits.values())]
+    return replace(meant[0], also=tuple(it.outline.source_file for it in meant[1:]))
+
+
+def _spelled(text: str) -> set[str]:
+    """Return words as they are spelled: a region may be called "us"."""
+    return set(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def is_torn_between(place: Place, wanted: Wanted) -> bool:

@@ -110,7 +110,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
 def _main_of(place: Place, wanted: Wanted) -> Section | None:
     """Return the section that a procedure is made of; ``None`` if the place is for none."""
     outline = place.outline
-    if _is_unwritten(outline, place.section):
+    if has_no_steps_yet(outline, place.section):
         return None
     main = _climbed(place, wanted)
     if is_one_procedure(outline, wanted) and not _asks_for_part(wanted, main):
@@ -356,7 +356,7 @@ def _is_matter(section: Section) -> bool:
     return section.level > 0 or len(section.children) == 1
 
 
-def _is_unwritten(outline: Outline, section: Section) -> bool:
+def has_no_steps_yet(outline: Outline, section: Section) -> bool:
     """Whether a section is still to be written: it is headed so, or holds a TODO and nothing to do."""
     if is_unwritten(section.heading):
         return True

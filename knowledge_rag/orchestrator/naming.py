@@ -66,12 +66,12 @@ def _has_name(heading: str, name: str) -> bool:
     words, wanted = words_of([heading]), words_of([name])
     if not set(_NUMBER.findall(heading)) <= set(_NUMBER.findall(name)):
         return False  # KafkaBroker1Down is no KafkaBroker2Down
-    if not wanted & _STATES:
-        words -= _STATES  # payroll-db-connections is PayrollDbConnectionsHigh
+    if not wanted & STATES:
+        words -= STATES  # payroll-db-connections is PayrollDbConnectionsHigh
     return 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted)) and words <= wanted
 
 
-_STATES: Final = words_of(["high", "low", "down", "full", "slow", "growing", "stuck", "missing"])
+STATES: Final = words_of(["high", "low", "down", "full", "slow", "growing", "stuck", "missing"])
 """Words for the state that an alert is about; its own name may lack the one that its heading has."""
 
 

@@ -22,13 +22,14 @@ from knowledge_rag.orchestrator.procedures import (
     rules_of,
 )
 from knowledge_rag.orchestrator.relevance import words_told
+from knowledge_rag.orchestrator.wanted import part_missing
 from knowledge_rag.orchestrator.words import (
     spaced_words,
     words_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from knowledge_rag.orchestrator.governing import Governing
     from knowledge_rag.orchestrator.outline import Outline
@@ -109,6 +110,8 @@ def doubt_of(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> s
     """Return what speaks against procedures; ``""`` if nothing does."""
     if is_of_other_service(place.outline, wanted):
         return f"the page is about {place.outline.service}, and the alert says {wanted.service}"
+    if part := part_missing(wanted, _texts_of(procedures)):
+        return f"it doesn't say how to {part}"
     if place.why != "found":  # of what was only found, that is known to fit
         return "the page says that it isn't for what is asked" if not_for(place, wanted) else ""
     lines = place.outline.lines
@@ -120,6 +123,12 @@ def doubt_of(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> s
         return ""
     names = [it[0] for it in _IDENTIFIER.finditer(wanted.text) if it[0].casefold() not in text]
     return f"it never mentions {', '.join(names[:3])}" if names else ""
+
+
+def _texts_of(procedures: Sequence[Procedure]) -> Iterator[str]:
+    for item in (item for one in procedures for item in one.items):
+        yield from (*item.path, *(part.text for part in item.parts))
+        yield from (it.text for it in item.governing)
 
 
 _IDENTIFIER: Final = re.compile(

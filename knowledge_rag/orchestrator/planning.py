@@ -19,8 +19,13 @@ from knowledge_rag.core.metadata import SOURCE_FILE, TITLE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query, is_whole_document
 from knowledge_rag.orchestrator.choosing import is_superseded, is_torn_between, place_for
-from knowledge_rag.orchestrator.cross_references import links_out, section_called
-from knowledge_rag.orchestrator.extent import is_one_procedure, procedures_at, with_rules
+from knowledge_rag.orchestrator.cross_references import links_out, own_range, section_called
+from knowledge_rag.orchestrator.extent import (
+    has_no_steps_yet,
+    is_one_procedure,
+    procedures_at,
+    with_rules,
+)
 from knowledge_rag.orchestrator.links import stem
 from knowledge_rag.orchestrator.objections import doubt_of, held_off, not_for, still_to_write
 from knowledge_rag.orchestrator.outline import outline_of
@@ -72,6 +77,7 @@ class Block:
             empty where nothing is documented.
         elsewhere: sections of other documents that the procedures say to go to.
         doubt: what speaks against the procedures: another service, names that the page never mentions.
+        also: other pages that are as much filed under the alert's name.
         declined: why the closest page gives no steps though it is about it; ``None`` unless it is.
         score: of the document's best passage, where the search's scale is known; else ``None``.
     """
@@ -86,6 +92,7 @@ class Block:
     elsewhere: tuple[Elsewhere, ...] = ()
     score: float | None = None
     doubt: str = ""
+    also: tuple[str, ...] = ()
     declined: Declined | None = None
 
 
@@ -204,7 +211,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         is_found = place.why == "found"
         held = words_held(place, procedures, wanted) if is_found else set()
         is_about = not is_found or is_relevant(place, held, search, floors)
-        if is_found and is_about and (instead := _instead(place, search)):
+        if is_about and (instead := _instead(place, search, procedures)):
             return instead
         if procedures and is_found and is_about and (said := held_off(place, procedures, wanted)):
             procedures = [held_off_by(procedures[0], said)]
@@ -224,6 +231,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
                 elsewhere=tuple(elsewhere),
                 score=search.score(place.outline.source_file) if floors else None,
                 doubt=doubt_of(place, given, wanted),
+                also=place.also,
             )
     offered = _offered(search, outlines)
     if unclear or (not unread and _may_mean_any(search)):
@@ -233,17 +241,21 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
     )
 
 
-def _instead(place: Place, search: Search) -> Block | None:
+def _instead(place: Place, search: Search, procedures: Sequence[Procedure]) -> Block | None:
     """Return what is to be read where a page says that its steps aren't for what is asked, or still to be written."""
-    source, wanted = place.outline.source_file, search.wanted
-    if said := not_for(place, wanted):
-        lines = Citation(source, said.start, said.end)
-        return Block(search.alert, reading=(lines,), declined=Declined.NOT_FOR)
-    if line := still_to_write(place.outline, wanted):
-        return Block(
-            search.alert, reading=(Citation(source, line, line),), declined=Declined.TO_WRITE
-        )
+    outline, wanted = place.outline, search.wanted
+    if place.why == "found":
+        if said := not_for(place, wanted):
+            return _declined(search, outline, said.start, said.end, Declined.NOT_FOR)
+        if line := still_to_write(outline, wanted):
+            return _declined(search, outline, line, line, Declined.TO_WRITE)
+    if not procedures and has_no_steps_yet(outline, place.section):
+        return _declined(search, outline, *own_range(place.section), Declined.TO_WRITE)
     return None
+
+
+def _declined(search: Search, outline: Outline, start: int, end: int, why: Declined) -> Block:
+    return Block(search.alert, reading=(Citation(outline.source_file, start, end),), declined=why)
 
 
 def _may_mean_any(search: Search) -> bool:

@@ -13,7 +13,7 @@ from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from knowledge_rag.orchestrator.outline import Outline, Section
 
@@ -97,6 +97,7 @@ class Place:
         section: the section; the root stands for the page.
         why: ``chosen`` by somebody, ``linked``, ``named``, ``page`` (the page is filed under the alert's name, the
             section fits best) or ``found``.
+        also: other pages that are as much filed under the alert's name.
         worth: by the search and by the incident's words; each counts 1 at most.
         rival: what the best section of another matter is worth, as a share of ``worth``.
     """
@@ -106,6 +107,7 @@ class Place:
     why: str = "found"
     worth: float = 0.0
     rival: float = 1.0
+    also: tuple[str, ...] = ()
 
 
 def asks_for_part(wanted: Wanted) -> bool:
@@ -121,6 +123,31 @@ def asks_to_undo(wanted: Wanted) -> bool:
 def _asks_to_end(wanted: Wanted) -> bool:
     is_over = wanted.asks(_OVER) and not wanted.asks(_VERIFY)
     return is_over or wanted.asks(_LEAVE)
+
+
+def part_missing(wanted: Wanted, texts: Iterable[str]) -> str:
+    """Return which part a question wants that no text of a procedure speaks of: "undo it"; ``""`` for none."""
+    said = "\n".join(texts)
+    for asked, spoken, part in _PARTS:
+        if wanted.asks(asked) and not spoken.search(said):
+            return part
+    return ""
+
+
+_PARTS: Final = (
+    (re.compile(r"\b(?:undo|revert|roll ?back)\b", re.IGNORECASE), _UNDOES, "undo it"),
+    (
+        re.compile(
+            r"\b(?:verify|check (?:that|whether|if) (?:it|that)|know (?:that )?it)\b", re.IGNORECASE
+        ),
+        re.compile(
+            r"\b(?:verif\w+|check\w*|confirm\w*|test\w*|should|expect\w*|until|finished|done)\b",
+            re.IGNORECASE,
+        ),
+        "check that it worked",
+    ),
+)
+"""How a question asks for a part by its name, how a procedure speaks of it, and what it is called in a sentence."""
 
 
 def words_of_part(wanted: Wanted) -> set[str]:

@@ -147,6 +147,14 @@ class TestByName:
         assert actions(other) == ["Open the port.", "Release them.", "Add a disk.", "Call Ann."]
         assert other.evidence.strength is Strength.PARTIAL
 
+    def test_a_word_for_a_state_alone_names_no_section(self):
+        text = (
+            "# Database\n\n**Alerts:** `DbPrimaryDown`, `DbReplicaLag`\n\n## Is it down?\n\n- Ask it.\n\n"
+            "## Failover\n\n1. Fail over.\n\n## Verify\n\n- Ask it again.\n"
+        )
+        given = advised(alert("DbPrimaryDown"), {DISK: text})
+        assert actions(given) == ["Ask it.", "Fail over.", "Ask it again."]
+
     def test_of_a_page_of_many_alerts_the_section_that_search_and_words_agree_on_is_given(self):
         text = (
             "# Desks\n\nAlerts: `DeskPrinterStorm`, `DeskDown`.\n\n## Bag tags print without end\n\n"
@@ -284,6 +292,55 @@ class TestMentions:
         text = f"{self.TEXT}\n## Rack battery is old\n\nNo `RackOnBattery`.\n\n- Wait.\n"
         given = advised(alert("RackOnBattery", title="rack is on its old battery"), {MAIL: text})
         assert actions(given) == ["Wait."]
+
+
+class TestPagesOfOneName:
+    EU, US = "runbooks/cache-eu.md", "runbooks/cache-us.md"
+
+    @pytest.fixture
+    def texts(self):
+        return {
+            f"runbooks/cache-{it}.md": f"# Cache is full - {it.upper()}\n\nAlert: CacheIsFull\n\n- Empty rates-{it}.\n"
+            for it in ("us", "eu")
+        }
+
+    def test_the_one_that_a_label_names_is_given(self, texts):
+        for region in ("eu", "us"):
+            given = advised(alert("CacheIsFull", labels={"region": region}), texts)
+            assert actions(given) == [f"Empty rates-{region}."]
+            assert given.evidence.strength is Strength.STRONG
+
+    def test_without_such_a_label_the_others_are_named(self, texts):
+        given = advised(alert("CacheIsFull"), texts)
+        assert len(actions(given)) == 1
+        assert given.evidence.strength is Strength.PARTIAL
+        (other,) = {self.EU, self.US} - {it.source_file for it in given.procedures}
+        assert f"so is {other}" in given.evidence.reasons
+
+
+class TestPartsThatNobodyWrote:
+    TEXT = "# Cert expires soon\n\n- Renew the cert that expires soon.\n"
+
+    @pytest.mark.parametrize(
+        ("asked", "part"),
+        [
+            ("cert expires soon: how do I undo it?", "undo it"),
+            ("how do I verify that the cert expires no more?", "check that it worked"),
+        ],
+    )
+    def test_are_told_beside_the_steps(self, asked, part):
+        given = advised(question(asked), {MAIL: self.TEXT})
+        assert f"it doesn't say how to {part}" in given.evidence.reasons
+        assert given.evidence.strength is Strength.THIN
+        told = self.TEXT + "\nRevert: the old one is kept. Check the date.\n"
+        whole = advised(question(asked), {MAIL: told})
+        assert f"it doesn't say how to {part}" not in whole.evidence.reasons
+
+    def test_of_an_alerts_own_section_are_its_lines_to_read(self):
+        text = page(("MailFull", "TODO (Jo) -- for now: add a disk."), ("B", "- b"))
+        given = advised(alert("MailFull"), {MAIL: text})
+        assert given.reasoning == f"{MAIL} says that this is still to be written."
+        assert [(it.citation.start_line, it.citation.end_line) for it in given.reading] == [(5, 7)]
 
 
 class TestShortForms:
