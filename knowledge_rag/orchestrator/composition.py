@@ -28,6 +28,7 @@ from knowledge_rag.guardrails.support.report import Verdict, WarningKind, descri
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.answer import read_answer
+from knowledge_rag.orchestrator.governing import Governs
 from knowledge_rag.orchestrator.incident import name_of
 from knowledge_rag.orchestrator.links import called_alike, linked_documents, words_of_link
 from knowledge_rag.orchestrator.outline import SERVICE
@@ -55,6 +56,7 @@ from knowledge_rag.orchestrator.steps import (
     status_of,
     steps_of,
 )
+from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.answer import Answer, Part
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.planning import Plan
+    from knowledge_rag.orchestrator.procedures import Item, Procedure
     from knowledge_rag.orchestrator.recommendation import CitedLines
     from knowledge_rag.orchestrator.retrieval import Findings
 
@@ -348,16 +351,37 @@ class _Composer:
                 if not own & cited:
                     continue
                 used.append(it)
-                missed = [
-                    NotShown(it.source_file, item.start, item.end, Why.NOT_GIVEN)
-                    for item in it.items
-                    if not any(
-                        (it.source_file, n) in cited for n in range(item.start, item.end + 1)
-                    )
-                ]
+                missed = self._left_out(it)
                 sections.append(Section.of(it, (*it.not_shown, *missed)))
             blocks.append(replace(block, procedures=tuple(used), why=block.why if used else ""))
         return replace(self._plan, blocks=tuple(blocks)), sections
+
+    def _left_out(self, procedure: Procedure) -> Iterator[NotShown]:
+        """Yield the items of a procedure that no step gives, and the warnings of the others that the answer lacks.
+
+        A step gives an item if it cites that one alone, or has half of its words: a citation of a whole section
+        shows that nothing of it was left out as little as it shows that something was.
+        """
+        shown: set[Item] = set()
+        for step in self.steps:
+            lines = {
+                number
+                for it in step.citations
+                if it.citation.source_file == procedure.source_file
+                for number in range(it.citation.start_line, it.citation.end_line + 1)
+            }
+            cited = [
+                it for it in procedure.items if not lines.isdisjoint(range(it.start, it.end + 1))
+            ]
+            said = words_of([step.action, *step.commands])
+            shown.update(it for it in cited if len(cited) == 1 or _has_half(said, _words_of(it)))
+        for item in procedure.items:
+            if item not in shown:
+                yield NotShown(procedure.source_file, item.start, item.end, Why.NOT_GIVEN)
+        answered = words_of([self._verified.text])
+        for it in dict.fromkeys(it for item in shown for it in item.governing):
+            if it.kind in _WARNING and not _has_half(answered, words_of([it.text])):
+                yield NotShown(procedure.source_file, it.start, it.end, Why.NOT_GIVEN)
 
     def nothing(self, advisor: str) -> Recommendation:
         """Return the recommendation of an answer without any cited step, though there was evidence."""
@@ -463,6 +487,18 @@ class _Composer:
         return self.steps[number - 1].support is Verdict.SUPPORTED
 
 
+def _has_half(said: set[str], words: set[str]) -> bool:
+    return 2 * len(said & words) >= len(words)
+
+
+def _words_of(item: Item) -> set[str]:
+    return words_of(part.text for part in item.parts)
+
+
+_WARNING: Final = frozenset({
+    Governs.CAUTION, Governs.CONDITION, Governs.PRECONDITION, Governs.PROHIBITED,
+})  # fmt: skip
+"""What an answer must not lack of what governs its steps."""
 _DISTANT: Final = frozenset({Kind.UNCITED_NUMBER, Kind.CONFIDENT_WORDING})
 """Warnings of how far a reference is, which say nothing of a step whose lines hold all of it."""
 

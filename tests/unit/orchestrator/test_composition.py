@@ -431,12 +431,38 @@ def test_what_a_model_leaves_out_of_a_procedure_that_it_draws_on_is_named():
     assert result.confidence <= MAX_INCOMPLETE
 
 
-def test_of_an_answer_that_draws_on_all_of_a_procedure_nothing_is_named():
+@pytest.fixture
+def each():
+    """Return a step for each item of the procedure."""
     (procedure,) = WHOLE.plan.procedures
-    steps = [
-        f"{n}. Do it {ALL.format(it.start, it.end)}" for n, it in enumerate(procedure.items, 1)
+    return [f"{n}. Do it {ALL.format(it.start, it.end)}" for n, it in enumerate(procedure.items, 1)]
+
+
+GOVERNED = "This is for the writer of orders-db; a failover drops every open connection."
+
+
+def test_of_an_answer_that_draws_on_all_of_a_procedure_nothing_is_named(each):
+    each[0] = f"{GOVERNED}\n\n{each[0]}"
+    assert left_out(composed("\n".join(each), WHOLE, WRITER)) == []
+
+
+def test_a_warning_that_an_answer_lacks_is_named(each):
+    assert left_out(composed("\n".join(each), WHOLE, WRITER)) == [
+        f"Line 7 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
+        f"Line 25 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
     ]
-    assert left_out(composed("\n".join(steps), WHOLE, WRITER)) == []
+
+
+def test_a_citation_of_all_lines_shows_nothing_that_its_step_does_not_say():
+    every = " ".join(str(it.citation) for it in WHOLE.ledger.results)
+    text = f"{GOVERNED}\n\n1. Initiate manual failover if replication lag > 60s: {every}"
+    result = composed(text, WHOLE, WRITER)
+    assert left_out(result)[:3] == [
+        f"Lines 15-19 of {RUNBOOK_FILE} belong to the procedure and are not shown.",
+        f"Line 21 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
+        f"Line 27 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
+    ]
+    assert result.confidence <= MAX_INCOMPLETE
 
 
 def test_of_a_procedure_that_an_answer_does_not_draw_on_nothing_is_named():
