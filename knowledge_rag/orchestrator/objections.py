@@ -56,16 +56,21 @@ def not_for(place: Place, wanted: Wanted) -> Governing | None:
 def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> Governing | None:
     """Return what a page says instead of its steps for what is asked.
 
-    It says to stop in that case, or forbids in every case what a question asks for: its verb, and most of its words.
+    It says to stop in that case, or forbids in every case what a question asks for, its verb and most of its words, and
+    its steps have that verb: those for something else stay, below what is forbidden.
     """
-    governing = [it for one in procedures for item in one.items for it in item.governing]
+    items = [item for one in procedures for item in one.items]
+    governing = [it for item in items for it in item.governing]
+    steps = [part.text for item in items for part in item.parts]
     asked = words_of([wanted.text, wanted.labels])
     for it in (*_said_before(place), *governing):
         if it.withheld:
             continue
         forbidden = [] if wanted.is_alert else forbidden_by(it.text)
         if any(
-            _is_asked(words_of([what]), asked) for what in forbidden if _has_verb(what, wanted.task)
+            _is_asked(words_of([what]), asked)
+            for what in forbidden
+            if _has_verb(what, wanted.task) and any(_has_verb(what, step) for step in steps)
         ):
             return it
         case = stopped_by(it.text)

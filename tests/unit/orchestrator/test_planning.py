@@ -289,8 +289,12 @@ class TestNearMisses:
             question("tokens are refused since we flushed the realm cache"), {MAIL: text}
         )
         assert actions(since) == ["Refresh the keys."]
-        asked = advised(question("tokens refused: may I flush the realm cache"), {MAIL: text})
-        assert actions(asked) == ["Don't flush the realm cache."]
+        asked = question("tokens refused: may I flush the realm cache")
+        given = advised(asked, {MAIL: text})
+        assert actions(given) == ["Refresh the keys."]
+        assert given.guidance[0].guards[-1].text == "Don't flush the realm cache."
+        flushing = text.replace("Refresh the keys", "Flush the keys")
+        assert actions(advised(asked, {MAIL: flushing})) == ["Don't flush the realm cache."]
 
     @pytest.mark.parametrize(
         ("mode", "is_given"), [("none", True), ("expand", True), ("contract", False)]
