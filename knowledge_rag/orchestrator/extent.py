@@ -101,7 +101,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     if asks_to_undo(wanted) and not _asks_for_part(wanted, main):
         found = _undoing(found[0]) or found
     if found[0].path == main.path:
-        found[0] = with_rules(outline, main, found[0])
+        found[0] = with_rules(outline, main, found[0], is_part=_asks_for_part(wanted, main))
     source = outline.source_file
     left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
     return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
@@ -276,9 +276,20 @@ def _labelled_as_undoing(items: Iterable[Item]) -> Iterator[Item]:
                 yield Item("", (part,), it.start, it.end, item.path, Kind.ROLLBACK)
 
 
-def with_rules(outline: Outline, section: Section, procedure: Procedure) -> Procedure:
-    """Return a section's procedure with what the sections around it say first, warn of and require."""
-    said = [it for above in section.above() for it in introduction_of(outline, above)]
+def with_rules(
+    outline: Outline, section: Section, procedure: Procedure, *, is_part: bool = False
+) -> Procedure:
+    """Return a section's procedure with what the sections around it say first, warn of and require.
+
+    Around the part that a question asks for stands what it undoes or verifies: of that, only what warns or requires.
+    """
+    tops = (outline.root, top_of(outline))
+    said = [
+        it
+        for above in section.above()
+        for it in introduction_of(outline, above)
+        if not is_part or above in tops or it.kind is not Governs.NOTE
+    ]
     never = [it for it in section.walk() if it.kind is Kind.PROHIBITED and it is not section]
     said += [rules_of(outline, it) for it in (*_rules_beside(outline, section), *never)]
     rules = [it for it in said if it.kind is not Governs.NOTE]

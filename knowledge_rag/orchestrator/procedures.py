@@ -62,6 +62,10 @@ _FACT: Final = re.compile(
 """A line that states a fact of the page: nothing to do."""
 _COMMAND_ALONE: Final = re.compile(r"\s*`([^`\n]{2,})`[\s.]*\Z")
 _INLINE_COMMAND: Final = re.compile(r"`(?:\$ ?|\./|/)?[\w./-]+ [^`\n]+`|^\s*`[^`\n]{2,}`[\s.]*$")
+_THEN: Final = re.compile(
+    r"^\W*(?:and )?(?:then|next|finally|afterwards|after that)\b", re.IGNORECASE
+)
+"""How a paragraph behind a step begins that is the next one."""
 _MARKED: Final = re.compile(r"^\W*(?:warning|caution|note|important|danger)\b", re.IGNORECASE)
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)")
 _COMMENT: Final = re.compile(r"\s*(?:#|--|//|;|REM\b|<!--)\s*(.*)")
@@ -293,6 +297,8 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
         text = _plain(outline, block)
         is_led_into = bool(found) and block.start <= found[-1].end
         if block.form not in (Form.PARAGRAPH, Form.QUOTE) or says_nothing(text) or is_led_into:
+            continue
+        if _THEN.match(text):
             continue
         kind = Governs.CAUTION if warns(text) else Governs.NOTE
         if is_precondition(text):
@@ -563,7 +569,8 @@ class _Collector:
             is_part = self._section.level > 0 or not self._root.children  # no heading: notes
             return is_part and not _MARKED.match(text)
         may_be = kind is Governs.NOTE or (kind is Governs.CONDITION and not warns(text))
-        return may_be and not forbids(text) and bool(_INLINE_COMMAND.search(text))
+        goes_on = len(self._items) > self._first and _THEN.match(text) is not None
+        return may_be and not forbids(text) and (goes_on or bool(_INLINE_COMMAND.search(text)))
 
     def _take_quote(self, block: Block) -> None:
         text = _plain(self._outline, block)

@@ -318,6 +318,24 @@ class TestPagesOfOneName:
         assert f"so is {other}" in given.evidence.reasons
 
 
+class TestPartsThatAreAskedFor:
+    TEXT = (
+        "# Certs\n\nYou need the key.\n\n## Web\n\n- Wait.\n\n## CertExpires\n\nRenew:\n\n```\n./renew\n```\n\n"
+        "Then mail the chain (not the key).\n\n**Warning**: once a day.\n\n### Undo\n\n- Revoke it.\n"
+    )
+
+    def test_come_without_the_steps_that_they_undo(self):
+        given = advised(question("CertExpires: how do I undo it?"), {MAIL: self.TEXT})
+        assert actions(given) == ["Revoke it."]
+        guards = [it.text for it in given.guidance[0].guards]
+        assert not any("renew" in it or "mail" in it for it in guards)
+        assert {"You need the key.", "**Warning**: once a day."} <= set(guards)
+
+    def test_what_begins_with_then_behind_a_step_is_one(self):
+        given = advised(alert("CertExpires"), {MAIL: self.TEXT})
+        assert actions(given)[1] == "Then mail the chain (not the key)."
+
+
 class TestPartsThatNobodyWrote:
     TEXT = "# Cert expires soon\n\n- Renew the cert that expires soon.\n"
 
