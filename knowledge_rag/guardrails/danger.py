@@ -261,10 +261,12 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
           "|alter system kill session|killop)<end>"),
     _rule("pg_resetwal", "committed transactions in the log", "pg_reset", "pg_resetwal -f $PGDATA",
           "<head>pg_reset(?:wal|xlog)<end>"),
-    _rule("database tool drop", "a database, replica or replication slot", "drop pg_rewind patronictl pg_ctl",
+    _rule("database tool drop", "a database, user or replication slot", "drop",
           "SELECT pg_drop_replication_slot('debezium');",
-          "<head>(?:pg_drop_replication_slot|dropdb|dropuser|pg_rewind|mysqladmin<options> drop"
-          r"|patronictl<options> (?:reinit|remove|failover)|pg_ctl<gap> (?:-m|--mode=?)[^\S\n]?i(?:mmediate)?)<end>"),
+          "<head>(?:pg_drop_replication_slot|dropdb|dropuser|mysqladmin<options> drop)<end>"),
+    _rule("database member", "a member's data, or unreplicated writes", "pg_rewind patronictl pg_ctl",
+          "patronictl failover orders --candidate orders-2 --force",
+          r"<head>(?:pg_rewind|patronictl<options> (?:reinit|remove|failover)|pg_ctl<gap> (?:-m|--mode=?)[^\S\n]?i(?:mmediate)?)<end>"),
     _rule("MySQL replication reset", "binary logs or the replica's position", "purge reset skip_",
           "PURGE BINARY LOGS BEFORE '2026-01-01';",
           "<head>(?:purge (?:binary|master) logs|reset (?:master|(?:slave|replica) all|binary logs)"
