@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """A stop hook for Claude Code: checks the agent's last message against what the knowledge base returns.
 
-It reads from the transcript only what the agent asked, with the tool ``retrieve_knowledge`` or with ``knowledge-rag
-retrieve``. The knowledge base is asked the same again: what it returns is the evidence, and nothing that stands in the
-transcript. An answer with errors is sent back once, with what is wrong in it. If the next one has errors, too, the
-person is told instead. Needs Python 3.11 and ``knowledge-rag`` on the path.
+It reads from the transcript only what the agent asked: with the tools ``retrieve_knowledge``, ``ask`` and
+``find_skill``, or with ``knowledge-rag`` ``retrieve``, ``ask`` and ``skills find`` in a shell. The knowledge base is
+asked the same again: what it returns is the evidence, and nothing that stands in the transcript. An answer with errors
+is sent back once, with what is wrong in it. If the next one has errors, too, the person is told instead. Needs Python
+3.11 and ``knowledge-rag`` on the path.
 
-Arguments are passed on to ``knowledge-rag retrieve``, such as ``--kb /home/me/team.kb``.
+``--kb /home/me/team.kb`` names the knowledge base, else ``KNOWLEDGE_RAG_KB`` does. One that the agent named counts for
+nothing: it could have made it.
 
 Exit codes: 0 if nothing is wrong, or the person was told; 2 if the answer goes back to the agent; 1 if it couldn't be
 checked, which Claude Code shows to the person.
@@ -23,19 +25,40 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-TOOL = "retrieve_knowledge"
 MOST = 10
 """The last searches of a session that count as evidence, and the findings that the agent is told."""
-FILTERS = ("document_type", "service", "source_file")
 SECONDS = 45
 """For one command; Claude Code gives a hook 60 seconds unless its ``timeout`` says more."""
-UNASKED = "You cite runbooks, and did not ask the knowledge base. Call retrieve_knowledge, and cite only what it returns."
+TOOLS = {
+    "retrieve_knowledge": ("retrieve", "query", ("document_type", "service", "source_file")),
+    "ask": ("ask", "question", ("at",)),
+    "find_skill": ("skills find", "alert", ()),
+}
+"""The tools that search: their command, the argument with the question, those that change what is found."""
+COMMANDS = {
+    "retrieve": ("--filter", "--max-results", "--search", "--policy"),
+    "ask": ("--at", "--search"),
+    "skills find": ("--search",),
+}
+"""The commands that search, and their options that change what is found."""
+FLAGS = ("--json", "--explain")
+"""Options without a value."""
+WRAPPERS = ("command", "env", "exec", "run", "time", "uv", "uvx")
+"""Words that may stand before a command."""
+UNASKED = (
+    "You cite runbooks, and did not ask the knowledge base. "
+    "Call ask or retrieve_knowledge, and cite only what it returns."
+)
 WRONG = "Your answer was checked against the runbooks, and this is wrong:"
-REPAIR = "Correct or remove these statements, and answer again. Cite only references that retrieve_knowledge returned."
+REPAIR = "Correct or remove these statements, and answer again. Cite only references that a search returned."
 
 
 class UncheckedError(Exception):
     """The answer could not be checked."""
+
+
+class RefusedError(UncheckedError):
+    """A command's arguments are wrong."""
 
 
 def main() -> int:
@@ -73,9 +96,10 @@ def check(answer: str, entries: list[dict[str, Any]], options: list[str]) -> lis
     if not searches:
         return [UNASKED]
     with ThreadPoolExecutor(4) as pool:
-        evidence = list(
-            pool.map(lambda it: run(["retrieve", "--json", *options, *it], ok=(0, 1)), searches)
-        )
+        made = list(pool.map(lambda it: searched(it, options), searches))
+    evidence = [body for one in made if isinstance(one, list) for body in one]
+    if not evidence:  # what was refused found nothing for the agent either
+        raise next(one for one in made if isinstance(one, UncheckedError))
     with tempfile.TemporaryDirectory() as folder:
         files = []
         for number, body in enumerate(evidence):
@@ -86,6 +110,25 @@ def check(answer: str, entries: list[dict[str, Any]], options: list[str]) -> lis
     wrong = [one["message"] for one in report["removed"]]
     wrong += [one["message"] for one in report["warnings"] if one["level"] == "error"]
     return list(dict.fromkeys(wrong))[:MOST]
+
+
+def searched(search: tuple[str, ...], options: list[str]) -> list[str] | RefusedError:
+    """Return what a search returns, as evidence for ``verify``, or that its arguments are wrong."""
+    command, *arguments = search
+    question = ["--", arguments[-1]]
+    try:
+        if command == "retrieve":
+            return [run([command, "--json", *options, *arguments], ok=(0, 1))]
+        shown = ["--json", "--explain", *options]
+        bodies = [run(["ask", *shown, *arguments], ok=(0, 1))]
+        if command == "skills find":
+            found = json.loads(run(["skills", "find", "--json", *options, *arguments], ok=(0, 1)))
+            if "load" in found:  # its procedure is whole, with lines that no search need return
+                only = [f"--filter=source_file={found['load']['source_file']}", "--max-results=100"]
+                bodies.append(run(["retrieve", "--json", *options, *only, *question], ok=(0, 1)))
+    except RefusedError as error:
+        return error
+    return bodies
 
 
 def run(arguments: list[str], given: str = "", *, ok: tuple[int, ...]) -> str:
@@ -100,9 +143,8 @@ def run(arguments: list[str], given: str = "", *, ok: tuple[int, ...]) -> str:
             f"knowledge-rag {arguments[0]} took more than {SECONDS} seconds"
         ) from error
     if ran.returncode not in ok:
-        raise UncheckedError(
-            f"knowledge-rag {arguments[0]}: {ran.stderr.strip() or ran.stdout.strip()}"
-        )
+        kind = RefusedError if ran.returncode == 2 else UncheckedError
+        raise kind(f"knowledge-rag {arguments[0]}: {ran.stderr.strip() or ran.stdout.strip()}")
     return ran.stdout
 
 
@@ -145,35 +187,72 @@ def last_text(entries: list[dict[str, Any]]) -> str:
 
 
 def searches_in(entry: dict[str, Any]) -> list[list[str]]:
-    """Return the searches that an entry begins, as arguments of ``knowledge-rag retrieve``."""
+    """Return the searches that an entry begins, each as its command, its options, ``--`` and the question."""
     used = [one for one in blocks_of(entry, "assistant") if one.get("type") == "tool_use"]
-    return [arguments for one in used if (arguments := arguments_of(one))]
+    return [
+        search for one in used for search in searches_of(str(one.get("name")), one.get("input"))
+    ]
 
 
-def arguments_of(block: dict[str, Any]) -> list[str]:
-    """Return a tool call as arguments of ``knowledge-rag retrieve``; none if it is no search."""
-    name, given = str(block.get("name")), block.get("input")
+def searches_of(name: str, given: object) -> list[list[str]]:
+    """Return the searches of a tool call, often none."""
     if not isinstance(given, dict):
         return []
     if name == "Bash":
-        query = query_in(str(given.get("command", "")))
-        return ["--", query] if query else []
-    if not name.endswith(TOOL) or not str(given.get("query", "")).strip():
+        made = map(search_in, commands_in(str(given.get("command", ""))))
+        return [one for one in made if one]
+    command, asked, others = TOOLS.get(name.rpartition("__")[2], ("", "", ()))
+    question = given.get(asked)
+    known = {asked, *others, "max_results", "max_tokens"}  # another server may have an "ask", too
+    if not isinstance(question, str) or not question.strip() or not known.issuperset(given):
         return []
-    made = [f"--filter={key}={given[key]}" for key in FILTERS if given.get(key)]
-    if given.get("max_results"):
-        made.append(f"--max-results={given['max_results']}")
-    return [*made, "--", str(given["query"])]
+    named = {key: str(given[key]) for key in (*others, "max_results") if given.get(key)}
+    if command == "retrieve":
+        options = [f"--filter={key}={named[key]}" for key in others if key in named]
+        options += [f"--max-results={named[key]}" for key in ("max_results",) if key in named]
+    else:
+        options = [f"--{key}={named[key]}" for key in others if key in named]
+    return [[command, *options, "--", question]]
 
 
-def query_in(command: str) -> str:
-    """Return the query of a command that begins with ``knowledge-rag retrieve "..."``; ``""`` for another."""
+def commands_in(line: str) -> list[list[str]]:
+    """Return the words of each command of a shell's line; none if its quotes are open."""
+    words = shlex.shlex(line.replace("\\\n", " "), posix=True, punctuation_chars="();<>|&\n")
+    words.whitespace, words.whitespace_split, words.commenters = " \t\r", True, ""
+    commands: list[list[str]] = [[]]
     try:
-        words = shlex.split(command)
+        for word in words:
+            if word and not word.strip("();|&\n"):
+                commands.append([])
+            else:
+                commands[-1].append(word)
     except ValueError:
-        return ""
-    is_search = len(words) > 2 and Path(words[0]).name == "knowledge-rag" and words[1] == "retrieve"
-    return words[2] if is_search and not words[2].startswith("-") else ""
+        return []
+    return commands
+
+
+def search_in(words: list[str]) -> list[str]:
+    """Return a command as a search; ``[]`` if it is none of COMMANDS."""
+    while words and ("=" in words[0] or words[0] in WRAPPERS):
+        words = words[1:]
+    if not words or Path(words[0]).name != "knowledge-rag":
+        return []
+    given = words[3:] if words[1:3] == ["skills", "find"] else words[2:]
+    command = " ".join(words[1 : len(words) - len(given)])
+    rest, options, questions = iter(given), [], []
+    for word in rest:
+        if not word.strip("<>&"):  # 2> FILE
+            next(rest, "")
+            questions = questions[:-1] if questions and questions[-1].isdigit() else questions
+        elif word == "--":
+            questions += rest
+        elif word.startswith("--"):
+            name, equals, value = word.partition("=")
+            value = value if equals or name in FLAGS else next(rest, "")
+            options += [f"{name}={value}"] if name in COMMANDS.get(command, ()) else []
+        elif not word.startswith("-"):
+            questions.append(word)
+    return [command, *options, "--", questions[0]] if command in COMMANDS and questions else []
 
 
 if __name__ == "__main__":

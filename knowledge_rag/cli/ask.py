@@ -98,7 +98,11 @@ RepositoryOption = Annotated[
     ),
 ]
 ExplainOption = Annotated[
-    bool, typer.Option("--explain", help="Also show the queries and the evidence.")
+    bool,
+    typer.Option(
+        "--explain",
+        help="Also show the queries and the evidence; with --json, the evidence for `verify`.",
+    ),
 ]
 
 
@@ -167,6 +171,7 @@ def ask(
     from knowledge_rag.cli.evidence import exit_code_of
     from knowledge_rag.cli.knowledge_bases import chosen
     from knowledge_rag.cli.terminal import print_json
+    from knowledge_rag.orchestrator.consultation import evidence_of
 
     form = AnswerFormat.JSON if json else form
     if max_tokens and form in (AnswerFormat.SLACK, AnswerFormat.SMS):
@@ -198,6 +203,7 @@ def ask(
         if form is AnswerFormat.JSON:
             since = since_asked(asked_kb, consultation)
             more = {"since_ingest": since.to_dict()} if since else {}
+            more |= {"evidence": evidence_of(consultation).to_dict()} if explain else {}
             print_json(_as_output(consultation.recommendation) | more)
         else:
             sys.stdout.write(write(consultation))

@@ -19,7 +19,7 @@ def verify(
         list[str],
         typer.Option(
             metavar="FILE",
-            help="What retrieval returned: JSON of retrieve_knowledge, Retrieve, "
+            help="What retrieval returned: JSON of retrieve_knowledge, ask --explain, Retrieve, "
             "RetrieveAndGenerate, InvokeAgent or Converse. Once for each query; - is standard input.",
         ),
     ],

@@ -3,6 +3,7 @@
 Supported is the JSON of
 
 - this product's function: its body, the action group's envelope, or an MCP tool's result;
+- ``ask --json --explain``;
 - Bedrock's ``Retrieve`` and ``RetrieveAndGenerate``;
 - ``AgenticRetrieveStream``: its events;
 - ``InvokeAgent``: its events, or the traces among them;
@@ -169,7 +170,7 @@ def _quoted(cited: Mapping[str, Any], sources: dict[int, Citation]) -> Passage |
 
 
 UNDERSTOOD: Final = (
-    "the JSON of retrieve_knowledge, Retrieve, RetrieveAndGenerate, InvokeAgent or "
+    "the JSON of retrieve_knowledge, ask --explain, Retrieve, RetrieveAndGenerate, InvokeAgent or "
     "AgenticRetrieveStream (their events), Converse (request, response or both), or a list of results with text and location"
 )
 
@@ -365,6 +366,7 @@ def _output(response: object) -> Iterator[Item]:
 _READERS: Final[dict[str, Callable[[object], Iterator[Item]]]] = {
     "retrievalResults": lambda it: _retrieved(member(it, "retrievalResults")),
     "results": _body,
+    "agent_outputs": lambda it: _body(member(it, "evidence")),
     "messageVersion": _envelope,
     "structuredContent": lambda it: _body(member(it, "structuredContent")),
     "jsonrpc": lambda it: _body(member(it, "result", "structuredContent")),

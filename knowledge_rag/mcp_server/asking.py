@@ -18,13 +18,18 @@ from knowledge_rag.core import freshness
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, DRIFT
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.core.outcome import RetrievalOutcome, Status
+from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.mcp_server.card import cited_lines
 from knowledge_rag.mcp_server.skills import uri_of
-from knowledge_rag.orchestrator.consultation import advise_on, answer_parts, look_up
+from knowledge_rag.orchestrator.consultation import (
+    advise_on,
+    answer_parts,
+    evidence_of,
+    look_up,
+)
 from knowledge_rag.orchestrator.fitting import fitted
 from knowledge_rag.orchestrator.incident import Incident, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line as question_line
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.channel.skills import Skills
     from knowledge_rag.core.citations import Citation
+    from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.knowledge_base import Documents
     from knowledge_rag.orchestrator.consultation import Consultation
@@ -102,7 +108,7 @@ class Asking:
             tuple(_texts_of(consultation)),
             given.to_dict(),
             tuple(dict.fromkeys(_cited(given)))[:MAX_LINKS],
-            _evidence(consultation),
+            evidence_of(consultation),
             lambda: cited_lines(_all_cited(given), consultation.findings.ledger),
         )
 
@@ -250,17 +256,6 @@ def _all_cited(given: Recommendation) -> Iterator[Citation]:
     for incident in given.similar_incidents:
         yield from (it.citation for it in incident.citations)
     yield from (it.citation for it in given.reading)
-
-
-def _evidence(consultation: Consultation) -> RetrievalOutcome:
-    """Return all passages of a consultation as one outcome, for the answer that a model makes of it."""
-    results = consultation.findings.ledger.results
-    if results:
-        return RetrievalOutcome(Status.OK, tuple(results))
-    failures = consultation.findings.failures
-    if failures:
-        return RetrievalOutcome(Status.DEGRADED, reason=failures[0])
-    return RetrievalOutcome(Status.NO_MATCH)
 
 
 def _stored(notes: object) -> Sequence[str]:

@@ -263,6 +263,15 @@ def sources_of(findings: Findings) -> list[dict[str, Any]]:
     return sources
 
 
+def evidence_of(consultation: Consultation) -> RetrievalOutcome:
+    """Return all passages of a consultation as one outcome, to verify an answer that draws on it."""
+    if results := consultation.findings.ledger.results:
+        return RetrievalOutcome(Status.OK, tuple(results))
+    if failures := consultation.findings.failures:
+        return RetrievalOutcome(Status.DEGRADED, reason=failures[0])
+    return RetrievalOutcome(Status.NO_MATCH)
+
+
 def answer_parts(consultation: Consultation) -> tuple[list[dict[str, Any]], bool]:
     """Return the parts of an answer's text, as the event ``text`` has them, and whether a model wrote it."""
     pieces, by_model = _pieces(consultation)

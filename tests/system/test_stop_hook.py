@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,7 @@ def hook(settled, first_use, tmp_path):
             del payload["last_assistant_message"]
         return subprocess.run(
             [sys.executable, HOOK], input=json.dumps(payload), capture_output=True, text=True,
-            env=settled._environment | {"PATH": path} | dict(env), timeout=SECONDS, check=False,
+            env=settled._environment | {"PATH": path, "PYTHONPATH": str(PROJECT)} | dict(env), timeout=SECONDS, check=False,
         )  # fmt: skip
 
     return run
@@ -116,6 +117,66 @@ def test_a_search_in_a_shell_counts_and_another_command_does_not(hook):
     assert_quiet(hook(GOOD, [start, search]))
     for command in ("echo knowledge-rag retrieve x", "knowledge-rag retrieve --help", 'echo "'):
         assert "did not ask" in hook(GOOD, [start, used("Bash", command=command)]).stderr
+
+
+SEARCHES = {
+    "knowledge-rag ask 'a b'": [["ask", "--", "a b"]],
+    "cd x && knowledge-rag retrieve --kb x.kb 'a b'": [["retrieve", "--", "a b"]],
+    "cd x\nUV=1 uv run knowledge-rag ask --format=json \\\n --at d.md:3 'a b' 2>/dev/null | head -5": [
+        ["ask", "--at=d.md:3", "--", "a b"]
+    ],
+    "make; (knowledge-rag skills find a --json); knowledge-rag ask b": [
+        ["skills find", "--", "a"],
+        ["ask", "--", "b"],
+    ],
+    "knowledge-rag retrieve --filter service=rds --max-results 9 -- --why": [
+        ["retrieve", "--filter=service=rds", "--max-results=9", "--", "--why"]
+    ],
+    "knowledge-rag skills list": [],
+    "knowledge-rag skills find --help": [],
+    "knowledge-rag serve": [],
+    "echo 'knowledge-rag ask x'": [],
+}
+
+
+@pytest.mark.parametrize("command", SEARCHES)
+def test_a_search_is_read_from_a_shell_s_line_without_the_knowledge_base_it_names(command):
+    searches_of = runpy.run_path(str(HOOK))["searches_of"]
+    assert searches_of("Bash", {"command": command}) == SEARCHES[command]
+
+
+@pytest.mark.parametrize("command", ["ask", "skills find"])
+def test_an_answer_from_a_shell_is_checked_against_what_it_was_made_from(hook, command):
+    line = f"cd x && knowledge-rag {command} --kb x.kb SqsOldestMessageAge"
+    asked = [prompted("?"), used("Bash", command=line)]
+    assert_quiet(hook(GOOD, asked))
+    assert "cites none of its" in hook("Run `aws sqs purge-queue` now.", asked).stderr
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        used("mcp__knowledge__ask", question="SqsOldestMessageAge", max_tokens=500),
+        used("mcp__knowledge__ask", question="messages", at="runbooks/sqs-backlog.md:75"),
+        used("mcp__knowledge__find_skill", alert="SqsOldestMessageAge"),
+    ],
+)
+def test_the_tools_that_answer_count_as_searches(hook, asked):
+    turn = [prompted("What now?"), asked]
+    assert_quiet(hook(GOOD, turn))
+    assert "runbooks/forged.md" in hook("Delete it. [Source: runbooks/forged.md, lines 1-9]", turn).stderr  # fmt: skip
+
+
+def test_a_search_that_was_refused_found_nothing_and_hides_no_other(hook):
+    refused = used("mcp__knowledge__ask", question="queue", at="nowhere")
+    found = used("mcp__knowledge__retrieve_knowledge", query=QUERY)
+    assert_quiet(hook(GOOD, [prompted("?"), refused, found]))
+    assert hook(GOOD.replace("six", "nine"), [prompted("?"), refused, found]).returncode == 2
+    assert hook(GOOD, [prompted("?"), refused]).returncode == 1
+
+
+def test_another_server_s_tool_of_that_name_is_no_search(hook):
+    assert_quiet(hook("Run it.", [prompted("?"), used("mcp__web__ask", question="x", model="y")]))
 
 
 def test_where_nothing_is_documented_the_agent_has_to_say_so(hook):
