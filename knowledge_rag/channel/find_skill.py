@@ -42,7 +42,8 @@ class Found:
 
     Args:
         status: ``ok`` with a skill to load; ``no_match`` where none is certain or nothing is documented.
-        skills: the likeliest first; with ``ok`` the first one is to be loaded.
+        skills: the likeliest first; with ``ok`` the first one is to be loaded, or, if lint found text aimed at a model
+            in it, its lines are for a person to read.
         is_documented: whether each of the skills may be meant, rather than just be the closest.
         said: how good the evidence is, or why no skill is given.
     """
@@ -55,12 +56,13 @@ class Found:
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
         named = [described(it) for it in self.skills]
-        given = named[:1] if self.status is Status.OK else []
+        given = named[: self.status is Status.OK]
         others = named[len(given) :]
+        key = "read" if given and self.skills[0].flagged else "load"
         return {
             "status": self.status.value,
             "reasoning": self.said,
-            **({"load": given[0]} if given else {}),
+            **({key: given[0]} if given else {}),
             "could_be": others if self.is_documented else [],
             "closest": [] if self.is_documented else others,
         }
@@ -102,12 +104,14 @@ class Listing:
 
     Args:
         lines: name and document.
-        names: of these skills.
+        names: of these skills that can be loaded.
+        refused: names of those in which lint found text aimed at a model.
         is_whole: whether there are no others.
     """
 
     lines: tuple[str, ...]
     names: tuple[str, ...]
+    refused: tuple[str, ...]
     is_whole: bool
 
     @property
@@ -117,32 +121,35 @@ class Listing:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        return {"skills": list(self.names), "complete": self.is_whole}
+        refused = {"refused": list(self.refused)} if self.refused else {}
+        return {"skills": list(self.names), **refused, "complete": self.is_whole}
 
 
 _MORE: Final = "... and more. `skills find` searches all of them by an alert's text."
 
 
 def listing(skills: Iterable[Skill], max_tokens: int) -> Listing:
-    """List skills as far as they fit in ``max_tokens``; no body is made for it."""
+    """List skills as far as they fit in ``max_tokens``."""
     left = max_tokens - token_bound(_MORE) - 1
     lines: list[str] = []
     names: list[str] = []
+    refused: list[str] = []
     for skill in skills:
-        line = neutralise(f"{skill.name}: {skill.source_file}")
+        mark = f" (for a person to read: {FLAGGED})" if skill.flagged else ""
+        line = neutralise(f"{skill.name}: {skill.source_file}{mark}")
         left -= token_bound(f"{line}\n")
         if left < 0:
-            return Listing(tuple(lines), tuple(names), is_whole=False)
+            return Listing(tuple(lines), tuple(names), tuple(refused), is_whole=False)
         lines.append(line)
-        names.append(skill.name)
-    return Listing(tuple(lines), tuple(names), is_whole=True)
+        (refused if skill.flagged else names).append(skill.name)
+    return Listing(tuple(lines), tuple(names), tuple(refused), is_whole=True)
 
 
 def described(skill: Skill) -> dict[str, Any]:
     """Return what a host needs to know of a skill to load it."""
     return {
         "name": skill.name,
-        "description": skill.description,
+        "description": "" if skill.flagged else skill.description,
         "source_file": skill.source_file,
         "start_line": skill.start,
         "end_line": skill.end,
@@ -160,10 +167,7 @@ def in_words(it: Found, max_tokens: int = MAX_TOKENS) -> str:
     if it.status is Status.OK:
         first, *rest = it.skills
         others = tuple(rest)
-        lines = [f"Load the skill {first.name} ({_place(first)}).", it.said, *_warned(first)]
-        whole = [*lines, "", first.body.rstrip("\n")]
-        fits = _cost(whole) <= max_tokens
-        lines = whole if fits else [*lines, f"Its procedure doesn't fit in {max_tokens} tokens."]
+        lines = [it.said, _refused(first)] if first.flagged else _loaded(first, it.said, max_tokens)
         heading = "If it is not that:"
     else:
         heading = "It could be:" if it.is_documented else "Closest, to read, not to follow:"
@@ -185,9 +189,21 @@ def _cost(lines: Iterable[str]) -> float:
     return token_bound("".join(f"{line}\n" for line in lines))
 
 
-def _warned(skill: Skill) -> Iterator[str]:
-    if skill.flagged:
-        yield f"Lint found text in it that is aimed at a model: {skill.flagged[0].message}."
+def _loaded(skill: Skill, said: str, max_tokens: int) -> list[str]:
+    """Return the skill to load, and its procedure if it fits."""
+    lines = [f"Load the skill {skill.name} ({_place(skill)}).", said]
+    whole = [*lines, "", skill.body.rstrip("\n")]
+    fits = _cost(whole) <= max_tokens
+    return whole if fits else [*lines, f"Its procedure doesn't fit in {max_tokens} tokens."]
+
+
+def _refused(skill: Skill) -> str:
+    """Return why a skill isn't to be loaded, and where a person reads it; nothing of its text."""
+    found = skill.flagged[0]
+    return f"A person has to read {_place(skill)}: {FLAGGED} in it (line {found.line}: {found.message})."
+
+
+FLAGGED: Final = "lint found text aimed at a model"
 
 
 def _place(skill: Skill) -> str:
@@ -195,6 +211,8 @@ def _place(skill: Skill) -> str:
 
 
 def _other(skill: Skill) -> str:
+    if skill.flagged:
+        return f"- {_refused(skill)}"
     said = skill.description
     short = said if len(said) <= _SHOWN else said[:_SHOWN].rpartition(" ")[0] + " ..."
     return f"- {skill.name} ({_place(skill)}): {short}"

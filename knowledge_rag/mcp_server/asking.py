@@ -122,10 +122,11 @@ class Asking:
         it = await asyncio.to_thread(lambda: found(consultation, skills()))
         body = await asyncio.to_thread(it.to_dict)
         said = await asyncio.to_thread(in_words, it, MAX_TOKENS if most is None else most)
-        uris = {skill.name: uri_of(skill) for skill in it.skills}
+        uris = {skill.name: uri_of(skill) for skill in it.skills if not skill.flagged}
         given = [body["load"]] if "load" in body else []
         for one in (*given, *body["could_be"], *body["closest"]):
-            one["uri"] = uris[one["name"]]
+            if one["name"] in uris:  # no other is served
+                one["uri"] = uris[one["name"]]
         return Said((said,), body)
 
     async def list_documents(self, arguments: Mapping[str, object], _: Report) -> Said:

@@ -106,20 +106,25 @@ _SKILL: Final = _object(
         "end_line": _count(1),
         "digest": _text("sha256 of the SKILL.md."),
         "flagged": _list(_text(), "Kinds of text aimed at a model; such a skill isn't served."),
-        "uri": _text(),
-    }
+        "uri": _text("Where it is served."),
+    },
+    optional=("uri",),
 )
 FIND_OUTPUT: Final = _object(
     {
         "status": _text("ok with a skill to load, no_match or degraded."),
         "reasoning": _text(),
         "load": _described(_SKILL, "The skill to load; absent unless status is ok."),
+        "read": _described(
+            _SKILL,
+            "In place of load: lint found text aimed at a model in it, so that a person has to read its lines.",
+        ),
         "could_be": _list(_SKILL, "Skills that may be meant, the likeliest first."),
         "closest": _list(
             _SKILL, "The closest ones where nothing is documented: to read, not to follow."
         ),
     },
-    optional=("load",),
+    optional=("load", "read"),
 )
 DOCUMENTS_INPUT: Final = _object(
     {
