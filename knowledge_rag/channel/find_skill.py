@@ -8,6 +8,7 @@ are named; where nothing is documented, that is said.
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,7 @@ from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.orchestrator.wording import UNCLEAR
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from knowledge_rag.channel.skills import Skill, Skills
     from knowledge_rag.core.citations import Citation
@@ -193,8 +194,9 @@ def _loaded(skill: Skill, said: str, max_tokens: int) -> list[str]:
     """Return the skill to load, and its procedure if it fits."""
     lines = [f"Load the skill {skill.name} ({_place(skill)}).", said]
     whole = [*lines, "", skill.body.rstrip("\n")]
-    fits = _cost(whole) <= max_tokens
-    return whole if fits else [*lines, f"Its procedure doesn't fit in {max_tokens} tokens."]
+    if (needed := math.ceil(_cost(whole))) <= max_tokens:
+        return whole
+    return [*lines, f"Its procedure doesn't fit in {max_tokens} tokens: it takes {needed}."]
 
 
 def _refused(skill: Skill) -> str:

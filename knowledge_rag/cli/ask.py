@@ -224,10 +224,10 @@ def _fitted(
     from knowledge_rag.core.tokens import token_bound
     from knowledge_rag.orchestrator.fitting import fitted
 
-    def fits(given: Recommendation) -> bool:
-        return token_bound(write(replace(consultation, recommendation=given))) <= max_tokens
+    def cost(given: Recommendation) -> float:
+        return token_bound(write(replace(consultation, recommendation=given)))
 
-    given = fitted(consultation.recommendation, fits)
+    given = fitted(consultation.recommendation, cost, max_tokens)
     return replace(consultation, recommendation=given)
 
 

@@ -212,11 +212,11 @@ class _Unexplained:
 
 
 def _within(consultation: Consultation, most: int) -> Consultation:
-    def fits(given: Recommendation) -> bool:
+    def cost(given: Recommendation) -> float:
         texts = _texts_of(replace(consultation, recommendation=given))
-        return token_bound("\n".join(texts)) <= most - _OF_EVIDENCE
+        return token_bound("\n".join(texts)) + _OF_EVIDENCE
 
-    given = fitted(consultation.recommendation, fits)
+    given = fitted(consultation.recommendation, cost, most)
     return replace(consultation, recommendation=given)
 
 

@@ -28,6 +28,9 @@ MAX_STEPS: Final = 200
 
 MAX_SIMILAR: Final = 30
 
+PART_MISSING: Final = "part of it is not shown"
+"""Why the evidence for a procedure that isn't shown whole is not strong."""
+
 MAX_INCOMPLETE: Final = 0.5
 """Confidence at most where anything of a procedure is missing."""
 
@@ -143,6 +146,11 @@ class Evidence:
 
     strength: Strength
     reasons: tuple[str, ...] = ()
+
+    def lacking(self, why: str) -> Evidence:
+        """Return it as that of an answer in which something is missing: at most partial."""
+        strength = Strength.THIN if self.strength is Strength.THIN else Strength.PARTIAL
+        return Evidence(strength, tuple(dict.fromkeys((*self.reasons, why))))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the wire form."""

@@ -23,6 +23,7 @@ from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import (
     MAX_INCOMPLETE,
     MAX_STEPS,
+    PART_MISSING,
     CitedLines,
     Evidence,
     Guard,
@@ -251,7 +252,7 @@ def _confidence(why: str, fit: float) -> float:
 
 def _missing(plan: Plan, sections: Sequence[Section], findings: Findings) -> Iterator[str]:
     if any(not it.complete for it in sections):
-        yield "part of it is not shown"
+        yield PART_MISSING
     if any(it.source_file in plan.cut_off for it in plan.procedures):
         yield "the rest of its document could not be retrieved"
     if any(block.alert and not block.procedures for block in plan.blocks):

@@ -90,6 +90,15 @@ def reasoned(
     return f"{source}: {'; '.join([*reasons, *more])}." if reasons or more else f"{source}."
 
 
+def nothing_fits(most: int, needed: int) -> str:
+    """Return why no step is given though there is a procedure.
+
+    >>> nothing_fits(100, 412)
+    'no procedure fits in 100 tokens: the first one takes 412'
+    """
+    return f"no procedure fits in {most} tokens: the first one takes {needed}"
+
+
 class Declined(StrEnum):
     """Why a page that is about an incident gives no steps for it."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from knowledge_rag.channel.find_skill import MAX_TOKENS, found, in_words, listing
@@ -50,9 +52,11 @@ def test_an_alert_with_a_runbook_of_its_name_has_one_skill_with_its_procedure(fi
 def test_a_procedure_that_does_not_fit_is_left_out_whole_and_that_is_said(find):
     said = in_words(find(alert("DiskAlmostFull")))
     assert "disk-almost-full" in said
-    assert "Its procedure doesn't fit in 500 tokens." in said
+    takes = re.search(r"Its procedure doesn't fit in 500 tokens: it takes (\d+)\.", said)
     assert "Look at the folder" not in said
-    assert "Look at the folder number 59" in in_words(find(alert("DiskAlmostFull")), 10_000)
+    needed = int(takes[1])
+    assert "Look at the folder number 59" in in_words(find(alert("DiskAlmostFull")), needed)
+    assert "Look at the folder" not in in_words(find(alert("DiskAlmostFull")), needed - 1)
 
 
 @pytest.mark.parametrize("most", [100, 200, MAX_TOKENS])

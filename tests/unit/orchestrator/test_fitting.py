@@ -7,6 +7,7 @@ import pytest
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.fitting import fitted
 from knowledge_rag.orchestrator.procedures import Why
+from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, Strength
 from tests.support.runbooks import actions, advised, alert
 
 TEXTS = {
@@ -29,11 +30,11 @@ def whole():
 
 
 def within(given, steps):
-    return fitted(given, lambda it: len(it.guidance) + len(it.similar_incidents) <= steps)
+    return fitted(given, lambda it: len(it.guidance) + len(it.similar_incidents), steps)
 
 
 def test_what_fits_stays_as_it_is(whole):
-    assert fitted(whole, lambda _: True) is whole
+    assert fitted(whole, lambda _: 9, 9) is whole
 
 
 def test_the_first_procedure_stays_whole_and_the_next_is_named_by_its_lines(whole):
@@ -55,12 +56,30 @@ def test_no_procedure_is_ever_torn(whole):
 
 
 def test_where_not_even_the_first_fits_its_lines_are_named_and_it_is_still_documented(whole):
-    given = fitted(whole, lambda _: False)
+    given = fitted(whole, lambda _: 412, 100)
     assert (given.status, given.guidance, given.similar_incidents) == (Status.OK, (), ())
     assert given.summary == "No steps of runbooks/queue.md and runbooks/disk.md are shown."
     assert [it.source_file for it in given.left_out] == ["runbooks/queue.md", "runbooks/disk.md"]
 
 
+def test_where_nothing_fits_the_evidence_is_partial_and_the_tokens_are_named(whole):
+    given = fitted(whole, lambda it: 400 + len(it.guidance), 100)
+    assert given.evidence.strength is Strength.PARTIAL
+    assert given.confidence <= MAX_INCOMPLETE
+    assert given.reasoning == "No procedure fits in 100 tokens: the first one takes 402."
+    assert given.evidence.reasons[-1] in "no procedure fits in 100 tokens: the first one takes 402"
+
+
+def test_a_procedure_that_is_left_out_makes_the_evidence_partial(whole):
+    assert whole.evidence.strength is Strength.STRONG
+    given = within(whole, 3)
+    assert (given.evidence.strength, given.confidence) == (Strength.PARTIAL, MAX_INCOMPLETE)
+    assert given.reasoning.startswith("2 steps from 1 document: ")
+    assert given.reasoning.endswith("part of it is not shown.")
+    similar_left_out = within(whole, len(whole.guidance))
+    assert similar_left_out.evidence == whole.evidence
+
+
 def test_nothing_documented_stays_what_it_is():
     given = advised(alert("BreadIsBurnt"), TEXTS)
-    assert fitted(given, lambda _: False) == given
+    assert fitted(given, lambda _: 412, 100) == given
