@@ -19,7 +19,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.response import read_json
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator.consultation import advise_on, consult, look_up
+from knowledge_rag.orchestrator.consultation import advise_on, look_up
 from knowledge_rag.orchestrator.incident import Incident, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.pagers import MAX_PASTED, SUPPORTED, pasted
@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
     from knowledge_rag.cli.advisors import AdvisorChoice
     from knowledge_rag.cli.backend import BackendOptions
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.consultation import Consultation, Notify
+    from knowledge_rag.orchestrator.retrieval import Findings, Retrieval
 
 
 def incident_of(question: str | None, path: Path | None) -> Incident:
@@ -110,9 +112,7 @@ def consulted(
     if not backend.is_local:
         with deployed(backend) as found:
             advisor = chosen_advisor(choice, found.agent)
-            return asyncio.run(
-                consult(incident, found.retrieval, advisor, queries=queries, notify=notify)
-            )
+            return asyncio.run(_consulted(incident, found.retrieval, advisor, queries, notify))
     advisor = chosen_advisor(choice)
     with (
         opened(kb) as knowledge_base,
@@ -122,9 +122,32 @@ def consulted(
     ):
         # retrieval corrects the queries itself, and says so; procedures are chosen by the title
         incident = replace(incident, title=knowledge_base.corrected(incident.title).text)
-        findings = asyncio.run(look_up(incident, retrieval, queries=queries, notify=notify))
+        findings = asyncio.run(_looked_up(incident, retrieval, queries, notify))
     # outside the block, which hides the user's own AWS settings from the local function
     return asyncio.run(advise_on(incident, findings, advisor, notify=notify))
+
+
+async def _consulted(
+    incident: Incident,
+    retrieval: Retrieval,
+    advisor: Advisor,
+    queries: tuple[Query, ...] | None,
+    notify: Notify | None,
+) -> Consultation:
+    findings = await _looked_up(incident, retrieval, queries, notify)
+    return await advise_on(incident, findings, advisor, notify=notify)
+
+
+async def _looked_up(
+    incident: Incident,
+    retrieval: Retrieval,
+    queries: tuple[Query, ...] | None,
+    notify: Notify | None,
+) -> Findings:
+    findings = await look_up(incident, retrieval, queries=queries, notify=notify)
+    if findings.no_place:
+        raise InvalidRequest(f"--at: {findings.no_place}")
+    return findings
 
 
 def _read(path: Path) -> object:

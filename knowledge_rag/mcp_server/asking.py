@@ -192,6 +192,8 @@ class Asking:
         incident = replace(incident, title=self.corrected(incident.title))
         await report(0, _STAGES, "searching")
         findings = await look_up(incident, _Unexplained(self.retrieval), queries=queries)
+        if findings.no_place:
+            raise InvalidRequest(f"at: {findings.no_place}")
         await report(1, _STAGES, f"found {counted(len(findings.ledger), 'passage')}")
         consultation = await advise_on(incident, findings)
         await report(2, _STAGES, "answering")

@@ -34,6 +34,7 @@ from knowledge_rag.orchestrator.planning import (
     completion,
     documents_elsewhere,
     documents_to_complete,
+    no_place,
     plan_of,
 )
 from knowledge_rag.orchestrator.queries import build_queries
@@ -126,6 +127,7 @@ async def look_up(
         findings = Findings(tuple(found))
         if files := documents_to_complete(incident, findings.asked):
             findings = await _completed(incident, findings, files, retrieval, floors)
+        findings = replace(findings, no_place=no_place(incident, findings))
         if files := documents_elsewhere(incident, findings):
             findings = await _completed(incident, findings, files, retrieval, floors)
     plan = findings.plan or plan_of(incident, findings, floors)

@@ -40,7 +40,7 @@ from knowledge_rag.orchestrator.relevance import (
 )
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED, Search
 from knowledge_rag.orchestrator.wanted import Place
-from knowledge_rag.orchestrator.wording import Declined
+from knowledge_rag.orchestrator.wording import Declined, not_in
 from knowledge_rag.orchestrator.words import asked_words, meant_by, words_of
 
 if TYPE_CHECKING:
@@ -159,6 +159,21 @@ def completion(incident: Incident, source_file: str) -> Query:
     """Return the query for all of a document."""
     text = " ".join(filter(None, (incident.alert_name, incident.title, incident.description)))
     return Query((text or source_file)[:1000], COMPLETION_RESULTS, {SOURCE_FILE: source_file})
+
+
+def no_place(incident: Incident, findings: Findings) -> str:
+    """Return why the place of an incident isn't in the knowledge base; ``""`` if it is, or that isn't known."""
+    whole = {
+        it.query.source_file
+        for it in findings.completions
+        if it.outcome.status is Status.NO_MATCH or is_whole_document(it.query, it.outcome)
+    }
+    if incident.at is None or incident.at[0] not in whole:
+        return ""
+    source_file, line = incident.at
+    results = (it for one in (*findings.asked, *findings.completions) for it in one.outcome.results)
+    ends = [it.citation.end_line for it in results if it.citation.source_file == source_file]
+    return not_in(source_file, line, max(ends, default=0))
 
 
 def plan_of(incident: Incident, findings: Findings, floors: Floors | None = None) -> Plan:

@@ -109,6 +109,7 @@ class Findings:
     Args:
         completions: queries for the rest of the documents found, with their outcomes.
         plan: the procedures in them; ``None`` where nobody has looked for them yet.
+        no_place: why the place that was asked for isn't in the knowledge base; ``""`` if it is, or none was.
         ledger: all results, numbered; made from them. Where nothing was found, the nearest passages.
 
     Raises:
@@ -119,6 +120,7 @@ class Findings:
     completions: tuple[Asked, ...] = ()
     plan: Plan | None = None
     notes: tuple[str, ...] = ()
+    no_place: str = ""
     ledger: Ledger = field(init=False)
 
     def __post_init__(self) -> None:

@@ -150,6 +150,19 @@ def no_steps_at(source_file: str, line: int) -> str:
     return f"There are no steps at {source_file}:{line}."
 
 
+def not_in(source_file: str, line: int, last: int) -> str:
+    """Return why a chosen place is none of the knowledge base's; ``""`` if it is one.
+
+    >>> not_in("runbooks/rds.md", 90, 0)
+    'there is no document runbooks/rds.md in the knowledge base'
+    >>> not_in("runbooks/rds.md", 90, 1), not_in("runbooks/rds.md", 90, 90)
+    ('runbooks/rds.md has no line 90: its last one is line 1', '')
+    """
+    if not last:
+        return f"there is no document {source_file} in the knowledge base"
+    return f"{source_file} has no line {line}: its last one is line {last}" if line > last else ""
+
+
 def fruitless(passages: int, *, finished: bool = True) -> str:
     """Return why a model advises nothing though something was retrieved.
 

@@ -291,6 +291,22 @@ def test_a_place_that_is_none_is_bad_input(settled, place):
     assert_one_line(ran.err, f"{place!r} is no place: write FILE:LINE, such as runbooks/rds.md:12")
 
 
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("runbooks/none.md:3", "--at: there is no document runbooks/none.md in the knowledge base"),
+        (
+            "runbooks/sqs-backlog.md:9000",
+            "--at: runbooks/sqs-backlog.md has no line 9000: its last one is line ",
+        ),
+    ],
+)
+def test_a_place_that_the_knowledge_base_lacks_is_bad_input(settled, place, wrong):
+    ran = settled("ask", SLOW, "--at", place)
+    assert (ran.code, ran.out) == (2, "")
+    assert wrong in ran.err
+
+
 def test_a_place_for_a_group_of_alerts_is_bad_input(settled, tmp_path):
     alerts = [{"labels": {"alertname": name}, "status": "firing"} for name in ("DiskFull", "Slow")]
     (tmp_path / "group.json").write_text(json.dumps({"alerts": alerts}))

@@ -72,6 +72,21 @@ def test_an_unclear_answer_says_how_to_ask_again_and_that_gives_the_chosen_proce
     assert "- Drain the jobs queue. [Source: runbooks/jobs.md, lines 5-5]" in texts(chosen)[1]
 
 
+@pytest.mark.parametrize(
+    ("place", "wrong"),
+    [
+        ("runbooks/none.md:3", "there is no document runbooks/none.md in the knowledge base"),
+        ("runbooks/mail.md:90", "runbooks/mail.md has no line 90: its last one is line 5"),
+    ],
+)
+def test_a_place_that_the_knowledge_base_lacks_is_a_wrong_argument(place, wrong):
+    pages = {"runbooks/mail.md": "# mail\n\n## Fix\n\n- Drain the mail queue.\n"}
+    with talking(create_server(Search(pages), one_client=True)) as client:
+        refused = client.tool("ask", question="mail queue", at=place)
+    assert refused.is_error
+    assert wrong in texts(refused)[0]
+
+
 def test_what_does_not_fit_is_named_by_its_lines(client):
     result = client.tool("ask", question="QueueDepthTooHigh is firing", max_tokens=100)
     assert token_bound("\n".join(texts(result))) <= 200
