@@ -32,7 +32,7 @@ from knowledge_rag.orchestrator.cross_references import links_out
 from knowledge_rag.orchestrator.extent import procedures_at, top_of, with_rules
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.links import stem
-from knowledge_rag.orchestrator.naming import is_camel_case
+from knowledge_rag.orchestrator.naming import is_camel_case, listed_names
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.planning import Block, Plan, with_elsewhere
 from knowledge_rag.orchestrator.procedures import asks_for_something, introduction_of, procedure_of
@@ -66,6 +66,8 @@ _SYMPTOMS: Final = re.compile(
     r"symptom|signs?\b|meaning|anzeichen|síntoma|симптом|症状|증상", re.IGNORECASE
 )
 _MARKS: Final = re.compile(r"^[ \t]*(?:[-+>#]+|\d+[.)])[ \t]+|\*|`", re.MULTILINE)
+_NAVIGATION: Final = re.compile(r"[^|›»·.]{1,30}(?: [|›»·] [^|›»·.]{1,30}){2,}")
+"""A page's links to others: "Home | Spaces | People"."""
 _MARKUP: Final = re.compile(r"<([^<>\n]{0,300})>")
 """What a host would take for a tag in a description."""
 _HEADING_LEVELS: Final = -1
@@ -309,12 +311,13 @@ def _description(outline: Outline, procedures: Sequence[Procedure], heading: str
         for it in outline.sections()
         if it.path[: len(path)] == path and not any(other.holds(it) for other in others)
     ]
-    names = (*outline.alerts, *(it.heading for it in sections if _is_alert(it)))
+    names = (*outline.alerts, *(name for it in sections for name in listed_names(outline, it)))
     if alerts := list(dict.fromkeys(it for it in names if it != heading))[:_MAX_ALERTS]:
         said.append(f"For the alert{'s' if len(alerts) > 1 else ''} {listed(alerts)}")
     told = (_words_of(outline, it) for it in sections if _SYMPTOMS.search(it.heading))
     opener = sections[0] if path else top_of(outline)
-    opening = " ".join(_said(it.text) for it in introduction_of(outline, opener))
+    said_first = (_said(it.text) for it in introduction_of(outline, opener))
+    opening = " ".join(it for it in said_first if not _NAVIGATION.fullmatch(it))
     symptoms = next(filter(None, told), opening)
     if symptoms:
         said.append(_shortened(symptoms, _MAX_SYMPTOMS))

@@ -13,7 +13,7 @@ from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.wanted import Place, Wanted
@@ -115,17 +115,40 @@ def is_filed_alone(outline: Outline, wanted: Wanted) -> bool:
 
 def is_listed(place: Place, name: str) -> bool:
     """Whether a line of a section's own text that speaks of alerts holds the name."""
-    outline, section = place.outline, place.section
+    return any(
+        names_alert(line, name) or (is_row and _begins_with(line, name))
+        for line, is_row in _lines_naming(place.outline, place.section)
+    )
+
+
+def listed_names(outline: Outline, section: Section) -> list[str]:
+    """Return the names of alerts in a section's heading and on the lines by which it :func:`is_listed` under them."""
+    found = [it[0] for it in NAME.finditer(section.heading) if is_camel_case(it[0])]
+    for line, is_row in _lines_naming(outline, section):
+        label, _, named = line.partition(":")
+        words = [it[0] for it in NAME.finditer(line) if is_camel_case(it[0])]
+        if _ALERT_LINE.search(label):  # "alerts: Gateway5xx" and "`Gateway5xx`", of two words
+            words += filter(_JOINED.search, (it.strip(" *_`.") for it in _LIST.split(named)))
+        cell = CODE_SPAN.match(cells_of(line)[0].strip()) if is_row else None
+        words += [cell[1]] if cell and _JOINED.search(cell[1]) else []
+        found += [
+            it for it in words if names_alert(line, it) or (is_row and _begins_with(line, it))
+        ]
+    return list(dict.fromkeys(it.rstrip(".:/-") for it in found))
+
+
+_JOINED: Final = re.compile(r"^\w*[a-z\d][A-Z]\w*$")
+_LIST: Final = re.compile(r"[,;]|\band\b")
+
+
+def _lines_naming(outline: Outline, section: Section) -> Iterator[tuple[str, bool]]:
+    """Yield the lines of a section's own text on which alerts may be named, and whether each is a table's row."""
     # a list of symptoms names the alarms that tell of them; one of steps may name any other alert
     steps = (Form.CODE,) if section.kind is Kind.BACKGROUND else (Form.CODE, Form.LIST)
     for block in section.blocks:
-        if block.form in steps:
-            continue
-        for number in range(block.start, block.end + 1):
-            line = outline.lines.get(number, "")
-            if names_alert(line, name) or (block.form is Form.TABLE and _begins_with(line, name)):
-                return True
-    return False
+        if block.form not in steps:
+            for number in range(block.start, block.end + 1):
+                yield outline.lines.get(number, ""), block.form is Form.TABLE
 
 
 def is_mentioned(place: Place, name: str) -> bool:

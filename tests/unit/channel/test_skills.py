@@ -15,6 +15,7 @@ from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from tests.support.knowledge_bases import knowledge_base_of
 from tests.support.local import CORPUS, WordHashes
+from tests.support.runbooks import advised, alert
 from tests.support.shared_data import shared_data
 
 NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
@@ -85,6 +86,32 @@ def test_names_and_descriptions_keep_to_the_agent_skills_specification(sample):
         assert 1 <= len(skill.description) <= MAX_DESCRIPTION
         assert "\n" not in skill.description
         assert not re.search(r"<[^>]*>", skill.description)
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("**Alerts:** `PgPrimaryDown`, PgLagCritical", "s PgPrimaryDown and PgLagCritical"),
+        ("Alert: RatesMemoryHigh with region=us", " RatesMemoryHigh"),
+        ("alerts: PaymentGateway5xx", " PaymentGateway5xx"),
+        ("## RatesMemoryHigh (edge)", " RatesMemoryHigh"),
+        ("Home | Spaces | People", ""),
+        ("Alert: page whom PagerDuty names", ""),
+        ("Ask for RatesMemoryHigh first.", ""),
+    ],
+)
+def test_a_description_names_the_alerts_under_which_ask_files_the_page(skills_of, line, names):
+    page = f"# The gateway\n\n{line}\n\n1. Restart it.\n2. Wait ten minutes.\n"
+    (skill,) = skills_of({"runbooks/gateway.md": page})
+    assert (f"For the alert{names}." in skill.description) == bool(names)
+    assert ("For the alert" in skill.description) == bool(names)
+    assert "Home" not in skill.description
+    for name in re.findall(r"\w+(?:Down|Critical|High|5xx)", names):
+        given = advised(alert(name), {"runbooks/gateway.md": page})
+        assert given.evidence.reasons[0] in (
+            "it is filed under the alert's name",
+            "its page is filed under the alert's name, and no heading tells which section",
+        )
 
 
 def test_the_front_matter_is_what_a_host_reads_from_the_file(sample):
