@@ -83,7 +83,10 @@ class WriterOptions:
     def advisors(
         self, region: str | None, deployed_agent: str = "", *, strict: bool = False
     ) -> dict[str, Advisor]:
-        """Return the advisors by name; the default first."""
+        """Return the advisors by name; the default first. Says of one that it can't write, and why."""
+        from knowledge_rag.cli.terminal import print_note
+        from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
+
         choices = [AdvisorChoice("extractive")]
         if self.agent:
             choices.insert(0, AdvisorChoice("agent", agent=self.agent, region=region))
@@ -93,7 +96,11 @@ class WriterOptions:
             choices.insert(0, AdvisorChoice("converse", model_id=self.model_id, region=region))
         if self.model:
             choices.insert(0, AdvisorChoice("model", model=self.model, region=region))
-        return {one.name: chosen_advisor(one, deployed_agent, strict=strict) for one in choices}
+        made = {one.name: chosen_advisor(one, deployed_agent, strict=strict) for one in choices}
+        for one in made.values():
+            if isinstance(one, FallbackAdvisor) and one.unable:
+                print_note("model:", f"{one.unable}; answers are quoted from the documents")
+        return made
 
     def advisor(self, region: str | None, deployed_agent: str, *, strict: bool = False) -> Advisor:
         """Return the default advisor."""
@@ -139,14 +146,22 @@ def chosen_advisor(
 
 
 def _model(model: str | None, region: str | None) -> Advisor:
-    from knowledge_rag.orchestrator.advisors.chat_model import ChatModelAdvisor, chat_model
+    from knowledge_rag.orchestrator.advisors.chat_model import (
+        ChatModelAdvisor,
+        KeylessAdvisor,
+        chat_model,
+    )
+    from knowledge_rag.orchestrator.errors import MissingKey
     from knowledge_rag.orchestrator.wording import agent_prompt
 
     if not model:
         raise InvalidRequest(
             "--advisor model needs --model PROVIDER:NAME, such as openai:NAME or ollama:NAME"
         )
-    return ChatModelAdvisor(chat_model(model, region=region), agent_prompt())
+    try:
+        return ChatModelAdvisor(chat_model(model, region=region), agent_prompt())
+    except MissingKey as error:
+        return KeylessAdvisor(str(error))
 
 
 def _converse(model_id: str | None, region: str | None) -> Advisor:

@@ -3,19 +3,18 @@
 ::
 
     KnowledgeRagError
+    ├── InvalidSettings
+    │   └── MissingKey                a model's key isn't in the environment
     └── AdviceFailed                  an advisor could not write an answer; has a reason
         └── ModelFailed               a model or an agent (advisors/calls.py); has a coarse cause
+            └── NoKey                 it wasn't asked, since its key isn't set
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.core.errors import InvalidSettings, KnowledgeRagError
+from knowledge_rag.core.outcome import Reason
 from knowledge_rag.orchestrator.retrieval import Findings
-
-if TYPE_CHECKING:
-    from knowledge_rag.core.outcome import Reason
 
 
 class AdviceFailed(KnowledgeRagError):  # noqa: N818 - named for what it is, as core's errors are
@@ -42,3 +41,19 @@ class ModelFailed(AdviceFailed):
         self.cause = cause
         self.detail = detail
         self.found = found or Findings()
+
+
+class MissingKey(InvalidSettings):
+    """A model's provider needs a key that isn't in the environment."""
+
+
+class NoKey(ModelFailed):
+    """A model wasn't asked, since its key isn't set.
+
+    Args:
+        said: one clause for a person, with the name of the variable where it is known.
+    """
+
+    def __init__(self, said: str) -> None:
+        super().__init__(Reason.CONFIGURATION, "no key")
+        self.said = said

@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 from langgraph.graph import END, START, StateGraph
 
+from knowledge_rag.cli.advisors import WriterOptions
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query, degraded
@@ -29,7 +30,7 @@ from knowledge_rag.orchestrator.advisors.chat_model import (
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 from knowledge_rag.orchestrator.advisors.writing import CUT_NOTE, TOKENS
 from knowledge_rag.orchestrator.composition import recommend
-from knowledge_rag.orchestrator.consultation import advise_on
+from knowledge_rag.orchestrator.consultation import advise_on, consult
 from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.node import IncidentState, knowledge_rag_node
 from knowledge_rag.orchestrator.recommendation import Shortfall
@@ -38,6 +39,7 @@ from tests.support.advisors import INCIDENT, assert_exact
 from tests.support.local import RUNBOOKS, write_files
 from tests.support.providers import ANTHROPIC, OLLAMA, OPENAI, PROVIDERS
 from tests.support.retrievals import Answering
+from tests.support.runbooks import Search, alert
 from tests.support.scripted_advisors import FINDINGS, RUNBOOK
 
 STEP = "1. Promote the replica."
@@ -327,8 +329,25 @@ def test_a_missing_key_or_package_and_an_unknown_provider_are_named_without_secr
         chat_model("openai:gpt-5")
     with pytest.raises(InvalidSettings, match="pip install langchain-mistralai"):
         chat_model("mistralai:m")
-    with pytest.raises(InvalidSettings, match="no such provider"):
+    with pytest.raises(InvalidSettings, match=r"^'nobody:m': LangChain knows no such provider$"):
         chat_model("nobody:m")
+
+
+@pytest.mark.parametrize(
+    ("name", "variable"), [("openai:m", "OPENAI_API_KEY"), ("anthropic:m", "ANTHROPIC_API_KEY")]
+)
+def test_without_its_key_the_procedure_is_given_and_says_so(monkeypatch, capsys, name, variable):
+    monkeypatch.delenv(variable, raising=False)
+    advisor = WriterOptions(model=name).advisor(None, "")
+    assert f"the model's key isn't set ({variable})" in capsys.readouterr().err.replace("\n", " ")
+    pages = {"runbooks/queue.md": "# QueueDepthTooHigh\n\n## Fix\n\n1. Add two consumers.\n"}
+    asked = consult(alert("QueueDepthTooHigh"), Search(pages), advisor)
+    given = asyncio.run(asked).recommendation
+    assert [it.action for it in given.guidance] == ["Add two consumers."]
+    said = (
+        f"The model's key isn't set ({variable}): these steps are quoted from the retrieved lines."
+    )
+    assert said in [it.message for it in given.warnings]
 
 
 @pytest.mark.parametrize("tokens", [0, 64_001])

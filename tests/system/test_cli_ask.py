@@ -42,7 +42,7 @@ def answers(settled, first_use, tmp_path_factory):
             "no model": ("ask", QUESTION, "--advisor", "converse"),
             "no agent": ("ask", QUESTION, "--advisor", "agent"),
             "no provider": ("ask", QUESTION, "--advisor", "model"),
-            "no key": ("ask", QUESTION, "--advisor", "model", "--model", "openai:some-model"),
+            "unknown": ("ask", QUESTION, "--advisor", "model", "--model", "nobody:some-model"),
             "bare name": ("ask", QUESTION, "--advisor", "model", "--model", "some-model"),
         }
     )
@@ -115,7 +115,7 @@ def test_nothing_documented_is_said_and_exits_1(answers):
         ("no model", "--model-id"),
         ("no agent", "--agent ID/ALIAS"),
         ("no provider", "--model PROVIDER:NAME"),
-        ("no key", "OPENAI_API_KEY"),
+        ("unknown", "'nobody:some-model': LangChain knows no such provider"),
         ("bare name", "PROVIDER:MODEL"),
     ],
 )

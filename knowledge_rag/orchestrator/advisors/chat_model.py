@@ -8,9 +8,9 @@ providers are their SDKs' matter; the deadline is held here.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from contextlib import aclosing
-from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,6 +37,7 @@ from knowledge_rag.orchestrator.advisors.writing import (
     task_of,
     usable,
 )
+from knowledge_rag.orchestrator.errors import MissingKey, NoKey
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
@@ -220,7 +221,8 @@ def chat_model(name: str, *, max_tokens: int = TOKENS, region: str | None = None
         region: of AWS, for Bedrock's models.
 
     Raises:
-        InvalidSettings: the provider is unknown, its package or its key is missing, or a limit is
+        MissingKey: the provider's key is not in the environment.
+        InvalidSettings: the provider is unknown, its package or another setting is missing, or a limit is
             outside its bounds.
     """
     _check_tokens(max_tokens)
@@ -234,18 +236,65 @@ def chat_model(name: str, *, max_tokens: int = TOKENS, region: str | None = None
     options: dict[str, Any] = {_TOKEN_LIMITS.get(provider, "max_tokens"): max_tokens}
     if region and provider.startswith("bedrock"):
         options["region_name"] = region
-    make = partial(init_chat_model, model, model_provider=provider, **options)
+    shown = neutralise(name[:80])
     try:
-        return make()
+        made: BaseChatModel = init_chat_model(model, model_provider=provider, **options)
     except ImportError as error:
         wanted = error.name or f"langchain-{provider.replace('_', '-')}"
         raise InvalidSettings(f"{name[:80]!a} needs a package: pip install {wanted}") from error
     except Exception as error:  # providers raise types of their own; messages can quote a key
-        key = f"{provider.upper()}_API_KEY"
+        if str(error).startswith("Unsupported provider"):
+            raise InvalidSettings(f"{shown!a}: LangChain knows no such provider") from error
+        if named := _KEY.search(str(error)):
+            raise MissingKey(_unset(named[0])) from error
         raise InvalidSettings(
-            f"{neutralise(name[:80])!a} can't be used ({type(error).__name__}): either LangChain knows no such "
-            f"provider, or its key or region is not in the environment ({key}, or as its documentation says)"
+            f"{shown!a} can't be used ({type(error).__name__}): a key, a region or another setting of it is not in the "
+            "environment, see its documentation"
         ) from error
+    if empty := _empty_key(made):
+        raise MissingKey(_unset(empty))
+    return made
+
+
+_KEY: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_KEY\b")
+"""The name of a variable with a key; a key itself has small letters or digits alone."""
+
+
+def _unset(variable: str) -> str:
+    return f"the model's key isn't set ({variable})"
+
+
+def _empty_key(model: BaseChatModel) -> str:
+    """Return the variable of a key that a model would send empty; ``""`` for none."""
+    from pydantic import SecretStr  # noqa: PLC0415 - LangChain's, an extra
+
+    for name in type(model).model_fields:
+        value = getattr(model, name, None)
+        if name.endswith("_api_key") and isinstance(value, SecretStr) and not value.get_secret_value():  # fmt: skip
+            return name.upper()
+    return ""
+
+
+class KeylessAdvisor:
+    """Stands for a model whose key isn't set: each answer says so.
+
+    Args:
+        said: why.
+    """
+
+    def __init__(self, said: str) -> None:
+        self.unable = said
+
+    async def advise(self, incident: Incident, findings: Findings) -> Advice:
+        """Ask nobody.
+
+        Raises:
+            NoKey: always, where there is anything to write about.
+        """
+        del incident
+        if findings.status is not Status.OK:
+            return nothing_found(findings, NAME)
+        raise NoKey(self.unable)
 
 
 def _check_tokens(max_tokens: int) -> None:

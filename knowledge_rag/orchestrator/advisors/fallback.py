@@ -13,7 +13,7 @@ from knowledge_rag.guardrails.review import review
 from knowledge_rag.orchestrator.advisors.advisor import Advice, ExtractiveAdvisor, advise
 from knowledge_rag.orchestrator.advisors.calls import as_model_failure
 from knowledge_rag.orchestrator.composition import recommend
-from knowledge_rag.orchestrator.errors import ModelFailed
+from knowledge_rag.orchestrator.errors import ModelFailed, NoKey
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.recommendation import Shortfall
 from knowledge_rag.orchestrator.retrieval import Asked, Findings, is_cancelled, log_defect
@@ -52,12 +52,16 @@ class FallbackAdvisor:
         primary: the model or agent.
         strict: whether an answer is replaced, too, in which verification finds an error: for what is posted
             without anybody having asked, where a warning beside a wrong step is not enough.
+
+    Attributes:
+        unable: why the primary advisor can't write at all; ``""`` if it can.
     """
 
     def __init__(self, primary: Advisor, *, strict: bool = False) -> None:
         self._primary = primary
         self._strict = strict
         self._substitute = ExtractiveAdvisor()
+        self.unable = str(getattr(primary, "unable", ""))
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
         """Write an answer; a note of its findings says if the substitute wrote it.
@@ -116,7 +120,9 @@ class FallbackAdvisor:
 
 def note_of(failure: ModelFailed, *, has_steps: bool) -> str:
     """Return the note that says why the substitute wrote."""
-    if failure.found.asked and failure.found.status is Status.NO_MATCH:
+    if isinstance(failure, NoKey):
+        happened = f"{failure.said[:1].upper()}{failure.said[1:]}"
+    elif failure.found.asked and failure.found.status is Status.NO_MATCH:
         happened = "The model's own search found nothing"
     elif failure.cause in _NOT_REACHED and not failure.found.asked:
         happened = f"The model could not be reached ({failure.cause})"
