@@ -297,7 +297,7 @@ FORMS: Final[dict[str, Form]] = {
 
 def refusal(path: str, error: Refused) -> dict[str, Any]:
     """Return the body of an error in the format of the API that a path belongs to, else the console's own."""
-    if form := FORMS.get(path):
+    if form := next((it for at, it in FORMS.items() if f"{path}/".startswith(f"{at}/")), None):
         return form.error(error)
     return _openai_error(error) if path.startswith("/v1/") else {"error": str(error)}
 
