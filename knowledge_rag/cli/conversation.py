@@ -19,7 +19,7 @@ from knowledge_rag.cli.terminal import err, out, print_note, print_sentence
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
 from knowledge_rag.guardrails.staleness import CitedLines
 from knowledge_rag.local.since_ingest import folder_of, since_ingest
-from knowledge_rag.orchestrator.follow_ups import in_context, topic_of
+from knowledge_rag.orchestrator.follow_ups import WELCOME, in_context, is_no_question, topic_of
 from knowledge_rag.orchestrator.incident import read_lines
 
 if TYPE_CHECKING:
@@ -176,6 +176,9 @@ def _next(
                     opening(int(said))
                 continue
             _check_whole(said)
+            if is_no_question(said):
+                print_sentence(err(), WELCOME, "dim")
+                continue
             further = in_context(said, topic_of(before))
             incident = incident_of(further, None)
         except KnowledgeRagError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.orchestrator.follow_ups import refers
+from knowledge_rag.orchestrator.follow_ups import is_no_question, refers
 from knowledge_rag.orchestrator.incident import Incident, name_of
 
 if TYPE_CHECKING:
@@ -75,9 +75,14 @@ class Conversation:
         return _number(self.asked) is not None
 
     @property
+    def is_follow_up(self) -> bool:
+        """Whether the last turn refers to the one before."""
+        return bool(self.before) and refers(self.asked)
+
+    @property
     def question(self) -> str:
         """The last turn; if it refers to the turn before, with what that was about."""
-        if not (self.before and refers(self.asked)):
+        if not self.is_follow_up:
             return self.asked
         pasted = Incident.pasted_in(self.before)
         topic = self.before if pasted is None else name_of(pasted)
@@ -117,6 +122,7 @@ def _topic(said: Iterable[tuple[str, str]]) -> str:
     topic = ""
     for role, text in said:
         is_own = role == USER and text.strip() and _number(text) is None
+        is_own = is_own and not is_no_question(text)
         if is_own and not (topic and refers(text)):
             topic = text
     return topic

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
+import time
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -22,6 +24,7 @@ from knowledge_rag.console.limits import MAX_CONVERSATION_BYTES, PING_SECONDS
 from knowledge_rag.console.model_formats import FORMS, OWNER, RESPONSE, Annotation, Reply, Unfit
 from knowledge_rag.console.questions import BROKEN, LATE, read_question
 from knowledge_rag.core.outcome import Status
+from knowledge_rag.orchestrator.follow_ups import WELCOME, is_no_question
 from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from knowledge_rag.console.model_formats import Form
     from knowledge_rag.console.questions import Asker, Question
     from knowledge_rag.core.citations import Citation
+    from knowledge_rag.orchestrator.consultation import Consultation
 
 MODEL: Final = "knowledge-rag"
 """The model whose answers the default advisor writes; with ``-NAME`` behind it, the advisor of that name."""
@@ -112,6 +116,11 @@ class ModelApi:
         model = text_in(body, "model", _MAX_MODEL)
         advisor = self._advisor(model)
         conversation = await asyncio.to_thread(self._conversation, body)
+        if is_no_question(conversation.asked):
+            reply = _small_talk(body, model)
+            if body.get("stream"):
+                return EventSourceResponse(_said(form, reply), ping=PING_SECONDS, sep="\n")
+            return Json(form.whole(reply))
         asked = await _while_connected(request, self._question(conversation, advisor))
         is_said = asked.text == " ".join(conversation.asked.split())
         page = _Page(str(request.base_url).rstrip("/"), with_title=not is_said)
@@ -143,8 +152,9 @@ class ModelApi:
             return read_conversation(body["messages"], "messages")
         given = body.get("input")
         turns = [{"role": "user", "content": given}] if isinstance(given, str) else given
-        if key := text_in(dict(body), "previous_response_id", _MAX_KEY):
-            earlier = self.asker.answers.get(key.removeprefix(RESPONSE))
+        key = _previous(body)
+        if key and not key.startswith(_TALK):
+            earlier = self.asker.answers.get(key)
             if earlier is None or not isinstance(turns, list):
                 message = "there is no such response, or it isn't kept any more"
                 raise Unfit(404, message, "previous_response_id", "previous_response_not_found")
@@ -161,6 +171,8 @@ class ModelApi:
 
         A number alone is never looked up: it chooses, or what it follows is answered again.
         """
+        if conversation.is_follow_up and not await self._found(conversation, advisor):
+            conversation = replace(conversation, before="", offered="")
         asked = self._read(conversation.question, advisor)
         if not conversation.may_choose and not conversation.is_number:
             return asked
@@ -170,17 +182,25 @@ class ModelApi:
         at = conversation.choice(await self._offered(before))
         return replace(before, at=at) if at or conversation.is_number else asked
 
+    async def _found(self, conversation: Conversation, advisor: str) -> bool:
+        """Whether the turn before comes to anything, now: else it is no context."""
+        given = (await self._consulted(self._read(conversation.before, advisor))).recommendation
+        return given.status is not Status.NO_MATCH or bool(given.meant)
+
     def _read(self, question: str, advisor: str) -> Question:
         return read_question({"question": question, "advisor": advisor}, self.asker.advisors)
 
     async def _offered(self, question: Question) -> tuple[tuple[str, Citation], ...]:
-        try:
-            consultation = await self.asker.offered(question)
-        except TimeoutError as error:
-            raise Refused(504, LATE) from error
+        consultation = await self._consulted(question)
         whole = consultation.recommendation.to_dict()
         message = message_from(question.text, whole, (), by_model=False)
         return () if message.status is Status.OK else message.reading
+
+    async def _consulted(self, question: Question) -> Consultation:
+        try:
+            return await self.asker.offered(question)
+        except TimeoutError as error:
+            raise Refused(504, LATE) from error
 
     async def _stream(
         self, form: Form, events: AsyncGenerator[Event], model: str, page: _Page
@@ -210,6 +230,25 @@ class ModelApi:
         text, annotations = page.written(answer)
         created = int(datetime.fromisoformat(answer.asked_at).timestamp())
         return Reply(key, model, created, text, annotations)
+
+
+def _previous(body: Mapping[str, Any]) -> str:
+    return text_in(dict(body), "previous_response_id", _MAX_KEY).removeprefix(RESPONSE)
+
+
+_TALK: Final = "talk-"
+"""What the id of a reply to no question begins with: no answer is kept for it."""
+
+
+def _small_talk(body: Mapping[str, Any], model: str) -> Reply:
+    """Return the reply to what is no question; the answer before it stays the one that is referred to."""
+    key = _previous(body) or f"{_TALK}{secrets.token_hex(8)}"
+    return Reply(key, model, int(time.time()), WELCOME, ())
+
+
+async def _said(form: Form, reply: Reply) -> AsyncIterator[ServerSentEvent]:
+    for event in form.events(reply):
+        yield event
 
 
 def _check(body: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Questions that refer to the answer before them, such as "and how do I undo it?"."""
+"""Turns that refer to the answer before them, such as "and how do I undo it?", and those that ask nothing."""
 
 from __future__ import annotations
 
@@ -47,3 +47,75 @@ def in_context(question: str, topic: str) -> str:
 def refers(question: str) -> bool:
     """Whether a question refers to the answer before it: "And how do I undo it?"."""
     return len(question) < LONGEST_FOLLOW_UP and FOLLOWS.search(question) is not None
+
+
+WELCOME: Final = "Happy to help: ask about an alert or a procedure whenever you need one."
+"""The answer to what is no question."""
+
+_SAID: Final = frozenset(
+    [
+        "thanks",
+        "thank",
+        "thx",
+        "ty",
+        "cheers",
+        "ok",
+        "okay",
+        "great",
+        "perfect",
+        "awesome",
+        "cool",
+        "nice",
+        "hi",
+        "hello",
+        "hey",
+        "bye",
+        "goodbye",
+        "worked",
+        "works",
+        "helped",
+        "fixed",
+        "solved",
+        "danke",
+        "merci",
+        "gracias",
+    ]
+)
+_BESIDE: Final = frozenset(
+    [
+        "you",
+        "so",
+        "very",
+        "much",
+        "a",
+        "lot",
+        "many",
+        "that",
+        "this",
+        "it",
+        "got",
+        "all",
+        "good",
+        "now",
+        "again",
+        "for",
+        "the",
+        "your",
+        "help",
+        "and",
+        "has",
+        "is",
+        "everything",
+    ]
+)
+
+
+def is_no_question(text: str) -> bool:
+    """Whether a turn asks nothing: "thanks!", "ok", "thank you, that worked".
+
+    >>> [is_no_question(it) for it in ("ok", "Thank you, that worked!", "it worked?", "ok, and Redis?")]
+    [True, True, False, False]
+    """
+    said = re.findall(r"[^\W_]+", text.casefold())
+    asks = "?" in text or not said or not _SAID.intersection(said)
+    return not asks and _SAID.union(_BESIDE).issuperset(said)

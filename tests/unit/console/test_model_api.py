@@ -18,6 +18,7 @@ from knowledge_rag.console.limits import MAX_ASKS, MAX_CONVERSATION_BYTES
 from knowledge_rag.console.model_formats import FORMS
 from knowledge_rag.console.server import running
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+from knowledge_rag.orchestrator.follow_ups import WELCOME
 from knowledge_rag.orchestrator.retrieval import Budget
 from tests.support.cli import eventually
 from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting
@@ -304,3 +305,42 @@ def test_one_question_too_many_is_told_to_come_back():
         assert response.status_code == 503
         assert response.headers["retry-after"] == "2"
         assert "ask again in a moment" in error_of(path, response)[1]
+
+
+@pytest.mark.parametrize("path", FORMS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_thanks_get_a_friendly_sentence_and_no_search(path, stream):
+    asked = Answering(FOUND)
+    response = replied(console(asked), path, question="Thank you, that worked!", stream=stream)
+    assert WELCOME in response.text
+    assert asked.asked == []
+
+
+def test_a_turn_that_asks_nothing_leaves_the_answer_before_it_what_follow_ups_refer_to():
+    app = console()
+    first = replied(app, RESPONSES, question=ASKED).json()["id"]
+    thanked = replied(app, RESPONSES, question="ok", previous_response_id=first).json()["id"]
+    again = replied(app, RESPONSES, question="and how do I undo it?", previous_response_id=thanked)
+    assert f"{ASKED}: and how do I undo it?" in again.text
+    alone = replied(app, RESPONSES, question="hi").json()["id"]
+    assert alone != first
+    replied(app, RESPONSES, question=ASKED, previous_response_id=alone)
+
+
+@pytest.mark.parametrize("before", ["thanks!", "how do I bake bread"])
+def test_a_turn_that_found_or_asked_nothing_is_no_context(before):
+    asked = Answering(NOTHING)
+    turns = [
+        {"role": "user", "content": before},
+        {"role": "assistant", "content": "Nothing documented."},
+        {"role": "user", "content": "and how do I undo it?"},
+    ]
+    body = {"model": "knowledge-rag", "messages": turns}
+    assert sent(console(asked), "POST", CHAT, json=body).status_code == 200
+    assert asked.asked[-1].text.startswith("and how do I undo it?")
+
+
+def test_an_address_below_one_of_the_apis_is_missing_in_that_api_s_form():
+    response = sent(console(), "POST", f"{MESSAGES}/count_tokens", json=body_of(MESSAGES))
+    assert response.status_code == 404
+    assert error_of(MESSAGES, response)[0] == "not_found_error"

@@ -6,7 +6,13 @@ import re
 
 import pytest
 
-from knowledge_rag.orchestrator.follow_ups import FOLLOWS, LONGEST_FOLLOW_UP, in_context, topic_of
+from knowledge_rag.orchestrator.follow_ups import (
+    FOLLOWS,
+    LONGEST_FOLLOW_UP,
+    in_context,
+    is_no_question,
+    topic_of,
+)
 from tests.support.local import PROJECT
 from tests.support.runbooks import alert, consulted
 
@@ -55,3 +61,17 @@ def test_the_console_knows_the_same_questions():
     (pattern,) = re.findall(r"const FOLLOWS = /(.*)/i;", script)
     (longest,) = re.findall(r"const LONGEST_FOLLOW_UP = (\d+);", script)
     assert (pattern, int(longest)) == (FOLLOWS.pattern, LONGEST_FOLLOW_UP)
+
+
+@pytest.mark.parametrize(
+    "said", ["thanks!", "ok", "Thank you, that worked", "hi", "great, it worked. Thanks a lot!"]
+)
+def test_what_asks_nothing_is_known(said):
+    assert is_no_question(said)
+
+
+@pytest.mark.parametrize(
+    "asked", ["that is all", "is it ok?", "thanks, and the readers", "OK alarm", "Redis", "?", ""]
+)
+def test_what_may_ask_something_is_a_question(asked):
+    assert not is_no_question(asked)
