@@ -64,12 +64,13 @@ class RefusedError(UncheckedError):
 def main() -> int:
     """Check the answer of the payload on standard input, and return the exit code."""
     try:
-        payload = json.load(sys.stdin)
-        entries = list(entries_of(Path(payload["transcript_path"]).expanduser()))
+        payload = read_payload(sys.stdin.read())
+        entries = entries_of(Path(payload["transcript_path"]).expanduser())
         answer = payload.get("last_assistant_message") or last_text(entries)
         findings = check(answer, entries, sys.argv[1:])
     except (UncheckedError, OSError, ValueError, KeyError, TypeError) as error:
-        print(f"the answer was not checked: {error!r}", file=sys.stderr)
+        said = str(error) if isinstance(error, UncheckedError) else repr(error)
+        print(f"the answer was not checked: {said}", file=sys.stderr)
         return 1
     if not findings:
         return 0
@@ -80,6 +81,20 @@ def main() -> int:
         return 0
     print(f"{WRONG}\n{listed}\n{REPAIR}", file=sys.stderr)
     return 2
+
+
+def read_payload(text: str) -> dict[str, Any]:
+    """Return what Claude Code sends a hook."""
+    try:
+        payload = json.loads(text)
+    except ValueError:
+        payload = None
+    if not isinstance(payload, dict) or not isinstance(payload.get("transcript_path"), str):
+        raise UncheckedError(
+            "standard input isn't what Claude Code sends a stop hook, JSON with transcript_path: "
+            "set this file as the command of a Stop hook"
+        )
+    return payload
 
 
 def check(answer: str, entries: list[dict[str, Any]], options: list[str]) -> list[str]:
@@ -138,6 +153,10 @@ def run(arguments: list[str], given: str = "", *, ok: tuple[int, ...]) -> str:
             ["knowledge-rag", *arguments],  # noqa: S607 - on the path, as the agent's own
             input=given, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False,
         )  # fmt: skip
+    except FileNotFoundError as error:
+        raise UncheckedError(
+            "the program knowledge-rag is not on the path of this hook: install it, or add its folder to PATH"
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise UncheckedError(
             f"knowledge-rag {arguments[0]} took more than {SECONDS} seconds"
@@ -150,8 +169,15 @@ def run(arguments: list[str], given: str = "", *, ok: tuple[int, ...]) -> str:
 
 def entries_of(transcript: Path) -> list[dict[str, Any]]:
     """Return the entries of a transcript; a line that is still being written is left out."""
+    try:
+        text = transcript.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UncheckedError(
+            f"the session's transcript {transcript} can't be read ({error.strerror}): "
+            "check the answer with `knowledge-rag verify`"
+        ) from error
     entries = []
-    for line in transcript.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in text.splitlines():
         try:
             entry = json.loads(line)
         except ValueError:

@@ -210,6 +210,19 @@ def test_what_can_t_be_checked_is_told_to_the_person_and_stops_nobody(hook, tmp_
         assert "Traceback" not in ran.stderr
 
 
+def test_a_missing_program_or_transcript_is_named_with_what_to_do(hook, tmp_path):
+    bare = hook(GOOD, env={"PATH": str(tmp_path)}.items())
+    assert bare.returncode == 1
+    assert "knowledge-rag is not on the path of this hook: install it, or add" in bare.stderr
+    given = json.dumps({"transcript_path": str(tmp_path / "gone.jsonl")})
+    gone = subprocess.run(
+        [sys.executable, HOOK], input=given, capture_output=True, text=True, check=False
+    )
+    assert gone.returncode == 1
+    assert "gone.jsonl can't be read (No such file or directory): check the answer" in gone.stderr
+    assert "Error(" not in bare.stderr + gone.stderr
+
+
 def test_the_snippet_for_agents_asks_for_what_is_checked():
     said = " ".join((HOOK.parent / "AGENTS.md").read_text().split())
     assert f"write: {NO_MATCH}." in said
