@@ -111,7 +111,7 @@ def _note(message: Message) -> Iterator[str]:
         yield f"**{words(message.title)}**"
     yield from (part for line in (*message.about, message.outcome) for part in ("", words(line)))
     if message.warnings:
-        yield from ("", *(f"- {words(one)}" for one in message.warnings))
+        yield from ("", *(f"- Warning: {words(one)}" for one in message.warnings))
     if message.marked:
         yield from ("", *_body(message))
     yield from _reading(message)

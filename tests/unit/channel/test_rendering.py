@@ -86,6 +86,10 @@ class TestSlack:
             file, start, end = kept.places[number - 1]
             assert url == LINKS.url(file, start, end)
 
+    def test_a_warning_is_labelled_as_the_terminal_s_are(self):
+        made = written("x", warnings=[{"kind": "x", "message": "Part is missing."}])
+        assert "- Warning: Part is missing." in to_note(made).split("\n")
+
     def test_brackets_of_a_title_or_a_warning_are_no_citations(self):
         made = written("x", warnings=[{"kind": "x", "message": "It says [1] and [Source 2]."}])
         (posted,) = to_slack(replace(made, title="[FIRING:1] Disk [3]"))
