@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.cli.config import config
 from knowledge_rag.cli.terminal import err, print_note, print_sentence, progress_bar
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
@@ -72,7 +73,9 @@ def ingest_folder(
 def _embedder_for(folder: Path, kb_path: Path, *, languages: bool | None) -> Embedder:
     settings = LocalSettings.from_environment()
     if languages is None and not kb_path.exists() and (found := other_languages(folder)):
-        named = f"documents in other languages than English ({', '.join(found[:_NAMED_LANGUAGES])})"
+        languages_found = ", ".join([*found][:_NAMED_LANGUAGES])
+        example = neutralise(next(iter(found.values())))
+        named = f"documents in other languages than English ({languages_found}), such as {example}"
         languages = has_multilingual(settings)
         if languages:
             print_note("languages", f"{named}: also embedded by the multilingual model")

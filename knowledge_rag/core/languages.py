@@ -118,7 +118,7 @@ _OTHER_SCRIPT: Final = 0.1
 """Share of a text's letters in another script from which on it is in that script's language: a question names
 products and commands in Latin letters. Latin words take about twice the letters that Han does."""
 _FEWEST: Final = 2
-"""Words of a language by which a text in Latin letters is recognised."""
+"""Different words of a language by which a text in Latin letters is recognised: the region "eu" is one in French."""
 _LEAST_SHARE: Final = 0.05
 """Share of them that a long text has at least: tables and commands have a few by chance."""
 _MOST_READ: Final = 20_000
@@ -155,16 +155,18 @@ _FOREIGN_WORDS: Final = {language: known - _ENGLISH_WORDS for language, known in
 
 def _by_words(text: str) -> str:
     words = Counter(word for word in _WORD.findall(folded(text).lower()) if len(word) > 1)
-    counted = {
-        language: sum(words[word] for word in words.keys() & known)
-        for language, known in _FOREIGN_WORDS.items()
-    }
+    known = {language: words.keys() & its for language, its in _FOREIGN_WORDS.items()}
+    counted = {language: sum(words[word] for word in its) for language, its in known.items()}
+    different = {language: len(its) for language, its in known.items()}
     if not text.isascii():
         for language, mark in _MARKS.items():
-            counted[language] += mark.search(text) is not None
-    best = max(counted, key=lambda it: counted[it])
+            has_mark = mark.search(text) is not None
+            counted[language] += has_mark
+            different[language] += has_mark
     english = sum(words[word] for word in words.keys() & _ENGLISH_WORDS)
     # letters that English doesn't have stand in for a word
     least = _FEWEST if text.isascii() or english else _FEWEST - 1
     fewest = max(least, _LEAST_SHARE * words.total())
-    return best if counted[best] >= fewest and counted[best] > english else ENGLISH
+    recognised = [it for it, number in different.items() if number >= least] or [ENGLISH]
+    best = max(recognised, key=lambda it: counted.get(it, 0))
+    return best if counted.get(best, 0) >= fewest and counted[best] > english else ENGLISH

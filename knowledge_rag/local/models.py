@@ -57,8 +57,10 @@ def has_multilingual(settings: LocalSettings) -> bool:
     return True
 
 
-def other_languages(folder: Path) -> tuple[str, ...]:
+def other_languages(folder: Path) -> dict[str, str]:
     """Return the languages other than English that a share of a folder's documents is in, the commonest first.
+
+    Each has the path of a document in it, relative to the folder.
 
     None if the share is below OTHERS_SHARE. Only texts are looked at, at most SAMPLE of them.
 
@@ -67,12 +69,14 @@ def other_languages(folder: Path) -> tuple[str, ...]:
     """
     from knowledge_rag.local.corpus import list_folder  # noqa: PLC0415 - reads documents, as an ingest does
 
-    files = [it.path for it in list_folder(folder).documents if it.path.suffix.lower() in _TEXTS]
+    files = [it for it in list_folder(folder).documents if it.path.suffix.lower() in _TEXTS]
     sample = files[:: max(1, len(files) // SAMPLE)]
-    found = Counter(map(_language, sample))
-    del found[ENGLISH]
-    enough = found.total() >= max(1, OTHERS_SHARE * len(sample))
-    return tuple(language for language, _ in found.most_common()) if enough else ()
+    languages = {it.source_file: _language(it.path) for it in sample}
+    found = Counter(it for it in languages.values() if it != ENGLISH)
+    if found.total() < max(1, OTHERS_SHARE * len(sample)):
+        return {}
+    first = {language: name for name, language in reversed(languages.items())}
+    return {it: first[it] for it, _ in found.most_common()}
 
 
 def _language(path: Path) -> str:

@@ -18,6 +18,9 @@ from tests.support.local import WordHashes, write_files
 
 PAGE = "# Disk full\n\nThe disk of the log server is full, delete what is old.\n"
 GERMAN = "# Platte voll\n\nDie Platte ist voll, dann muss man alte Dateien löschen.\n"
+REGION = (
+    "# Cache EU\n\nRegion eu.\n\n1. `redis-cli -h eu INFO`\n2. Flush eu: `redis-cli -h eu UNLINK`\n"
+)
 CHINESE = "# 磁盘写满\n\n日志服务器的磁盘满了,删除旧的文件。\n"
 
 
@@ -111,10 +114,11 @@ class TestChoosing:
     @pytest.mark.parametrize(
         ("english", "others", "found"),
         [
-            (1, [], ()),
-            (1, [GERMAN], ("de",)),
-            (30, [GERMAN], ()),
-            (30, [GERMAN, CHINESE, CHINESE], ("zh", "de")),
+            (1, [], {}),
+            (1, [GERMAN], {"de": "x0.md"}),
+            (30, [GERMAN], {}),
+            (30, [GERMAN, CHINESE, CHINESE], {"zh": "x1.md", "de": "x0.md"}),
+            (1, [REGION], {}),
         ],
     )
     def test_a_share_of_documents_in_other_languages_is_told(
@@ -122,11 +126,12 @@ class TestChoosing:
     ):
         files = {f"en{n}.md": PAGE for n in range(english)}
         files |= {f"x{n}.md": text for n, text in enumerate(others)}
-        assert other_languages(write_files(tmp_path / "docs", files)) == found
+        given = other_languages(write_files(tmp_path / "docs", files))
+        assert list(given.items()) == list(found.items())
 
     def test_files_that_are_no_text_are_in_no_language(self, tmp_path):
         folder = write_files(tmp_path / "docs", {"a.pdf": b"%PDF", "b.md": b"\xff\xfe\x00"})
-        assert other_languages(folder) == ()
+        assert other_languages(folder) == {}
         with pytest.raises(UnusableCorpus):
             other_languages(tmp_path / "missing")
 
