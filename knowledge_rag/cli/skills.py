@@ -131,6 +131,8 @@ def find(
     from knowledge_rag.cli.terminal import print_json
     from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 
+    if not alert.strip():
+        raise InvalidRequest("ALERT is empty: give the alert's text or its JSON")
     backend = BackendOptions(search=search)
     incident = incident_of(alert, None)
     if incident.is_group:

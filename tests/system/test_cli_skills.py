@@ -83,3 +83,9 @@ def test_skills_are_listed_by_name(cli):
     assert ran.code == 0
     assert "rds-failover: runbooks/rds-failover.md\n" in ran.out
     assert len(cli("skills", "list", "--json").json["skills"]) == 18
+
+
+def test_an_empty_alert_is_refused_without_naming_an_option_that_there_is_not(cli):
+    ran = cli("skills", "find", " ")
+    assert (ran.code, ran.out) == (2, "")
+    assert_one_line(ran.err, "ALERT is empty: give the alert's text or its JSON")
