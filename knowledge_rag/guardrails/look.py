@@ -92,7 +92,7 @@ class Look:
                 self._read(text, at, tag[0], moved, way)
                 self._left_out = True
                 at = tag[1]
-                if "." in text[slice(*tag)]:  # it may hold a document's name
+                if any(it in text[slice(*tag)] for it in (".", ":/")):  # a document's name, perhaps
                     blank = _BLANK_LINE.search(text, at)
                     self._tags.append(tag)
                     self._until = blank.end() if blank else len(text)

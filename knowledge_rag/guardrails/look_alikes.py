@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.guardrails.characters import looks_of
-from knowledge_rag.guardrails.references import A_DOCUMENT, COUNT
+from knowledge_rag.guardrails.references import A_DOCUMENT, COUNT, SCHEME, Lines, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,9 +30,9 @@ _RANGE = rf"L?\d{{1,6}}{_TO}"
 _NUMBER = rf"L?\d{{1,6}}(?:{_TO})?+"
 _UNIT = (
     r"(?:lines?|lns?|ll?\.|rows?|pages?|pp?\.|zeilen?|l[i\xed]neas?|lignes?|linhas?|righ?[ae]|regels?|\u7b2c)"
-    r"(?:\s?(?:[.=:\#]|nos?\.?|numbers?))*+\s?"
+    r"[\"']?(?:\s?(?:[.=:\#]|nos?\.?|numbers?))*+\s?"
 )
-_WORDED = rf"\b(?:{_UNIT}(?:{_NUMBER}|{COUNT})|(?-i:L)\d{{1,6}})"
+_WORDED = rf"(?:\b|(?<=_))(?:{_UNIT}(?:{_NUMBER}|{COUNT})|(?-i:L)\d{{1,6}})"
 """Lines with the word for them."""
 _CLOSED = r"(?:\]\([^()\s]{0,200}\)|\]\[[^\[\]]{0,40}\]|<[^<>]{0,80}>|[\])}>*_`~\"'\u2019\u201d\xbb]){0,8}+"
 """What may close behind a name: a link with its address, brackets, tags, marks, quotes."""
@@ -44,6 +44,7 @@ _COUNTED = r"(?:[a-z]{1,2}|min|sec|hour|day|week|month|time|pod|node|step|percen
 """A short word behind a range is what it counts (``a.md: 5-9 minutes``), unless it only joins."""
 _BEHIND: Final = re.compile(
     rf"{_CLOSED}(?:\s?{_SIGN}[*_`]{{0,3}}(?:{_NUMBER}{_OVER}|\s(?:{_RANGE}{_OVER}(?!\s{_COUNTED})|{_NUMBER}{_ALONE}))"
+    rf"|\s?@\s{_RANGE}{_OVER}"
     rf"|\s?[({{<\[\u27e8]\s?{_NUMBER}\s?[)}}>\]\u27e9]"
     rf"|(?:{_DASH}|[\s,;|]){{0,9}}{_CLOSED}[\s|*_`>]{{0,9}}{_RANGE}{_ALONE}"
     rf"|(?:[^.;!?\n\d]{{0,48}}?|['\u2019]s\s|[\s:*_#>+-]{{0,12}}){_WORDED}"
@@ -60,6 +61,11 @@ _POSITION: Final = re.compile(rf"\.[A-Za-z]{{1,8}}:\d{{1,6}}{_DASH}\d{{1,6}}(?!\
 """Lines of any other file, as this product writes them."""
 _DIGIT: Final = re.compile(r"\d")
 _TURNED: Final = re.compile("[\u202d\u202e][^\u202c\n]{0,400}")
+_OWN_ADDRESS: Final = re.compile(
+    rf"{SCHEME}:/{{2,3}}[^\s?#]{{1,{MAX_NAME}}}[?#]\S{{0,80}}?\d[^\s<>()\"']{{0,80}}", re.IGNORECASE
+)
+"""This product's own address with numbers in another form than that of lines."""
+_BRACKETED: Final = re.compile(r"[`~\s]*\[([^\[\]]{1,400})\][`~\s]*")
 _CITE: Final = re.compile(
     r"\\(?:foot|paren)?cite[a-z]*\{[^{}\n]{0,80}\}?|\{\{\s?cite\b[^{}\n]{0,200}|<(?:cite|ref)\b[^<>]{0,80}>",
     re.IGNORECASE,
@@ -86,6 +92,11 @@ def _found(draft: Draft) -> Iterator[Span]:
         yield from (it.span() for it in _TURNED.finditer(text) if _DIGIT.search(it[0]))
     if folded is None or any(it in folded for it in (b"cite", b"<ref")):
         yield from (it.span() for it in _CITE.finditer(text) if not draft.is_code(it.start()))
+    for start, end in draft.code:
+        alone = _BRACKETED.fullmatch(text, start, end)
+        said = parse(alone[1]) if alone else None
+        if isinstance(said, tuple) and any(isinstance(part, Lines) for part in said):
+            yield start, end  # code that is a reference, and nothing else
     for look in dict.fromkeys((text, looks_of(text))):
         for start, end in _of_documents(look, draft):
             if draft.is_in_reference(start) or draft.is_in_reference(end - 1):
@@ -97,6 +108,7 @@ def _found(draft: Draft) -> Iterator[Span]:
 def _of_documents(look: str, draft: Draft) -> Iterator[Span]:
     for found in _POSITION.finditer(look):
         yield _name_start(look, found.start()), found.end()
+    yield from (found.span() for found in _OWN_ADDRESS.finditer(look))
     for document in A_DOCUMENT.finditer(look):
         end = document.end()
         if draft.is_in_reference(end - 1):

@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.guardrails.characters import CLOSING, OPENING
 from knowledge_rag.guardrails.look import APART, Look, Way, look_of
 from knowledge_rag.guardrails.references import (
-    A_DOCUMENT,
+    A_NAME,
     GOES_ON,
     Lines,
+    is_own_address,
     lines_before,
     lines_behind,
     names_of,
@@ -188,12 +189,14 @@ class AnswerScanner:
         """Note the mentions that can be decided; return the index in the look before which all are."""
         text = self._look.text
         limit = len(text)
-        while found := A_DOCUMENT.search(text, self._at):
+        while found := A_NAME.search(text, self._at):
             start, end = self._name_start(found.start()), found.end()
             is_cut_off = end + AHEAD + 1 > limit and APART not in text[end:]
             if is_cut_off and not final and not GOES_ON.match(text, end):
                 return start
             self._at = end
+            if found["own"] and not is_own_address(text[start:end]):
+                continue
             if start < found.start() or text[start - 1 : start] in _ENDS_LINK:
                 self._at = self._decide(start, end, decisions)
         if final:
@@ -227,9 +230,10 @@ class AnswerScanner:
         names = names_of(self._text[first:name_end])
         evidence = resolve(tuple(Lines(names, *span) for span in spans), self._ledger)
         is_bad = isinstance(evidence, Why)
-        if self._is_address(first, look[start:last], is_bad=is_bad):
+        is_own = is_own_address(look[start:end]) > 0  # wherever it stands
+        if not is_own and self._is_address(first, look[start:last], is_bad=is_bad):
             return last
-        if is_bad and "://" in look[start:end] and look[end : end + 1] in ("#", "?"):
+        if is_bad and not is_own and "://" in look[start:end] and look[end : end + 1] in ("#", "?"):
             return last
         is_plain = not _MARKUP.search(self._text, first, behind)
         said_until = behind if is_plain else name_end

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote
 
 from knowledge_rag.guardrails.characters import normalise, shown, without_markup
 
@@ -50,7 +51,7 @@ _OF_DOCUMENT = (
 _RANGES = rf"(?P<ranges>{_OF_DOCUMENT}(?:[ \t]{{0,3}}(?:[,;&]|and\b)[ \t]{{0,3}}(?:lines?[ \t]{{1,3}})?{_OF_DOCUMENT}){{0,9}})"
 _A_RANGE_OF_DOCUMENT: Final = re.compile(_OF_DOCUMENT, re.IGNORECASE)
 _BEHIND: Final = re.compile(
-    rf"[*_`~]{{0,6}}(?:(?:\?plain=1)?#(?=L)|:"
+    rf"[*_`~]{{0,6}}(?:(?:\?plain=1)?#(?=L)|\?lines=|:"
     rf"|{_GAP}[,;:]?{_GAP}(?:(?:at|on|in){_GAP})?(?P<round>[(])?(?:lines?{_GAP}:?{_GAP}|(?=L\d)))"
     rf"{_RANGES}(?::\d{{1,4}}(?!\w))?(?(round)[)]?)",
     re.IGNORECASE,
@@ -124,6 +125,11 @@ _LIKE_DAGGER: Final = re.compile(
 _LIKE: Final = (_LIKE_LINES, _LIKE_DAGGER)
 A_DOCUMENT: Final = re.compile(rf"{_DOCUMENT}(?![^\W_]|-|\.\w)", re.IGNORECASE)
 """Ends a document's name."""
+SCHEME: Final = "knowledge"
+"""Of this product's own addresses, ``knowledge:///a.md?lines=5-9``; ``mcp_server/resources.py`` makes them."""
+_OWN_ADDRESS: Final = re.compile(rf"{SCHEME}:/{{2,3}}", re.IGNORECASE)
+A_NAME: Final = re.compile(rf"{A_DOCUMENT.pattern}|(?P<own>[^\s?#](?=\?lines=|#L))", re.IGNORECASE)
+"""Ends a document's name, or, before lines, the path of an own address: its letters may be percent-encoded."""
 _LIKE_FILE: Final = re.compile(
     rf"{_DOCUMENT}(?![\w-]|[.]\w|/)[^\d\[\]]{{0,30}}+\d++(?:[^\d\[\]]{{1,12}}+\d++){{0,20}}+[^\W\d_]{{0,4}}+[\W_]*+$",
     re.IGNORECASE,
@@ -343,9 +349,20 @@ def _mentioned(raw: str, text: Normalised, start: int) -> Reference | None:
     return tuple(parts) if parts and not text.text[start:].strip(_MARKS + ".;") else None
 
 
+def is_own_address(name: str) -> int:
+    """Return the index at which the path of this product's own address begins; 0 if it is another name."""
+    own = _OWN_ADDRESS.match(name)
+    return own.end() if own else 0
+
+
 def names_of(written: str) -> tuple[str, ...]:
-    """Return the ways to read a file's name: as written, then without Markdown's marks."""
+    """Return the ways to read a file's name: as written, then without Markdown's marks.
+
+    Of this product's own address it is the path alone.
+    """
     name = written.strip().rstrip(",;:").rstrip()
+    if own := is_own_address(name):
+        return (unquote(name[own:]),)
     plain = re.sub(r"\\(?=[!-/:-@\[-`{-~])", "", name).strip(_MARKS)
     return tuple(dict.fromkeys(way for way in (name, plain) if way))
 

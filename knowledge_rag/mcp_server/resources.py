@@ -21,6 +21,7 @@ from knowledge_rag.core.lines import BLANKS
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
 from knowledge_rag.extract.markup import READERS
 from knowledge_rag.guardrails.headings import heading_words
+from knowledge_rag.guardrails.references import SCHEME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.local.knowledge_base import Documents
 
-SCHEME: Final = "knowledge"
 TEMPLATE: Final = f"{SCHEME}:///{{+path}}{{?lines}}"
 """RFC 6570; ``lines`` is ``a-b``, or ``a`` alone."""
 
