@@ -44,6 +44,9 @@ class VerifiedAnswers(AgentMiddleware[Any, Any, Any]):
     the last human message. One with errors goes back to the model; after ``retries`` it is taken as it is, and its
     ``response_metadata["knowledge_rag"]`` has the report.
 
+    So are its refusal and its thoughts; a thought that would change is left out, and so is a block of a type that isn't
+    known, which the report lists as ``left_out``.
+
     The model's words aren't streamed (tag ``nostream``), since they aren't verified yet. Structured responses aren't
     checked.
 
@@ -116,37 +119,100 @@ def _verified(request: ModelRequest[Any], response: ModelResponse[Any]) -> Model
 
 
 def _shown(said: AIMessage, before: Sequence[AnyMessage]) -> AIMessage:
-    """Return a message with what may be shown of its text, and with its report if it was checked."""
+    """Return a message with what may be shown of its words, and with its report if it was checked."""
     reviewed = _reviewed(said, before)
-    if reviewed is None:
-        verified = verify(str(said.text), Ledger.of(*(it.results for it in _outcomes(before))))
-    else:
-        verified = reviewed.verified
-    changed: dict[str, Any] = {"content": _with_text(said.content, verified.text)}
+    ledger = Ledger.of(*(it.results for it in _outcomes(before)))
+    verified = reviewed.verified if reviewed is not None else verify(_text_of(said), ledger)
+    left_out: list[str] = []
+    changed: dict[str, Any] = {
+        "content": _with_text(said.content, verified.text, ledger, left_out),
+        "additional_kwargs": {
+            key: it if key in _CALLS else _verified_words(it, ledger)
+            for key, it in said.additional_kwargs.items()
+        },
+    }
+    report: dict[str, Any] = {}
     if reviewed is not None:
         report = {"verified": not reviewed.errors, **review_json(reviewed)}
+    if left_out:
+        report["left_out"] = left_out
+    if report:
         changed["response_metadata"] = {**said.response_metadata, REPORT: report}
     return said.model_copy(update=changed)
 
 
-def _with_text(content: str | list[Any], text: str) -> str | list[Any]:
-    """Return a message's content with this text in place of its own; other blocks stay in their order."""
+def _with_text(
+    content: str | list[Any], text: str, ledger: Ledger, left_out: list[str]
+) -> str | list[Any]:
+    """Return a message's content with this text in place of its own; other blocks stay in their order.
+
+    Args:
+        content: as the model wrote it.
+        text: that may be shown.
+        ledger: that words beside the text are verified against.
+        left_out: gets the type of each block that is left out.
+    """
     if isinstance(content, str):
         return text
-    first = next((n for n, it in enumerate(content) if _is_text(it)), len(content))
-    after = [it for it in content[first:] if not _is_text(it)]
-    return [*content[:first], *([{"type": "text", "text": text}] if text else ()), *after]
+    blocks: list[Any] = []
+    is_said = False
+    for block in content:
+        if _words_of(block) is not None:
+            blocks += [] if is_said or not text else [{"type": "text", "text": text}]
+            is_said = True
+        elif (kind := str(block.get("type"))) in _WITHOUT_WORDS:
+            blocks.append(block)
+        elif kind in _THOUGHTS and _verified_words(block, ledger) == block:
+            blocks.append(block)  # one with other words would no longer fit its signature
+        else:
+            left_out.append(kind[:_LONGEST_TYPE])
+    return blocks
 
 
-def _is_text(block: Any) -> bool:  # noqa: ANN401 - a model's block
-    return isinstance(block, str) or block.get("type") == "text"
+_SAID: Final = {
+    "text": "text", "output_text": "text", "text-plain": "text", "refusal": "refusal", None: "text",
+}  # fmt: skip
+"""Types of blocks that hold what a model says, and the field with its words."""
+_THOUGHTS: Final = frozenset(("thinking", "reasoning", "reasoning_content"))
+_WITHOUT_WORDS: Final = frozenset(
+    ("tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "redacted_thinking")
+)  # fmt: skip
+"""Calls of tools, which is for the tool to read, and what is encrypted."""
+_CALLS: Final = frozenset(("tool_calls", "function_call"))
+"""Keys beside the content that are for a tool to read."""
+_LONGEST_TYPE: Final = 64
+
+
+def _words_of(block: Any) -> str | None:  # noqa: ANN401 - a model's block
+    """Return the words of a block that holds what a model says; ``None`` of any other."""
+    if isinstance(block, str):
+        return block
+    field = _SAID.get(kind) if isinstance(kind := block.get("type"), str | None) else None
+    words = block.get(field) if field else None
+    return words if isinstance(words, str) else None
+
+
+def _text_of(said: AIMessage) -> str:
+    """Return all that a message says, in the order of its blocks."""
+    content = said.content
+    blocks = [content] if isinstance(content, str) else content
+    return "".join(words for it in blocks if (words := _words_of(it)) is not None)
+
+
+def _verified_words(value: Any, ledger: Ledger) -> Any:  # noqa: ANN401 - of a provider's own form
+    """Return a value of JSON with all texts in it verified."""
+    if isinstance(value, str):
+        return verify(value, ledger).text
+    if isinstance(value, dict):
+        return {key: _verified_words(it, ledger) for key, it in value.items()}
+    return [_verified_words(it, ledger) for it in value] if isinstance(value, list) else value
 
 
 def _reviewed(said: AIMessage, before: Sequence[AnyMessage]) -> Review | None:
     """Return the review of an answer; ``None`` for a message that calls a tool or isn't about runbooks."""
     if said.tool_calls:
         return None
-    text, outcomes = str(said.text), list(_outcomes(before))
+    text, outcomes = _text_of(said), list(_outcomes(before))
     turn = max((n for n, it in enumerate(before) if isinstance(it, HumanMessage)), default=0)
     reviewed = review(
         text,

@@ -149,11 +149,67 @@ def test_an_outage_is_no_proof_that_nothing_is_documented():
 
 
 def test_blocks_of_thought_stay_in_front_of_the_text():
-    thought = {"type": "thinking", "thinking": f"I cite {FORGED}", "signature": "x"}
+    thought = {"type": "thinking", "thinking": f"I cite {LINES}", "signature": "x"}
     parts = [thought, {"type": "text", "text": GOOD}, {"type": "text", "text": f" {FORGED}"}]
     last = asked(agent_of(AIMessage(content=parts), retries=0)[0])[-1]
-    assert [it["type"] for it in last.content] == ["thinking", "text"]
+    assert last.content[0] == thought
     assert last.content[1]["text"].strip() == GOOD
+    assert len(last.content) == 2
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "refusal", "refusal": f"No: {FORGED} "}, {"type": "output_text", "text": f"{FORGED} "}, {"text": f"{FORGED} "},
+        {"type": "text-plain", "text": f"{FORGED} "}, {"type": None, "text": f"{FORGED} "}, f"{FORGED} ",
+    ],
+)  # fmt: skip
+def test_words_in_a_block_of_any_type_are_verified_like_text(block):
+    parts = [block, {"type": "text", "text": GOOD}]
+    last = asked(agent_of(AIMessage(content=parts), retries=0)[0])[-1]
+    assert "never.md" not in str(last.content)
+    assert GOOD in last.content[0]["text"]
+    report = last.response_metadata[REPORT]
+    assert [it["reference"] for it in report["removed"]] == [FORGED]
+    assert "left_out" not in report
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "non_standard", "value": {"text": FORGED}}, {"type": "text", "text": {"value": FORGED}}, {"type": ["text"], "text": FORGED},
+        {"type": "thinking", "thinking": f"I cite {FORGED}", "signature": "x"}, {"type": "reasoning", "summary": [{"text": FORGED}]},
+        {"type": "citations", "note": "of a type that nobody knows"},
+    ],
+)  # fmt: skip
+def test_a_block_that_can_t_be_verified_is_left_out_and_reported(block):
+    parts = [block, {"type": "text", "text": GOOD}]
+    last = asked(agent_of(AIMessage(content=parts), retries=0)[0])[-1]
+    assert last.content == [{"type": "text", "text": GOOD}]
+    assert last.response_metadata[REPORT]["left_out"] == [str(block["type"])]
+
+
+def test_thoughts_beside_the_content_and_notes_at_a_text_are_verified():
+    noted = {"type": "text", "text": GOOD, "annotations": [{"title": FORGED}]}
+    said = AIMessage(
+        [noted], additional_kwargs={"reasoning_content": f"I cite {FORGED}", "n": [1, FORGED]}
+    )
+    last = asked(agent_of(said, retries=0)[0])[-1]
+    assert "never.md" not in str((last.content, last.additional_kwargs, last.content_blocks))
+    assert last.additional_kwargs["reasoning_content"].strip() == "I cite"
+
+
+def test_a_call_of_a_tool_stays_as_it_is():
+    call = {"type": "tool_use", "id": "1", "name": "retrieve_knowledge", "input": {"query": FORGED}}
+    calls = [{"name": "retrieve_knowledge", "args": {"query": FORGED}, "id": "1"}]
+    model = Saying(
+        messages=iter(
+            [AIMessage([{"type": "text", "text": "Hm"}, call], tool_calls=calls), AIMessage(GOOD)]
+        )
+    )
+    tool = KnowledgeTool(retrieval=Answering(FOUND))
+    agent = create_agent(model, [tool], middleware=[VerifiedAnswers()])
+    assert asked(agent)[1].content[1] == call
 
 
 def test_no_stream_of_the_graph_shows_words_before_they_are_verified():
