@@ -11,7 +11,8 @@ from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.characters import MAX_ZEROS, looks_like, normalise
+from knowledge_rag.core.letters import looks_like
+from knowledge_rag.guardrails.characters import MAX_ZEROS, normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core.caution import CAUTIONS, Kind
 from knowledge_rag.extract.lint.active_content import EXFILTRATION, find_active_content
+from knowledge_rag.extract.lint.as_read import as_read
 from knowledge_rag.extract.lint.encoded import find_encoded
 from knowledge_rag.extract.lint.hidden import find_hidden, find_hidden_text, find_look_alikes
 from knowledge_rag.extract.lint.instructions import (
@@ -20,12 +21,13 @@ from knowledge_rag.extract.lint.instructions import (
 )
 from knowledge_rag.extract.lint.patterns import Finding, Folded, Hit, excerpt, mask, matches
 from knowledge_rag.extract.lint.secrets import find_secrets
-from knowledge_rag.extract.lint.signs import find_orders
+from knowledge_rag.extract.lint.signs import WORDS, find_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from knowledge_rag.core.chunks import Chunk
+    from knowledge_rag.extract.lint.as_read import Read
     from knowledge_rag.extract.lint.patterns import Rule
 
 
@@ -37,6 +39,11 @@ _AROUND: Final = 8
 """Characters shown either side of a hidden one."""
 _DATA_DEPENDENT: Final = (ArithmeticError, LookupError, RuntimeError, ValueError)
 """Errors that a text can raise in a pure, typed function with a fault."""
+
+_DISGUISED: Final = frozenset((Kind.INSTRUCTION, Kind.ROLE_PLAY, Kind.TOOL_CALL))
+"""Kinds that are looked for once more in what a model reads."""
+_TELLING: Final = WORDS.union(*(rule.words for rule in (*INSTRUCTIONS, *ROLE_PLAY, *TOOL_CALLS)))
+"""Words without which there are none of them."""
 
 Detector = Callable[[str, Folded], Iterable[Hit]]
 """Given a text and the same folded, finds hits in any order."""
@@ -116,11 +123,14 @@ def _unchecked(source_file: str, text: str, line: int, message: str) -> Finding:
 
 def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:
     folded = Folded(text)
+    again = as_read(folded.text, _TELLING)
     places: list[_Place] = []
     secrets: list[Hit] = []
     for kind, detect in detectors.items():
         hits = list(islice(found := iter(detect(text, folded)), MAX_FINDINGS))
         further = sum(1 for _ in found)
+        if again and kind in _DISGUISED:
+            hits += _disguised(text, again, detect, hits)
         hits = _apart(hits)
         secrets += hits if kind is Kind.SECRET else []
         places += [_Place(hit, kind, 1) for hit in hits]
@@ -130,6 +140,22 @@ def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple
         return ()
     places.sort(key=lambda place: place.hit)
     return tuple(_findings(source_file, text, places, secrets))
+
+
+def _disguised(text: str, read: Read, detect: Detector, known: Sequence[Hit]) -> list[Hit]:
+    """Return whole lines with what a model reads in them and a search of the text as written doesn't find."""
+    folded = Folded(read.text)
+    found = [*islice(detect(folded.text, folded), MAX_FINDINGS)]
+    if not found:
+        return []
+    starts = [0, *(at + 1 for at, one in enumerate(text) if one == "\n"), len(text) + 1]
+    hits = []
+    for hit in found:
+        start = starts[read.line_at(hit.start)]
+        end = starts[read.line_at(hit.end - 1) + 1] - 1
+        if start < end and not any(it.start < end and start < it.end for it in known):
+            hits.append(Hit(start, end, hit.message))
+    return hits
 
 
 def _apart(hits: list[Hit]) -> list[Hit]:
@@ -169,7 +195,7 @@ def _excerpt(text: str, hit: Hit, kind: Kind, secrets: list[Hit]) -> str:
     return shown.encode("ascii", "backslashreplace").decode()
 
 
-LINT_VERSION: Final = 3
+LINT_VERSION: Final = 4
 """Raised by every change that finds other kinds in the same text."""
 
 

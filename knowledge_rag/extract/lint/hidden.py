@@ -37,7 +37,7 @@ _PRIVATE: Final = "\ue000-\uf8ff\U000f0000-\U0010ffff"
 _CLASSES: Final = re.compile(
     f"(?P<bidi>[{_BIDI}])|(?P<mark>[{_MARKS}]+)|(?P<width>[{_ZERO_WIDTH}]+)"
     f"|(?P<filler>[{_FILLERS}]+)|(?P<selector>[{_SELECTORS}]+)|(?P<tag>[{_TAGS}]+)"
-    f"|(?P<private>[{_PRIVATE}]+)"
+    f"|(?P<private>[{_PRIVATE}]+)|(?P<hyphen>\xad)"
 )
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff]")
 _JOINING: Final = re.compile(
@@ -95,9 +95,21 @@ def _selector(text: str, found: re.Match[str]) -> str:
     run, base = found[0], _before(text, found)
     if len(run) > 1:
         return f"{len(run)} variation selectors in a row can carry hidden data"
+    if base.isascii() and base.isalpha() and text[found.end() : found.end() + 1].isalpha():
+        return f"{_name(run)} within a word"
     if run >= "\U000e0100" and unicodedata.category(base or " ") != "Lo":
         return f"{_name(run)} after a character that has no variants"
     return ""
+
+
+def _hyphen(text: str, found: re.Match[str]) -> str:
+    """Say that letters of a word are parted; where a word may be broken, two stand on each side."""
+    before = text[max(0, found.start() - 2) : found.start()]
+    behind = text[found.end() : found.end() + 2]
+    if not (before[-1:].isalpha() and behind[:1].isalpha()):
+        return ""
+    whole = before.isalpha() and behind.isalpha() and len(before + behind) == 4
+    return "" if whole else "U+00AD SOFT HYPHEN beside a single letter of a word"
 
 
 def _tag(text: str, found: re.Match[str]) -> str:
@@ -112,7 +124,7 @@ def _private(_text: str, found: re.Match[str]) -> str:
 
 _CHECKS: Final = {
     "bidi": _bidi, "mark": _mark, "width": _width, "filler": _filler,
-    "selector": _selector, "tag": _tag, "private": _private,
+    "selector": _selector, "tag": _tag, "private": _private, "hyphen": _hyphen,
 }  # fmt: skip
 
 

@@ -190,7 +190,7 @@ _TELLTALE: Final = """
     statement statements subagent suggested suggestion summaries summarise summarize summary tell
     telling training trick trusted unnoticed used user users verified whatever wording you
 """
-_WORDS: Final = frozenset(_TELLTALE.split())
+WORDS: Final = frozenset(_TELLTALE.split())
 """A finding's sentence has one of these, at least."""
 _END: Final = re.compile(
     r"(?<=[.!?])[\"'”)]?\s+|\n[ \t]{0,20}\n|\n[ \t]{0,20}(?:[-*+#|>]|\d{1,3}[.)])\s{0,20}|\||`{3,9}"
@@ -206,7 +206,7 @@ def find_orders(_text: str, folded: Folded) -> Iterator[Hit]:
     """Yield the sentences that give an order which only a model can follow, in their order."""
     text, behind = folded.text, 0
     for word in WORD.finditer(text):
-        if word[0] not in _WORDS or word.start() < behind:
+        if word[0] not in WORDS or word.start() < behind:
             continue
         start, behind = _sentence(text, word.start(), behind)
         if _is_order(_plain(text[start:behind])):
