@@ -137,7 +137,9 @@ def _text(turn: Mapping[str, Any], strict: str = "") -> str:
     texts = [
         it["text"]
         for it in parts
-        if isinstance(it, dict) and it.get("type") in _TEXTS and isinstance(it.get("text"), str)
+        if isinstance(it, dict)
+        and str(it.get("type")) in _TEXTS
+        and isinstance(it.get("text"), str)
     ]
     if strict and len(texts) < len(parts):
         raise Refused(400, f"the last of {strict} must be text: images and files aren't read")

@@ -122,6 +122,7 @@ def test_parts_of_text_are_read_and_instructions_left_out():
         ([{"role": "tool", "content": "x"}], "the last of messages must be the user's"),
         ([user(None)], "must be text"),
         ([user([{"type": "image_url", "image_url": {"url": "http://x"}}])], "must be text"),
+        ([user([{"type": ["text"], "text": "x"}])], "must be text"),
         ([user([{"type": "text", "text": "a"}, {"type": "input_file"}])], "images and files"),
         ([user([{"type": "text", "text": 7}])], "must be text"),
     ],
