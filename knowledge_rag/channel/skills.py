@@ -68,8 +68,13 @@ _SYMPTOMS: Final = re.compile(
 _MARKS: Final = re.compile(r"^[ \t]*(?:[-+>#]+|\d+[.)])[ \t]+|\*|`", re.MULTILINE)
 _NAVIGATION: Final = re.compile(r"[^|›»·.]{1,30}(?: [|›»·] [^|›»·.]{1,30}){2,}")
 """A page's links to others: "Home | Spaces | People"."""
-_MARKUP: Final = re.compile(r"<([^<>\n]{0,300})>")
+_MARKUP: Final = re.compile(r"<([^<>]*+)>")
 """What a host would take for a tag in a description."""
+_NESTED: Final = 3
+"""Tags within one another that are looked for; of deeper ones, all angle brackets go."""
+_ROUND: Final = str.maketrans("<>", "()")
+_LIKE_TAGGED: Final = re.compile(r"(?:.*-)?[0-9a-f]{6}")
+"""A name that another document's with its tag could be."""
 _HEADING_LEVELS: Final = -1
 """By which headings of the answer stand higher than in an answer of their own: the title is the page's."""
 
@@ -278,12 +283,14 @@ def _slug(heading: str) -> str:
     >>> _slug("KubePodCrashLooping"), _slug("ElastiCache: Redis memory")
     ('kube-pod-crash-looping', 'elasticache-redis-memory')
     """
-    split = (split_words(it) if is_camel_case(it) else it for it in heading.split())
+    split = (split_words(it) if is_camel_case(it) else it for it in masked(heading).split())
     return _NO_NAME.sub("-", " ".join(split).lower()).strip("-")
 
 
 def _is_telling(heading: str, slug: str) -> bool:
-    """Whether a name says what its heading does: nothing was cut, and it isn't of another script."""
+    """Whether a name needs no tag: it says what its heading does, nothing was cut or masked, and it ends in none."""
+    if _LIKE_TAGGED.fullmatch(slug) or masked(heading) != heading:
+        return False
     kept = sum(map(str.isalnum, slug))
     return 0 < len(slug) <= MAX_NAME and kept * 2 > sum(map(str.isalnum, heading))
 
@@ -335,11 +342,19 @@ def _said(text: str) -> str:
 
 def _shortened(text: str, most: int) -> str:
     """Cut a text between words; quotes become those that no YAML parser has to unescape."""
-    plain = _MARKUP.sub(r"(\1)", text).replace('"', "'").replace("\\", "/").strip()
+    for _ in range(_NESTED):
+        text = _MARKUP.sub(r"(\1)", text)
+    if _MARKUP.search(text):
+        text = text.translate(_ROUND)
+    plain = text.replace('"', "'").replace("\\", "/").strip()
     if len(plain) <= most:
         return plain
     return plain[: most - 4].rpartition(" ")[0].rstrip(" ,;:.") + " ..."
 
 
+_NOT_IN_YAML: Final = re.compile("[\x7f-\x84\x86-\x9f\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
 def _scalar(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+    written = json.dumps(text, ensure_ascii=False)
+    return _NOT_IN_YAML.sub(lambda found: f"\\u{ord(found[0]):04x}", written)

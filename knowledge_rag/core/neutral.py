@@ -15,7 +15,7 @@ STEERING: Final = (
     "\u2028-\u202e\u2060-\u206f\ufeff"  # separators, bidi embeddings, invisible operators
     "\u115f\u1160\u17b4\u17b5\u3164\uffa0"  # letters and vowels without a shape
     "\ufff9-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff"  # annotations, beams, tags
-    "\ud800-\udfff"  # surrogates
+    "\ud800-\udfff\ufffe\uffff"  # surrogates, and what is no character
 )
 """Characters that steer or hide, as they stand between a pattern's square brackets."""
 

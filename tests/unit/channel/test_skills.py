@@ -264,3 +264,34 @@ def test_the_rest_of_a_page_is_not_for_the_alerts_that_have_skills_of_their_own(
 def test_a_name_that_yaml_would_read_as_something_else_stays_text(skills_of, title):
     (skill,) = skills_of({"a.md": f"# {title}\n\n1. Restart it.\n"})
     assert read(skill)[0]["name"] == skill.name == title.lower()
+
+
+def test_no_heading_takes_the_name_that_another_document_has_with_its_tag(skills_of):
+    files = {"db/restart.md": RESTART, "web/restart.md": RESTART}
+    names = [skill.name for skill in skills_of(files)]
+    files |= {
+        f"x{at}.md": f"# {name.replace('-', ' ')}\n\n1. Drop it.\n" for at, name in enumerate(names)
+    }
+    made = [skill.name for skill in skills_of(files)]
+    assert set(names) < set(made)
+    assert len(set(made)) == len(made) == 4
+
+
+@pytest.mark.parametrize("character", ["\ufffe", "\uffff", "\x7f", "\x85", "\u2028"])
+def test_a_character_that_yaml_does_not_allow_leaves_a_file_that_a_host_reads(skills_of, character):
+    (skill,) = skills_of({"a.md": f"# Restart {character} it\n\n1. Restart it.\n"})
+    assert read(skill)[0] == skill.front_matter
+
+
+@pytest.mark.parametrize("tag", ["<<node>>", "<a<b<c<d>>>>", f"<{'x ' * 200}>"])
+def test_a_description_has_no_tag_however_deep_or_long(skills_of, tag):
+    (skill,) = skills_of(
+        {"a.md": f"# Restart\n\n## Symptoms\n\nThe {tag} is slow.\n\n## Steps\n\n1. Do it.\n"}
+    )
+    assert not set("<>") & set(skill.description)
+
+
+def test_a_secret_in_a_title_is_in_no_name(skills_of):
+    (skill,) = skills_of({"a.md": "# Log in PGPASSWORD=t0pHus9vKq2\n\n1. Restart it.\n"})
+    assert b"t0phus" not in skill.data.lower()
+    assert NAME.fullmatch(skill.name)
