@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -40,6 +42,8 @@ _AROUND: Final = 8
 _DATA_DEPENDENT: Final = (ArithmeticError, LookupError, RuntimeError, ValueError)
 """Errors that a text can raise in a pure, typed function with a fault."""
 
+_NOT_WORDS: Final = re.compile(r"[/._-]+")
+"""What parts the words of a path."""
 _DISGUISED: Final = frozenset((Kind.INSTRUCTION, Kind.ROLE_PLAY, Kind.TOOL_CALL))
 """Kinds that are looked for once more in what a model reads."""
 _TELLING: Final = WORDS.union(*(rule.words for rule in (*INSTRUCTIONS, *ROLE_PLAY, *TOOL_CALLS)))
@@ -89,7 +93,7 @@ DETECTORS: Final[dict[Kind, Detector]] = {
 def lint_text(
     source_file: str, text: str, detectors: dict[Kind, Detector] = DETECTORS
 ) -> tuple[Finding, ...]:
-    """Look for secrets, hidden Unicode and text aimed at a model; the text stays as it is.
+    """Look for secrets, hidden Unicode and text aimed at a model, which may be the document's path; the text stays as it is.
 
     A fault of lint's own costs nobody a document: it becomes a finding of its own kind. Beyond
     MAX_CHARACTERS nothing is looked at, which the last finding says.
@@ -103,11 +107,23 @@ def lint_text(
         The findings in the order of their places.
     """
     try:
-        found = _lint(source_file, text[:MAX_CHARACTERS], detectors)
+        found = _of_name(source_file, text, detectors)
+        found += _lint(source_file, text[:MAX_CHARACTERS], detectors)
         return found if len(text) <= MAX_CHARACTERS else (*found, _unread(source_file, text))
     except _DATA_DEPENDENT as error:
         message = f"lint failed on this document, please report it: {type(error).__name__}"
         return (_unchecked(source_file, text, 1, message),)
+
+
+def _of_name(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:
+    """Return what is aimed at a model in a document's path, as findings on all its lines: every answer repeats it."""
+    said = _NOT_WORDS.sub(" ", source_file.rpartition(".")[0] or source_file)
+    looked_for = {kind: it for kind, it in detectors.items() if kind in _DISGUISED}
+    end_line = text.count("\n") + 1
+    return tuple(
+        replace(one, column=1, message=f"the document's name {one.message}", end_line=end_line)
+        for one in _lint(source_file, said, looked_for)
+    )
 
 
 def _unread(source_file: str, text: str) -> Finding:
