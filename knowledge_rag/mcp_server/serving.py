@@ -199,7 +199,7 @@ class StandardInput:
     """The messages of a client, one a line; made inside the event loop.
 
     Args:
-        max_bytes: of a message; a longer one becomes an empty line, so that its sender gets an error.
+        max_bytes: of a message; a longer one becomes an empty line. The SDK answers none that is no message.
         descriptor: to read from.
     """
 

@@ -7,6 +7,7 @@ import time
 from contextlib import closing
 
 import pytest
+from langchain_core.messages import AIMessageChunk
 from langgraph.graph import END, START, StateGraph
 
 from knowledge_rag.cli.advisors import WriterOptions
@@ -25,10 +26,17 @@ from knowledge_rag.orchestrator.advisors.chat_model import (
     SEARCH_DONE,
     ChatModelAdvisor,
     chat_model,
+    ending_of,
     message_of,
 )
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
-from knowledge_rag.orchestrator.advisors.writing import CUT_NOTE, TOKENS
+from knowledge_rag.orchestrator.advisors.writing import (
+    BROKEN_OFF_NOTE,
+    CUT_NOTE,
+    TOKENS,
+    final_reason,
+    usable,
+)
 from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.consultation import advise_on, consult
 from knowledge_rag.orchestrator.errors import ModelFailed
@@ -168,11 +176,33 @@ def test_an_answer_that_was_cut_off_loses_its_last_step_and_says_so(asking, prov
 
 
 @pytest.mark.parametrize("provider", [OPENAI, OLLAMA], ids=lambda it: it.name)
-def test_a_stream_that_ends_without_saying_why_counts_as_cut_off(asking, provider):
+def test_a_stream_that_ends_without_saying_why_counts_as_broken_off(asking, provider):
     stream = provider.stream([f"{STEP} [1]\n2. Delete th"], None)
     advice, _ = asking(provider, answering(provider.sent(stream)))
     assert actions(advice) == ["Promote the replica."]
-    assert CUT_NOTE in advice.findings.notes
+    assert BROKEN_OFF_NOTE in advice.findings.notes
+
+
+CALL = {"name": "retrieve_knowledge", "args": "{}", "id": "1", "index": 0}
+
+
+@pytest.mark.parametrize(
+    ("chunks", "reason"),
+    [
+        ([{"finish_reason": "content_filter"}, {"finish_reason": "stop"}], Reason.GUARDRAIL),
+        ([{"finish_reason": "stop"}, {"finish_reason": "content_filter"}], Reason.GUARDRAIL),
+        ([CALL, {"finish_reason": "stop"}], Reason.MALFORMED_RESPONSE),
+    ],
+)
+def test_no_later_reason_undoes_a_filter_or_a_call_of_a_tool(chunks, reason):
+    ended = ""
+    for said in chunks:
+        calls, told = ([said], {}) if said is CALL else ([], said)
+        ended = final_reason(
+            ended, ending_of(AIMessageChunk("", tool_call_chunks=calls, response_metadata=told))
+        )
+    with pytest.raises(ModelFailed, match=f"^{reason.value}: "):
+        usable(STEP, ended)
 
 
 def test_a_model_that_ignores_its_limit_is_read_no_further(asking):

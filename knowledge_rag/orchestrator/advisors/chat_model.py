@@ -26,12 +26,15 @@ from knowledge_rag.orchestrator.advisors.calls import (
     check_deadline,
 )
 from knowledge_rag.orchestrator.advisors.writing import (
+    BROKEN_OFF,
+    CALLED,
     CUT,
     EXAMPLE,
     MAX_TOKENS,
     TOKENS,
     about_of,
     advice_of,
+    final_reason,
     nothing_found,
     search_done,
     task_of,
@@ -146,8 +149,8 @@ class ChatModelAdvisor:
             said, ended = await self._run(self._written(messages, findings, relay))
         except Exception as error:  # the boundary: every fault becomes one failure
             raise as_model_failure(_provider_failure(error)) from error
-        said, cut = usable(said, ended)
-        return advice_of(said, findings, NAME, cut=cut)
+        said, note = usable(said, ended)
+        return advice_of(said, findings, NAME, note=note)
 
     async def _run(self, work: Coroutine[Any, Any, tuple[str, str]]) -> tuple[str, str]:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
@@ -165,19 +168,22 @@ class ChatModelAdvisor:
                 part = str(chunk.text)
                 parts.append(part[:room])
                 room -= len(part)
-                ended = _ending(chunk) or ended
+                ended = final_reason(ended, ending_of(chunk))
                 if relay is not None and part:
                     relay.wrote(part.encode(errors="replace"), findings)
                 if room < 0:
                     return "".join(parts), CUT
-        return "".join(parts), ended or CUT
+        return "".join(parts), ended or BROKEN_OFF
 
 
 async def _others_over() -> None:
     await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
 
 
-def _ending(chunk: AIMessage) -> str:
+def ending_of(chunk: AIMessage) -> str:
+    """Return why an answer ends with this part of it, in its provider's word; "" if it goes on."""
+    if chunk.tool_calls or chunk.invalid_tool_calls:
+        return CALLED
     found = (chunk.response_metadata.get(name) for name in _ENDINGS)
     return next((it for it in found if isinstance(it, str) and it), "")
 

@@ -63,11 +63,11 @@ def messages_of(incident: Incident, findings: Findings) -> list[dict[str, Any]]:
     return [{"role": "user", "content": [about, *results, asked]}]
 
 
-def read_response(response: object, findings: Findings) -> tuple[str, bool]:
+def read_response(response: object, findings: Findings) -> tuple[str, str]:
     """Return the text of a response, with the API's citations as references.
 
     Returns:
-        The text, and whether it was cut off at a length limit: then its unfinished end is removed.
+        The text, and a note if it was cut off at a length limit: then its unfinished end is removed.
 
     Raises:
         ModelFailed: a guardrail or filter stopped it, it asked for a tool that it was not given, or
@@ -188,8 +188,8 @@ class ConverseAdvisor:
         if findings.status is not Status.OK:
             return nothing_found(findings, NAME)
         response = await self._response(self._request(incident, findings))
-        said, cut = read_response(response, findings)
-        return advice_of(said, findings, NAME, cut=cut)
+        said, note = read_response(response, findings)
+        return advice_of(said, findings, NAME, note=note)
 
     async def prepare(self) -> None:
         """Make the client ready; a failure here shows in the first advice."""

@@ -31,6 +31,10 @@ CUT_NOTE: Final = (
     "The model's answer was cut off at its length limit: more may be documented than is given."
 )
 
+BROKEN_OFF_NOTE: Final = (
+    "The model's answer broke off or ended without a reason: more may be documented than is given."
+)
+
 _WHOLE: Final = frozenset({"end_turn", "stop_sequence", "stop", "completed", "complete"})
 _CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded", "length", "incomplete"})
 _BLOCKED: Final = frozenset(
@@ -39,7 +43,16 @@ _BLOCKED: Final = frozenset(
 """Why models end, in the words of Bedrock, Anthropic, OpenAI, Ollama and Google."""
 
 CUT: Final = "length"
-"""Ends an answer whose model doesn't say how it ended, or that was not read to its end."""
+"""Ends an answer that was not read to its end."""
+BROKEN_OFF: Final = "broken_off"
+"""Ends an answer whose model doesn't say how it ended, or whose stream broke off."""
+CALLED: Final = "tool_calls"
+"""Ends an answer that calls a tool, whatever its model says."""
+
+
+def final_reason(before: str, now: str) -> str:
+    """Return which of two reasons for an answer's end counts: the later, but none undoes a filter or a call."""
+    return before if before.lower() in _BLOCKED | {CALLED} else now or before
 
 
 def search_done(sources: str) -> str:
@@ -79,8 +92,8 @@ def nothing_found(findings: Findings, name: str) -> Advice:
     return Advice(UNREACHABLE if findings.failures else NO_MATCH, findings, name)
 
 
-def usable(said: str, reason: str) -> tuple[str, bool]:
-    """Return an answer, and whether it was cut off at a length limit: then without its unfinished end.
+def usable(said: str, reason: str) -> tuple[str, str]:
+    """Return an answer, and a note if it may not be whole: then without its unfinished end.
 
     Args:
         said: the answer.
@@ -93,22 +106,22 @@ def usable(said: str, reason: str) -> tuple[str, bool]:
     ended = reason.lower()
     if ended in _BLOCKED:
         raise ModelFailed(Reason.GUARDRAIL, f"the answer ended with {reason}")
-    if ended not in _WHOLE | _CUT:
+    if ended not in _WHOLE | _CUT | {BROKEN_OFF}:
         why = reason if reason.isidentifier() else "no reason"
         detail = f"the answer ended with {why[:MAX_CODE_CHARACTERS]}"
         raise ModelFailed(Reason.MALFORMED_RESPONSE, detail)
-    cut = ended in _CUT
-    if cut:
+    note = BROKEN_OFF_NOTE if ended == BROKEN_OFF else CUT_NOTE if ended in _CUT else ""
+    if note:
         said = without_unfinished(said)
     if not said.strip():
-        detail = "the answer was cut off in its first step" if cut else "the answer is empty"
+        detail = "the answer was cut off in its first step" if note else "the answer is empty"
         raise ModelFailed(Reason.MALFORMED_RESPONSE, detail)
-    return said, cut
+    return said, note
 
 
-def advice_of(said: str, findings: Findings, name: str, *, cut: bool) -> Advice:
-    """Return the advice of :func:`usable`'s answer; a note of its findings says if it was cut off."""
-    return Advice(said, replace(findings, notes=(CUT_NOTE,)) if cut else findings, name)
+def advice_of(said: str, findings: Findings, name: str, *, note: str) -> Advice:
+    """Return the advice of :func:`usable`'s answer, with its note among those of its findings."""
+    return Advice(said, replace(findings, notes=(note,)) if note else findings, name)
 
 
 _FENCE: Final = re.compile(r"\s*(?P<marks>`{3,}|~{3,})(?P<rest>[^\n]*)")
