@@ -39,6 +39,10 @@ _FOR_NO_MODEL: Final = {
 }
 
 
+AT_A_MODEL: Final = CAUTIONS - _FOR_NO_MODEL.keys()
+"""Kinds of text that is aimed at a model."""
+
+
 def sentence(citation: Citation, kinds: Iterable[str], *, of_file: bool = False) -> str:
     """Return what a reader should know of cited lines, ``""`` if nothing was found in them.
 

@@ -23,6 +23,7 @@ from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.mcp_server.card import cited_lines
+from knowledge_rag.mcp_server.resources import shown_title
 from knowledge_rag.mcp_server.skills import uri_of
 from knowledge_rag.orchestrator.consultation import (
     advise_on,
@@ -141,9 +142,7 @@ class Asking:
             rows = [{"source_file": it} for it in names]
         else:
             page = await asyncio.to_thread(documents.after, after, MAX_PAGE + 1)
-            rows = [
-                {"source_file": it.source_file, "title": heading_words(it.title)} for it in page
-            ]
+            rows = [{"source_file": it.source_file, "title": shown_title(it.title)} for it in page]
         body: dict[str, Any] = {"documents": rows[:MAX_PAGE], "more": len(rows) > MAX_PAGE}
         lines = (": ".join(filter(None, it.values())) for it in rows[:MAX_PAGE])
         head = counted(len(rows[:MAX_PAGE]), "document") + (", and more" if body["more"] else "")

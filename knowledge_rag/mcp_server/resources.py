@@ -15,10 +15,12 @@ from urllib.parse import quote, unquote_to_bytes
 
 from mcp import types
 
+from knowledge_rag.core.caution import AT_A_MODEL, sentence
 from knowledge_rag.core.citations import MAX_LINE, MAX_PATH, Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.lines import BLANKS
-from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.core.metadata import CAUTION, DOCUMENT_SHA256
+from knowledge_rag.extract.lint.check import lint_text
 from knowledge_rag.extract.markup import READERS
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.references import SCHEME
@@ -101,6 +103,10 @@ DIGEST: Final = "knowledge-rag/document_sha256"
 """Key of the document's sha256 beside its lines, by which a newer version shows."""
 
 
+CAUTION_KEY: Final = "knowledge-rag/caution"
+"""Key of the kinds that lint found in a passage, beside its lines and beside the text that says so before them."""
+
+
 def templates() -> list[types.ResourceTemplate]:
     """Describe how documents and lines are addressed."""
     return [
@@ -125,7 +131,7 @@ def listed(documents: Documents, cursor: str | None) -> types.ListResourcesResul
         types.Resource(
             uri=str(Link(one.source_file)),
             name=one.source_file,
-            title=heading_words(one.title) or None,
+            title=shown_title(one.title) or None,
             mime_type=mime_type(one.source_file),
         )
         for one in found[:PAGE]
@@ -134,6 +140,32 @@ def listed(documents: Documents, cursor: str | None) -> types.ListResourcesResul
     if len(found) > PAGE:
         following = base64.urlsafe_b64encode(found[PAGE - 1].source_file.encode()).decode()
     return types.ListResourcesResult(resources=resources, next_cursor=following)
+
+
+def shown_title(title: str) -> str:
+    """Return a document's title as a client may show it; "" if it is aimed at a model: its path stands for it."""
+    found = lint_text("", title)
+    return "" if any(it.kind in AT_A_MODEL for it in found) else heading_words(title)
+
+
+def _kinds(part: RetrievalResult) -> list[str]:
+    """Return the kinds that lint found in a passage."""
+    kinds = part.metadata.get(CAUTION)
+    return list(kinds) if isinstance(kinds, list) else []
+
+
+def _cautions(parts: Sequence[RetrievalResult]) -> list[types.TextResourceContents]:
+    """Return a text for each passage that is aimed at a model, with what a reader should know of it before its lines."""
+    return [
+        types.TextResourceContents(
+            uri=str(Link.to(part.citation)),
+            mime_type="text/plain",
+            text=sentence(part.citation, kinds, of_file=True),
+            _meta={CAUTION_KEY: kinds},
+        )
+        for part in parts
+        if AT_A_MODEL.intersection(kinds := _kinds(part))
+    ]
 
 
 def _name_in(cursor: str | None) -> str:
@@ -172,15 +204,24 @@ def read(documents: Documents, address: str) -> types.ReadResourceResult:
         )
     return types.ReadResourceResult(
         contents=[
-            types.TextResourceContents(
-                uri=str(Link.to(part.citation)),
-                mime_type=mime_type(part.citation.source_file),
-                text=part.content,
-                _meta={DIGEST: part.metadata.get(DOCUMENT_SHA256, "")},
-            )
-            for part in parts
+            *_cautions(parts),
+            *(
+                types.TextResourceContents(
+                    uri=str(Link.to(part.citation)),
+                    mime_type=mime_type(part.citation.source_file),
+                    text=part.content,
+                    _meta=_meta_of(part),
+                )
+                for part in parts
+            ),
         ]
     )
+
+
+def _meta_of(part: RetrievalResult) -> dict[str, object]:
+    digest: dict[str, object] = {DIGEST: part.metadata.get(DOCUMENT_SHA256, "")}
+    kinds = _kinds(part)
+    return digest | ({CAUTION_KEY: kinds} if kinds else {})
 
 
 def _parts(passages: Sequence[RetrievalResult], link: Link) -> list[RetrievalResult]:

@@ -216,13 +216,18 @@ LINT_VERSION: Final = 4
 
 
 def cautioned(chunks: Sequence[Chunk], findings: Sequence[Finding]) -> list[Chunk]:
-    """Return a document's chunks, each with the kinds that lint found in its lines."""
+    """Return a document's chunks, each with the kinds that lint found in its lines.
+
+    What stands above all of them is front matter, whose title and alerts' names answers show with any line: it counts
+    for each chunk.
+    """
     starts = [chunk.start_line for chunk in chunks]
     ends = [chunk.end_line for chunk in chunks]
     kinds: list[set[Kind]] = [set() for _ in chunks]
     for finding in findings:
         if finding.kind in CAUTIONS:
             first, behind = bisect_left(ends, finding.line), bisect_right(starts, finding.end_line)
+            behind = behind or len(kinds)
             for found in kinds[first:behind]:
                 found.add(finding.kind)
     return [
