@@ -228,7 +228,7 @@ lock: $(UV) ## resolve the dependencies again: names, versions and hashes, no ad
 	  - <<< $$'editables\nhatchling'
 	@$(LOCK) -c requirements/dev.txt -o requirements/lambda.txt - <<< aws-lambda-powertools
 	@$(LOCK) -c requirements/dev.txt -o requirements/lambda-documents.txt \
-	  - <<< $$'aws-lambda-powertools\nmammoth\nmarkdown-it-py\npypdfium2\nselectolax\ntree-sitter\ntree-sitter-bash'
+	  - <<< $$'aws-lambda-powertools\nconfusable-homoglyphs\nmammoth\nmarkdown-it-py\npypdfium2\nselectolax\ntree-sitter\ntree-sitter-bash'
 	@$(LOCK) -c requirements/dev.txt -o requirements/lambda-advice.txt \
 	  - <<< $$'aws-lambda-powertools\nconfusable-homoglyphs\nhttpx\nmarkdown-it-py'
 	@for name in bench fuzz mutants; do \
