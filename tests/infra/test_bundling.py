@@ -18,6 +18,7 @@ MAX_ZIPPED_BYTES = 4_500_000
 MAX_ZIPPED_BYTES_OF = {CHUNK: 9_500_000, ADVISE: 5_500_000}
 PARSERS = {
     "cobble",
+    "confusable_homoglyphs",
     "mammoth",
     "markdown_it",
     "mdurl",
