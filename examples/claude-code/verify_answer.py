@@ -168,19 +168,22 @@ def run(arguments: list[str], given: str = "", *, ok: tuple[int, ...]) -> str:
 
 
 def entries_of(transcript: Path) -> list[dict[str, Any]]:
-    """Return the entries of a transcript; a line that is still being written is left out."""
+    """Return the entries of a transcript, one a line; a line that can't be read is left out.
+
+    Lines end at ``\\n`` only: JSON strings may hold U+2028 and other characters that ``splitlines`` ends lines at.
+    """
     try:
-        text = transcript.read_text(encoding="utf-8", errors="replace")
+        text = transcript.read_bytes().decode(errors="replace")
     except OSError as error:
         raise UncheckedError(
             f"the session's transcript {transcript} can't be read ({error.strerror}): "
             "check the answer with `knowledge-rag verify`"
         ) from error
     entries = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         try:
-            entry = json.loads(line)
-        except ValueError:
+            entry = json.loads(line, strict=False)
+        except ValueError:  # still being written
             continue
         if isinstance(entry, dict):
             entries.append(entry)

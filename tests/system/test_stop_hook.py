@@ -175,6 +175,15 @@ def test_a_search_that_was_refused_found_nothing_and_hides_no_other(hook):
     assert hook(GOOD, [prompted("?"), refused]).returncode == 1
 
 
+@pytest.mark.parametrize("odd", "\u2028 \u2029 \x85 \x0b \x0c \x1c \x1d \x1e".split(" "))
+def test_lines_of_a_transcript_end_at_line_feeds_alone(tmp_path, odd):
+    entries = [prompted(f"a{odd}b"), used("retrieve_knowledge", query=f"c{odd}d")]
+    lines = (json.dumps(it, ensure_ascii=False) for it in entries)
+    raw = "".join(line.replace(json.dumps(odd)[1:-1], odd) + "\r\n" for line in lines)
+    (tmp_path / "session.jsonl").write_bytes(raw.encode())
+    assert runpy.run_path(str(HOOK))["entries_of"](tmp_path / "session.jsonl") == entries
+
+
 def test_another_server_s_tool_of_that_name_is_no_search(hook):
     assert_quiet(hook("Run it.", [prompted("?"), used("mcp__web__ask", question="x", model="y")]))
 
