@@ -66,7 +66,8 @@ def main() -> int:
     try:
         payload = read_payload(sys.stdin.read())
         entries = entries_of(Path(payload["transcript_path"]).expanduser())
-        answer = payload.get("last_assistant_message") or last_text(entries)
+        answer = payload.get("last_assistant_message")
+        answer = answer if isinstance(answer, str) and answer else last_text(entries)
         findings = check(answer, entries, sys.argv[1:])
     except (UncheckedError, OSError, ValueError, KeyError, TypeError) as error:
         said = str(error) if isinstance(error, UncheckedError) else repr(error)
@@ -87,7 +88,7 @@ def read_payload(text: str) -> dict[str, Any]:
     """Return what Claude Code sends a hook."""
     try:
         payload = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         payload = None
     if not isinstance(payload, dict) or not isinstance(payload.get("transcript_path"), str):
         raise UncheckedError(
@@ -170,8 +171,10 @@ def run(arguments: list[str], given: str = "", *, ok: tuple[int, ...]) -> str:
 def entries_of(transcript: Path) -> list[dict[str, Any]]:
     """Return the entries of a transcript, one a line; a line that can't be read is left out.
 
-    Lines end at ``\\n`` only: JSON strings may hold U+2028 and other characters that ``splitlines`` ends lines at.
+    Lines end at line feeds only: JSON strings may hold U+2028 and others that ``splitlines`` ends lines at.
     """
+    if transcript.exists() and not transcript.is_file():  # a pipe would be waited for
+        raise UncheckedError(f"the session's transcript {transcript} isn't a regular file")
     try:
         text = transcript.read_bytes().decode(errors="replace")
     except OSError as error:
@@ -183,7 +186,7 @@ def entries_of(transcript: Path) -> list[dict[str, Any]]:
     for line in text.split("\n"):
         try:
             entry = json.loads(line, strict=False)
-        except ValueError:  # still being written
+        except (ValueError, RecursionError):  # still being written, or nested too deeply
             continue
         if isinstance(entry, dict):
             entries.append(entry)
@@ -200,6 +203,12 @@ def blocks_of(entry: dict[str, Any], role: str) -> list[dict[str, Any]]:
     return [one for one in blocks if isinstance(one, dict)]
 
 
+def texts_of(entry: dict[str, Any], role: str) -> list[str]:
+    """Return what an entry's message says, if it is one of this role."""
+    blocks = (one for one in blocks_of(entry, role) if one.get("type") == "text")
+    return [one["text"] for one in blocks if isinstance(one.get("text"), str)]
+
+
 def is_prompt(entry: dict[str, Any]) -> bool:
     """Whether an entry is a person's message, so that a turn begins with it."""
     kinds = {one.get("type") for one in blocks_of(entry, "user")}
@@ -209,8 +218,7 @@ def is_prompt(entry: dict[str, Any]) -> bool:
 def last_text(entries: list[dict[str, Any]]) -> str:
     """Return the agent's last message, for versions that don't send it."""
     for entry in reversed(entries):
-        texts = [one["text"] for one in blocks_of(entry, "assistant") if one.get("type") == "text"]
-        if texts:
+        if texts := texts_of(entry, "assistant"):
             return "\n".join(texts)
     return ""
 

@@ -175,13 +175,48 @@ def test_a_search_that_was_refused_found_nothing_and_hides_no_other(hook):
     assert hook(GOOD, [prompted("?"), refused]).returncode == 1
 
 
-@pytest.mark.parametrize("odd", "\u2028 \u2029 \x85 \x0b \x0c \x1c \x1d \x1e".split(" "))
+@pytest.mark.parametrize(
+    "odd", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e"]
+)
 def test_lines_of_a_transcript_end_at_line_feeds_alone(tmp_path, odd):
     entries = [prompted(f"a{odd}b"), used("retrieve_knowledge", query=f"c{odd}d")]
     lines = (json.dumps(it, ensure_ascii=False) for it in entries)
     raw = "".join(line.replace(json.dumps(odd)[1:-1], odd) + "\r\n" for line in lines)
     (tmp_path / "session.jsonl").write_bytes(raw.encode())
     assert runpy.run_path(str(HOOK))["entries_of"](tmp_path / "session.jsonl") == entries
+
+
+def checked(transcript, **more):
+    return subprocess.run(
+        [sys.executable, HOOK], input=json.dumps({"transcript_path": str(transcript), **more}),
+        capture_output=True, text=True, timeout=SECONDS, check=False,
+    )  # fmt: skip
+
+
+def test_a_transcript_that_is_no_regular_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    for odd in (tmp_path / "pipe.jsonl", tmp_path, "/dev/null"):
+        ran = checked(odd, last_assistant_message=GOOD)
+        assert (ran.returncode, ran.stdout) == (1, "")
+        assert ran.stderr.rstrip().endswith(f"{odd} isn't a regular file")
+
+
+def test_entries_that_can_t_be_read_are_left_out(tmp_path):
+    texts = [{"type": "text"}, {"type": "text", "text": 7}, {"type": "text", "text": "Done."}]
+    said = {"type": "assistant", "message": {"role": "assistant", "content": texts}}
+    search = used("retrieve_knowledge", query=QUERY)
+    odd = '["', "[" * 200_000, '{"a":' * 200_000, "7", "null", '{"message": 7}'
+    lines = [*map(json.dumps, (said, search)), *odd, json.dumps(used("Bash"))]
+    (tmp_path / "session.jsonl").write_text("\n".join(lines))
+    module = runpy.run_path(str(HOOK))
+    entries = module["entries_of"](tmp_path / "session.jsonl")
+    assert entries == [said, search, {"message": 7}, used("Bash")]
+    assert module["last_text"](entries) == "Done."
+    assert module["last_text"]([{"message": said["message"] | {"content": texts[:2]}}]) == ""
+    nested = subprocess.run(
+        [sys.executable, HOOK], input="[" * 200_000, capture_output=True, text=True, check=False
+    )
+    assert (nested.returncode, nested.stderr.count("\n")) == (1, 1)
 
 
 def test_another_server_s_tool_of_that_name_is_no_search(hook):
