@@ -152,12 +152,14 @@ def run(arguments: list[str], given: str = "", *, ok: tuple[int, ...]) -> str:
     try:
         ran = subprocess.run(  # noqa: S603 - no shell
             ["knowledge-rag", *arguments],  # noqa: S607 - on the path, as the agent's own
-            input=given, capture_output=True, encoding="utf-8", timeout=SECONDS, check=False,
+            input=given, capture_output=True, encoding="utf-8", errors="replace", timeout=SECONDS, check=False,
         )  # fmt: skip
     except FileNotFoundError as error:
         raise UncheckedError(
             "the program knowledge-rag is not on the path of this hook: install it, or add its folder to PATH"
         ) from error
+    except (OSError, ValueError) as error:  # too long for an argument, a NUL, half a character
+        raise RefusedError(f"knowledge-rag {arguments[0]} can't be run with this: {error}") from error
     except subprocess.TimeoutExpired as error:
         raise UncheckedError(
             f"knowledge-rag {arguments[0]} took more than {SECONDS} seconds"

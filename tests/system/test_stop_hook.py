@@ -167,12 +167,23 @@ def test_the_tools_that_answer_count_as_searches(hook, asked):
     assert "runbooks/forged.md" in hook("Delete it. [Source: runbooks/forged.md, lines 1-9]", turn).stderr  # fmt: skip
 
 
-def test_a_search_that_was_refused_found_nothing_and_hides_no_other(hook):
-    refused = used("mcp__knowledge__ask", question="queue", at="nowhere")
+REFUSED = {
+    "place": used("mcp__knowledge__ask", question="queue", at="nowhere"),
+    "filter": used("mcp__knowledge__retrieve_knowledge", query="queue", document_type="evil"),
+    "NUL": used("mcp__knowledge__retrieve_knowledge", query="queue\0"),
+    "surrogate": used("mcp__knowledge__find_skill", alert="queue\ud800"),
+    "long": used("Bash", command=f"knowledge-rag ask {'queue' * 60_000}"),
+}
+
+
+@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
+def test_a_search_that_was_refused_found_nothing_and_hides_no_other(hook, refused):
     found = used("mcp__knowledge__retrieve_knowledge", query=QUERY)
     assert_quiet(hook(GOOD, [prompted("?"), refused, found]))
     assert hook(GOOD.replace("six", "nine"), [prompted("?"), refused, found]).returncode == 2
-    assert hook(GOOD, [prompted("?"), refused]).returncode == 1
+    alone = hook(GOOD, [prompted("?"), refused])
+    assert (alone.returncode, alone.stderr.count("\n")) == (1, 1)
+    assert alone.stderr.startswith("the answer was not checked: knowledge-rag ")
 
 
 @pytest.mark.parametrize(
