@@ -17,6 +17,7 @@ checked, which Claude Code shows to the person.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -50,6 +51,11 @@ UNASKED = (
     "Call ask or retrieve_knowledge, and cite only what it returns."
 )
 WRONG = "Your answer was checked against the runbooks, and this is wrong:"
+FEEDBACK = ("Stop hook feedback", WRONG)
+"""What a user's entry with this hook's findings begins with."""
+REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+ADDED = ("isMeta", "isCompactSummary", "isSidechain")
+"""What marks a user's entry that no person wrote."""
 REPAIR = "Correct or remove these statements, and answer again. Cite only references that a search returned."
 
 
@@ -159,7 +165,9 @@ def run(arguments: list[str], given: str = "", *, ok: tuple[int, ...]) -> str:
             "the program knowledge-rag is not on the path of this hook: install it, or add its folder to PATH"
         ) from error
     except (OSError, ValueError) as error:  # too long for an argument, a NUL, half a character
-        raise RefusedError(f"knowledge-rag {arguments[0]} can't be run with this: {error}") from error
+        raise RefusedError(
+            f"knowledge-rag {arguments[0]} can't be run with this: {error}"
+        ) from error
     except subprocess.TimeoutExpired as error:
         raise UncheckedError(
             f"knowledge-rag {arguments[0]} took more than {SECONDS} seconds"
@@ -212,9 +220,15 @@ def texts_of(entry: dict[str, Any], role: str) -> list[str]:
 
 
 def is_prompt(entry: dict[str, Any]) -> bool:
-    """Whether an entry is a person's message, so that a turn begins with it."""
+    """Whether an entry is a person's message, so that a turn begins with it.
+
+    Nothing beside a tool's result is one, nor what Claude Code adds: this hook's feedback, reminders, summaries.
+    """
     kinds = {one.get("type") for one in blocks_of(entry, "user")}
-    return "text" in kinds and not entry.get("isMeta")
+    if "tool_result" in kinds or any(map(entry.get, ADDED)):
+        return False
+    said = (REMINDER.sub("", one).strip() for one in texts_of(entry, "user"))
+    return any(one and not one.startswith(FEEDBACK) for one in said)
 
 
 def last_text(entries: list[dict[str, Any]]) -> str:

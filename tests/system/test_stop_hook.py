@@ -100,9 +100,35 @@ def test_a_later_turn_may_cite_what_an_earlier_one_found(hook):
     assert hook(GOOD.replace("six", "nine"), later).returncode == 2
 
 
-def test_feedback_of_the_hook_begins_no_turn(hook):
-    later = [*ENTRIES, prompted("Stop hook feedback: ...", isMeta=True)]
-    assert hook("Purge it.", later).returncode == 2
+def text(said):
+    return {"type": "text", "text": said}
+
+
+REMINDED = "<system-reminder>\nBe brief.\n</system-reminder>"
+ADDED = {
+    "feedback as meta": prompted("Stop hook feedback: ...", isMeta=True),
+    "feedback": prompted("Stop hook feedback:\n- [verify_answer.py]: Your answer was checked"),
+    "feedback in a block": prompted([text("Your answer was checked against the runbooks, and this is wrong:")]),
+    "reminder": prompted(REMINDED),
+    "reminders": prompted([text(REMINDED), text(f"\n{REMINDED}\n{REMINDED}")]),
+    "text beside a result": prompted(
+        [{"type": "tool_result", "tool_use_id": "1", "content": "x"}, text("Go on.")]
+    ),
+    "summary": prompted("This session is being continued", isCompactSummary=True),
+    "subagent": prompted("Look at the tests.", isSidechain=True),
+    "empty": prompted([{"type": "text"}, text(" "), text(None)]),
+}  # fmt: skip
+
+
+def test_what_claude_code_adds_begins_no_turn(hook):
+    is_prompt = runpy.run_path(str(HOOK))["is_prompt"]
+    assert [name for name, entry in ADDED.items() if is_prompt(entry)] == []
+    assert hook("Purge it.", [*ENTRIES, *ADDED.values()]).returncode == 2
+
+
+@pytest.mark.parametrize("said", ["Go on.", [text("Go on.")], [text(REMINDED), text("Go on.")], f"{REMINDED} Go on."])  # fmt: skip
+def test_a_person_s_message_begins_a_turn(said):
+    assert runpy.run_path(str(HOOK))["is_prompt"](prompted(said))
 
 
 def test_who_cites_without_a_search_is_told_to_search(hook):
