@@ -28,12 +28,12 @@ from knowledge_rag.guardrails.support.report import Verdict, WarningKind, descri
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator import wording
 from knowledge_rag.orchestrator.answer import read_answer
-from knowledge_rag.orchestrator.governing import Governs
+from knowledge_rag.orchestrator.drawn_on import drawn_on
 from knowledge_rag.orchestrator.incident import name_of
 from knowledge_rag.orchestrator.links import called_alike, linked_documents, words_of_link
 from knowledge_rag.orchestrator.outline import SERVICE
 from knowledge_rag.orchestrator.planning import MAX_READING, plan_of
-from knowledge_rag.orchestrator.procedures import NotShown, Why
+from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import (
     MAX_SIMILAR,
     MAX_STEPS,
@@ -41,7 +41,6 @@ from knowledge_rag.orchestrator.recommendation import (
     CitedDocument,
     Concern,
     Recommendation,
-    Section,
     Shortfall,
     SimilarIncident,
     Step,
@@ -56,7 +55,6 @@ from knowledge_rag.orchestrator.steps import (
     status_of,
     steps_of,
 )
-from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -68,8 +66,8 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.answer import Answer, Part
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.planning import Plan
-    from knowledge_rag.orchestrator.procedures import Item, Procedure
-    from knowledge_rag.orchestrator.recommendation import CitedLines
+    from knowledge_rag.orchestrator.procedures import NotShown
+    from knowledge_rag.orchestrator.recommendation import CitedLines, Section
     from knowledge_rag.orchestrator.retrieval import Findings
 
 MAX_NAMED: Final = 3
@@ -313,11 +311,13 @@ class _Composer:
         self._cut(self._answer)
         self.steps = [self._step(part, n) for n, part in enumerate(self._answer.steps, start=1)]
         self.similar = [self._similar_incident(part) for part in self._answer.similar]
+        self._used, self._sections = drawn_on(self._plan, self.steps, verified.text)
 
     def recommendation(self, advisor: str) -> Recommendation:
         """Return the recommendation of an answer that has any step or similar incident."""
-        used, left_out = self._drawn_on()
-        evidence, confidence = evidence_of(self._incident, used, left_out, self._findings)
+        evidence, confidence = evidence_of(
+            self._incident, self._used, self._sections, self._findings
+        )
         said = len(self.steps) + len(self.similar) + len(self._answer.uncited)
         stated: list[Step | SimilarIncident] = [*self.steps, *self.similar]
         backed = sum(it.support is not Verdict.UNSUPPORTED for it in stated)
@@ -330,58 +330,10 @@ class _Composer:
             similar_incidents=tuple(self.similar),
             analysis="\n\n".join(filter(None, self._answer.analysis)),
             confidence=round(confidence * backed / said, 2),
-            warnings=_bounded([*self._all_warnings(), *_of_sections(left_out)]),
+            warnings=_bounded([*self._all_warnings(), *_of_sections(self._sections)]),
             advisor=advisor,
             evidence=evidence,
         )
-
-    def _drawn_on(self) -> tuple[Plan, list[Section]]:
-        """Return the procedures that the answer cites, and of each what the answer leaves out."""
-        cited = {
-            (it.citation.source_file, number)
-            for step in self.steps
-            for it in step.citations
-            for number in range(it.citation.start_line, it.citation.end_line + 1)
-        }
-        blocks, sections = [], []
-        for block in self._plan.blocks:
-            used = []
-            for it in block.procedures:
-                own = {(it.source_file, number) for number in it.lines}
-                if not own & cited:
-                    continue
-                used.append(it)
-                missed = self._left_out(it)
-                sections.append(Section.of(it, (*it.not_shown, *missed)))
-            blocks.append(replace(block, procedures=tuple(used), why=block.why if used else ""))
-        return replace(self._plan, blocks=tuple(blocks)), sections
-
-    def _left_out(self, procedure: Procedure) -> Iterator[NotShown]:
-        """Yield the items of a procedure that no step gives, and the warnings of the others that the answer lacks.
-
-        A step gives an item if it cites that one alone, or has half of its words: a citation of a whole section
-        shows that nothing of it was left out as little as it shows that something was.
-        """
-        shown: set[Item] = set()
-        for step in self.steps:
-            lines = {
-                number
-                for it in step.citations
-                if it.citation.source_file == procedure.source_file
-                for number in range(it.citation.start_line, it.citation.end_line + 1)
-            }
-            cited = [
-                it for it in procedure.items if not lines.isdisjoint(range(it.start, it.end + 1))
-            ]
-            said = words_of([step.action, *step.commands])
-            shown.update(it for it in cited if len(cited) == 1 or _has_half(said, _words_of(it)))
-        for item in procedure.items:
-            if item not in shown:
-                yield NotShown(procedure.source_file, item.start, item.end, Why.NOT_GIVEN)
-        answered = words_of([self._verified.text])
-        for it in dict.fromkeys(it for item in shown for it in item.governing):
-            if it.kind in _WARNING and not _has_half(answered, words_of([it.text])):
-                yield NotShown(procedure.source_file, it.start, it.end, Why.NOT_GIVEN)
 
     def nothing(self, advisor: str) -> Recommendation:
         """Return the recommendation of an answer without any cited step, though there was evidence."""
@@ -468,7 +420,7 @@ class _Composer:
     def _all_warnings(self) -> Iterator[Warned]:
         yield from _of_search(self._incident, self._findings)
         if self.steps:
-            yield from _of_plan(self._drawn_on()[0], self._findings, self._incident)
+            yield from _of_plan(self._used, self._findings, self._incident)
         for part in self._answer.uncited:
             quoted = " ".join(part.text.split())[:_SHOWN_UNCITED]
             yield Warned(Concern.UNCITED_STEPS, f'"{quoted}" cites nothing, so it is no step')
@@ -487,18 +439,6 @@ class _Composer:
         return self.steps[number - 1].support is Verdict.SUPPORTED
 
 
-def _has_half(said: set[str], words: set[str]) -> bool:
-    return 2 * len(said & words) >= len(words)
-
-
-def _words_of(item: Item) -> set[str]:
-    return words_of(part.text for part in item.parts)
-
-
-_WARNING: Final = frozenset({
-    Governs.CAUTION, Governs.CONDITION, Governs.PRECONDITION, Governs.PROHIBITED,
-})  # fmt: skip
-"""What an answer must not lack of what governs its steps."""
 _DISTANT: Final = frozenset({Kind.UNCITED_NUMBER, Kind.CONFIDENT_WORDING})
 """Warnings of how far a reference is, which say nothing of a step whose lines hold all of it."""
 

@@ -414,6 +414,13 @@ WHOLE = consulted(WRITER, {RUNBOOK_FILE: RUNBOOK}).findings
 ALL = "[Source: runbooks/rds-failover.md, lines {}-{}]"
 
 
+BEFORE_THE_FAILOVER = [
+    f"Lines 15-19 of {RUNBOOK_FILE} belong to the procedure and are not shown.",
+    f"Line 21 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
+    f"Line 27 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
+]
+
+
 def left_out(result):
     return [it.message for it in result.warnings if it.kind is Concern.NOT_SHOWN]
 
@@ -421,11 +428,7 @@ def left_out(result):
 def test_what_a_model_leaves_out_of_a_procedure_that_it_draws_on_is_named():
     second = f"1. Initiate manual failover if replication lag > 60s {ALL.format(28, 36)}"
     result = composed(second, WHOLE, WRITER)
-    assert left_out(result)[:3] == [
-        f"Lines 15-19 of {RUNBOOK_FILE} belong to the procedure and are not shown.",
-        f"Line 21 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
-        f"Line 27 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
-    ]
+    assert left_out(result)[:3] == BEFORE_THE_FAILOVER
     assert result.evidence.strength is not Strength.STRONG
     assert "part of it is not shown" in result.evidence.reasons
     assert result.confidence <= MAX_INCOMPLETE
@@ -457,11 +460,7 @@ def test_a_citation_of_all_lines_shows_nothing_that_its_step_does_not_say():
     every = " ".join(str(it.citation) for it in WHOLE.ledger.results)
     text = f"{GOVERNED}\n\n1. Initiate manual failover if replication lag > 60s: {every}"
     result = composed(text, WHOLE, WRITER)
-    assert left_out(result)[:3] == [
-        f"Lines 15-19 of {RUNBOOK_FILE} belong to the procedure and are not shown.",
-        f"Line 21 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
-        f"Line 27 of {RUNBOOK_FILE} belongs to the procedure and is not shown.",
-    ]
+    assert left_out(result)[:3] == BEFORE_THE_FAILOVER
     assert result.confidence <= MAX_INCOMPLETE
 
 
