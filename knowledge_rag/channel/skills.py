@@ -13,7 +13,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.markdown import rewritten, words
@@ -41,7 +41,7 @@ from knowledge_rag.orchestrator.wanted import Place, Wanted
 from knowledge_rag.orchestrator.wording import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.extract.lint.patterns import Finding
@@ -90,6 +90,7 @@ class Skill:
         outline: of its document.
         passages: all of that document, proven.
         left_out: sections that are skills of their own.
+        lint: gives what is found in the document; it is looked for once for all of its skills.
     """
 
     name: str
@@ -98,6 +99,7 @@ class Skill:
     outline: Outline = field(repr=False)
     passages: Sequence[RetrievalResult] = field(repr=False)
     left_out: Sequence[Section] = field(repr=False)
+    lint: Callable[[], Sequence[Finding]] = field(repr=False)
 
     @cached_property
     def procedures(self) -> Sequence[Procedure]:
@@ -166,11 +168,8 @@ class Skill:
     @cached_property
     def flagged(self) -> tuple[Finding, ...]:
         """What lint finds in the lines that it shows, and in its description, of what is aimed at a model."""
-        lines = self.outline.lines
-        text = "\n".join(lines.get(it, "") for it in range(1, max(lines) + 1))
-        found = [*lint_text(self.source_file, text)]
         own = {number for it in self.procedures for number in it.lines}
-        shown = [it for it in found if not own.isdisjoint(range(it.line, it.end_line + 1))]
+        shown = [it for it in self.lint() if not own.isdisjoint(range(it.line, it.end_line + 1))]
         shown += lint_text(f"{self.name}/{SKILL_FILE}", self.description)
         return tuple(it for it in shown if it.kind in CAUTIONS)
 
@@ -239,9 +238,10 @@ class Skills:
         if outline.document_type == DocumentType.POSTMORTEM or is_superseded(outline):
             return ()
         sections = _of_alerts(outline)
-        made = [Skill("", it.heading, it, outline, passages, ()) for it in sections]
+        lint = cache(partial(_linted, outline))
+        made = [Skill("", it.heading, it, outline, passages, (), lint) for it in sections]
         title = outline.title or stem(source_file)
-        rest = Skill("", title, outline.root, outline, passages, sections)
+        rest = Skill("", title, outline.root, outline, passages, sections, lint)
         if rest.procedures:
             made.append(rest)
         often = Counter(_slug(it.heading) for it in made)
@@ -262,6 +262,11 @@ _RECENT: Final = 10
 """Documents whose skills are kept: passages of one that was found lie on the same few."""
 _PAGE: Final = 200
 """Documents that are read from the knowledge base at once."""
+
+
+def _linted(outline: Outline) -> tuple[Finding, ...]:
+    text = outline.text(1, max(outline.lines))
+    return lint_text(outline.source_file, text)
 
 
 def _of_alerts(outline: Outline) -> list[Section]:
