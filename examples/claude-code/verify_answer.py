@@ -262,7 +262,7 @@ def searches_of(name: str, given: object) -> list[list[str]]:
     named = {key: str(given[key]) for key in (*others, "max_results") if given.get(key)}
     if command == "retrieve":
         options = [f"--filter={key}={named[key]}" for key in others if key in named]
-        options += [f"--max-results={named[key]}" for key in ("max_results",) if key in named]
+        options += [f"--max-results={named['max_results']}"] if "max_results" in named else []
     else:
         options = [f"--{key}={named[key]}" for key in others if key in named]
     return [[command, *options, "--", question]]

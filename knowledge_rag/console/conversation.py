@@ -122,8 +122,7 @@ def _topic(said: Iterable[tuple[str, str]]) -> str:
     topic = ""
     for role, text in said:
         is_own = role == USER and text.strip() and _number(text) is None
-        is_own = is_own and not is_no_question(text)
-        if is_own and not (topic and refers(text)):
+        if is_own and not (is_no_question(text) or (topic and refers(text))):
             topic = text
     return topic
 

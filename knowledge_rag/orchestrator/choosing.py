@@ -56,7 +56,7 @@ from knowledge_rag.orchestrator.procedures import (
 )
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import PAST, Place, is_asked_for, kinds_at
-from knowledge_rag.orchestrator.words import word_list, words_of
+from knowledge_rag.orchestrator.words import spaced_words, word_list, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -263,9 +263,11 @@ def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
         pages.setdefault(it.outline.source_file, it)
     if len(pages) == 1 or set(pages) <= set(wanted.anchors):  # what is linked has an order
         return places[0]
-    known = (words_of([wanted.text]) | _spelled(wanted.labels)) - words_of(wanted.names)
+    # in labels every word tells: a region may be called "us"
+    labels = set(spaced_words(wanted.labels).split())
+    known = (words_of([wanted.text]) | labels) - words_of(wanted.names)
     said = {
-        source: words_of(called) | _spelled(" ".join(called))
+        source: words_of(called) | set(spaced_words(" ".join(called)).split())
         for source, it in pages.items()
         if (called := [it.outline.title, *it.section.path, source])
     }
@@ -273,11 +275,6 @@ def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
     fits = {source: len((words - shared) & known) for source, words in said.items()}
     meant = [it for source, it in pages.items() if fits[source] == max(fits.values())]
     return replace(meant[0], also=tuple(it.outline.source_file for it in meant[1:]))
-
-
-def _spelled(text: str) -> set[str]:
-    """Return words as they are spelled: a region may be called "us"."""
-    return set(re.findall(r"[^\W_]+", text.casefold()))
 
 
 def is_torn_between(place: Place, wanted: Wanted) -> bool:

@@ -35,11 +35,12 @@ def fitted(
     """
     if not given.procedures or cost(given) <= most:
         return given
-    counts = range(len(given.procedures), 0, -1)
-    cut = [_cut(given, count) for count in counts]
-    costs = [cost(it) for it in cut]
-    fits = next((it for it, takes in zip(cut, costs, strict=True) if takes <= most), None)
-    return fits or _cut(given, 0, nothing_fits(most, math.ceil(costs[-1])))
+    takes = 0.0
+    for count in range(len(given.procedures), 0, -1):
+        shorter = _cut(given, count)
+        if (takes := cost(shorter)) <= most:
+            return shorter
+    return _cut(given, 0, nothing_fits(most, math.ceil(takes)))
 
 
 def _cut(given: Recommendation, count: int, why: str = "") -> Recommendation:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.metadata import TITLE
+from knowledge_rag.orchestrator.words import spaced_words
 
 if TYPE_CHECKING:
     from knowledge_rag.orchestrator.consultation import Consultation
@@ -52,62 +53,17 @@ def refers(question: str) -> bool:
 WELCOME: Final = "Happy to help: ask about an alert or a procedure whenever you need one."
 """The answer to what is no question."""
 
-_SAID: Final = frozenset(
-    [
-        "thanks",
-        "thank",
-        "thx",
-        "ty",
-        "cheers",
-        "ok",
-        "okay",
-        "great",
-        "perfect",
-        "awesome",
-        "cool",
-        "nice",
-        "hi",
-        "hello",
-        "hey",
-        "bye",
-        "goodbye",
-        "worked",
-        "works",
-        "helped",
-        "fixed",
-        "solved",
-        "danke",
-        "merci",
-        "gracias",
-    ]
-)
-_BESIDE: Final = frozenset(
-    [
-        "you",
-        "so",
-        "very",
-        "much",
-        "a",
-        "lot",
-        "many",
-        "that",
-        "this",
-        "it",
-        "got",
-        "all",
-        "good",
-        "now",
-        "again",
-        "for",
-        "the",
-        "your",
-        "help",
-        "and",
-        "has",
-        "is",
-        "everything",
-    ]
-)
+_THANKS: Final = """
+    thanks thank thx ty cheers ok okay great perfect awesome cool nice hi hello hey bye goodbye worked works helped
+    fixed solved danke merci gracias
+"""
+_SAID: Final = frozenset(_THANKS.split())
+"""A turn that asks nothing has one of these ..."""
+_BESIDE: Final = """
+    you so very much a lot many that this it got all good now again for the your help and has is everything
+"""
+_KNOWN: Final = _SAID.union(_BESIDE.split())
+"""... and none but these."""
 
 
 def is_no_question(text: str) -> bool:
@@ -116,6 +72,6 @@ def is_no_question(text: str) -> bool:
     >>> [is_no_question(it) for it in ("ok", "Thank you, that worked!", "it worked?", "ok, and Redis?")]
     [True, True, False, False]
     """
-    said = re.findall(r"[^\W_]+", text.casefold())
+    said = spaced_words(text).split()
     asks = "?" in text or not said or not _SAID.intersection(said)
-    return not asks and _SAID.union(_BESIDE).issuperset(said)
+    return not asks and _KNOWN.issuperset(said)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 import re
 from bisect import bisect_right
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core.letters import looks_like, read_as
@@ -157,10 +158,6 @@ def _telling(text: str, telling: frozenset[str]) -> frozenset[str]:
     return telling.intersection(_WORD.findall(text))
 
 
-def _plain_lines(written: Sequence[str]) -> list[str]:
-    return [_plain(line) for line in written]
-
-
 def _plain(line: str) -> str:
     if "&" in line:
         line = html.unescape(line)
@@ -182,7 +179,7 @@ def _ways(written: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
 
     Each with whether it also brings words together that something stood between.
     """
-    plain = _plain_lines(written)
+    plain = [_plain(line) for line in written]
     apart = any(sign.search(f"\n{line}") for line in written for sign in _APART)
     yield apart, plain
     digits = any(_SPLIT_SIGNS[-1].search(line) for line in plain)
@@ -201,12 +198,15 @@ def _unsplit(line: str) -> str:
     return _SPLIT.sub(lambda found: found[0].replace(found[1], ""), line)
 
 
-def _unjoined(line: str) -> str:
-    return _JOINED.sub(lambda found: _JOINT.sub("", found[0]), line) if _is_joined(line) else line
+def _rejoined(between: str, line: str) -> str:
+    """Return a line of joined words with something else between their parts."""
+    return (
+        _JOINED.sub(lambda found: _JOINT.sub(between, found[0]), line) if _is_joined(line) else line
+    )
 
 
-def _parted(line: str) -> str:
-    return _JOINED.sub(lambda found: _JOINT.sub(" ", found[0]), line) if _is_joined(line) else line
+_unjoined: Final = partial(_rejoined, "")
+_parted: Final = partial(_rejoined, " ")
 
 
 def _is_joined(line: str) -> bool:

@@ -140,13 +140,14 @@ def _unchecked(source_file: str, text: str, line: int, message: str) -> Finding:
 def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:
     folded = Folded(text)
     again = as_read(folded.text, _TELLING)
+    disguise = again and (again, Folded(again.text))
     places: list[_Place] = []
     secrets: list[Hit] = []
     for kind, detect in detectors.items():
         hits = list(islice(found := iter(detect(text, folded)), MAX_FINDINGS))
         further = sum(1 for _ in found)
-        if again and kind in _DISGUISED:
-            hits += _disguised(text, again, detect, hits)
+        if disguise and kind in _DISGUISED:
+            hits += _disguised(text, *disguise, detect, hits)
         hits = _apart(hits)
         secrets += hits if kind is Kind.SECRET else []
         places += [_Place(hit, kind, 1) for hit in hits]
@@ -158,9 +159,10 @@ def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple
     return tuple(_findings(source_file, text, places, secrets))
 
 
-def _disguised(text: str, read: Read, detect: Detector, known: Sequence[Hit]) -> list[Hit]:
+def _disguised(
+    text: str, read: Read, folded: Folded, detect: Detector, known: Sequence[Hit]
+) -> list[Hit]:
     """Return whole lines with what a model reads in them and a search of the text as written doesn't find."""
-    folded = Folded(read.text)
     found = [*islice(detect(folded.text, folded), MAX_FINDINGS)]
     if not found:
         return []

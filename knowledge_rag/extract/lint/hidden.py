@@ -103,7 +103,7 @@ def _selector(text: str, found: re.Match[str]) -> str:
 
 
 def _hyphen(text: str, found: re.Match[str]) -> str:
-    """Say that letters of a word are parted; where a word may be broken, two stand on each side."""
+    """Return what is wrong with one between letters; where a word may be broken, two stand on each side."""
     before = text[max(0, found.start() - 2) : found.start()]
     behind = text[found.end() : found.end() + 2]
     if not (before[-1:].isalpha() and behind[:1].isalpha()):
