@@ -108,7 +108,8 @@ def _found(draft: Draft) -> Iterator[Span]:
 def _of_documents(look: str, draft: Draft) -> Iterator[Span]:
     for found in _POSITION.finditer(look):
         yield _name_start(look, found.start()), found.end()
-    yield from (found.span() for found in _OWN_ADDRESS.finditer(look))
+    if ":/" in look:
+        yield from (found.span() for found in _OWN_ADDRESS.finditer(look))
     for document in A_DOCUMENT.finditer(look):
         end = document.end()
         if draft.is_in_reference(end - 1):

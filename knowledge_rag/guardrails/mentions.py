@@ -190,13 +190,15 @@ class AnswerScanner:
         text = self._look.text
         limit = len(text)
         while found := A_NAME.search(text, self._at):
-            start, end = self._name_start(found.start()), found.end()
+            is_path = found[0] in "?#"
+            start, end = self._name_start(found.start()), found.end() - is_path
+            if is_path and (end == self._at or not is_own_address(text[start:end])):
+                self._at = found.end()
+                continue
             is_cut_off = end + AHEAD + 1 > limit and APART not in text[end:]
             if is_cut_off and not final and not GOES_ON.match(text, end):
                 return start
-            self._at = end
-            if found["own"] and not is_own_address(text[start:end]):
-                continue
+            self._at = found.end()
             if start < found.start() or text[start - 1 : start] in _ENDS_LINK:
                 self._at = self._decide(start, end, decisions)
         if final:

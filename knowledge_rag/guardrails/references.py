@@ -128,8 +128,10 @@ A_DOCUMENT: Final = re.compile(rf"{_DOCUMENT}(?![^\W_]|-|\.\w)", re.IGNORECASE)
 SCHEME: Final = "knowledge"
 """Of this product's own addresses, ``knowledge:///a.md?lines=5-9``; ``mcp_server/resources.py`` makes them."""
 _OWN_ADDRESS: Final = re.compile(rf"{SCHEME}:/{{2,3}}", re.IGNORECASE)
-A_NAME: Final = re.compile(rf"{A_DOCUMENT.pattern}|(?P<own>[^\s?#](?=\?lines=|#L))", re.IGNORECASE)
-"""Ends a document's name, or, before lines, the path of an own address: its letters may be percent-encoded."""
+A_NAME: Final = re.compile(
+    rf"{A_DOCUMENT.pattern}|\?(?<=[^\s?#]\?)(?=lines=)|\#(?<=[^\s?#]\#)(?=L)", re.IGNORECASE
+)
+"""Ends a document's name; or the sign behind the path of an own address: its letters may be percent-encoded."""
 _LIKE_FILE: Final = re.compile(
     rf"{_DOCUMENT}(?![\w-]|[.]\w|/)[^\d\[\]]{{0,30}}+\d++(?:[^\d\[\]]{{1,12}}+\d++){{0,20}}+[^\W\d_]{{0,4}}+[\W_]*+$",
     re.IGNORECASE,
