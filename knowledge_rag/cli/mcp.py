@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from knowledge_rag.cli.advisors import WriterOptions
 from knowledge_rag.cli.backend import Backend, BackendOptions, deployed
 from knowledge_rag.cli.exits import until_stopped
 from knowledge_rag.cli.options import JsonOption, KbOption, SearchOption, port_option, with_options
@@ -98,6 +99,7 @@ def mcp(
     *,
     kb: KbOption = None,
     search: SearchOption = None,
+    writers: WriterOptions,
     backend: BackendOptions,
     served: HttpOptions,
     json: JsonOption = False,
@@ -107,28 +109,31 @@ def mcp(
     It offers ask, retrieve_knowledge, through the real Lambda, verify_citations, which checks an
     answer against what was retrieved, the documents with their lines, and skills. It only reads.
     Without --http it speaks over standard input and output, as clients start it, until standard
-    input is closed.
+    input is closed. With --model and the like, ask gives what that model writes from the lines, verified.
     """
     if not served.http and (served.port is not None or json):
         raise InvalidRequest("--port and --json go with --http: standard output is the protocol's")
     if find_spec("mcp") is None:
         raise NotInstalled(f"the Model Context Protocol's SDK is missing: {how_to_install('mcp')}")
+    from knowledge_rag.mcp_server.asking import Asking
     from knowledge_rag.mcp_server.server import create_server
     from knowledge_rag.mcp_server.serving import LOOPBACK, run_stdio, serve_http
 
     access = served.access()
     backend = replace(backend, search=search)
     backend.check_alone(kb=kb)
-    backend.check_region()
+    writers.check_region(backend)
     log_to_standard_error("")  # the SDK's warnings, too
+    advisor = writers.advisor(backend.region, "")
     with until_stopped(), _here(backend, kb) if backend.is_local else deployed(backend) as asked:
-        server = create_server(
+        asking = Asking(
             asked.retrieval,
+            asked.corrected,
             asked.documents,
-            skills=asked.skills,
-            corrected=asked.corrected,
-            one_client=not served.http,
+            asked.skills,
+            advisor,
         )
+        server = create_server(asking, one_client=not served.http)
         if served.http:
             ready = partial(print_address, asked.about, json=json)
             port = _DEFAULT_PORT if served.port is None else served.port

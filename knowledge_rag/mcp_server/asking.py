@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.find_skill import MAX_TOKENS, found, in_words
 from knowledge_rag.channel.markdown import rewritten
-from knowledge_rag.channel.message import evidence_line, masked, one_line, outcome_line
+from knowledge_rag.channel.message import BY_MODEL, evidence_line, masked, one_line, outcome_line
 from knowledge_rag.core import freshness
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, DRIFT
@@ -21,6 +21,7 @@ from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.core.tokens import token_bound
+from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.mcp_server.card import cited_lines
 from knowledge_rag.mcp_server.resources import shown_title
@@ -35,7 +36,7 @@ from knowledge_rag.orchestrator.fitting import fitted
 from knowledge_rag.orchestrator.incident import Incident, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line as question_line
 from knowledge_rag.orchestrator.queries import queries_for
-from knowledge_rag.orchestrator.wording import counted
+from knowledge_rag.orchestrator.wording import BAR, counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.knowledge_base import Documents
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.consultation import Consultation
     from knowledge_rag.orchestrator.recommendation import Recommendation
     from knowledge_rag.orchestrator.retrieval import Retrieval
@@ -90,18 +92,20 @@ class Asking:
         corrected: corrects spelling mistakes in a question.
         documents: of the knowledge base; ``None`` where they can't be read.
         skills: makes the knowledge base's, as of now; ``None`` where there are none.
+        advisor: writes what ``ask`` gives; ``None`` for the procedures as they stand.
     """
 
     retrieval: Retrieval
     corrected: Callable[[str], str] = str
     documents: Documents | None = None
     skills: Callable[[], Skills] | None = None
+    advisor: Advisor | None = None
 
     async def ask(self, arguments: Mapping[str, object], report: Report) -> Said:
         """Return the procedures for a question or an alert."""
         _only(arguments, "question", "at", "max_tokens")
         most = _tokens_in(arguments)
-        consultation = await self._consulted(arguments, report)
+        consultation = await self._consulted(arguments, report, advisor=self.advisor)
         if most is not None:
             consultation = _within(consultation, most)
         given = consultation.recommendation
@@ -172,7 +176,12 @@ class Asking:
         return self.documents
 
     async def _consulted(
-        self, arguments: Mapping[str, object], report: Report, name: str = "question"
+        self,
+        arguments: Mapping[str, object],
+        report: Report,
+        name: str = "question",
+        *,
+        advisor: Advisor | None = None,
     ) -> Consultation:
         asked = _text_in(arguments, "question", required=True, said=name)
         if (incident := Incident.pasted_in(asked)) is None:
@@ -194,7 +203,7 @@ class Asking:
         if findings.no_place:
             raise InvalidRequest(f"at: {findings.no_place}")
         await report(1, _STAGES, f"found {counted(len(findings.ledger), 'passage')}")
-        consultation = await advise_on(incident, findings)
+        consultation = await advise_on(incident, findings, advisor)
         await report(2, _STAGES, "answering")
         return consultation
 
@@ -226,7 +235,10 @@ def _texts_of(consultation: Consultation) -> Iterator[str]:
     given = consultation.recommendation
     whole = given.to_dict()
     head = [f"{outcome_line(whole)} {evidence_line(whole)}".strip()]
-    head += [it.message for it in given.warnings]
+    said = (
+        _TAKEN_OUT if it.kind == Kind.NON_EXISTENT_SOURCE else it.message for it in given.warnings
+    )
+    head += [f"Warning: {it}" for it in dict.fromkeys(said)]
     if given.reading:
         head.append(_AGAIN if given.meant else _READING)
         named = given.meant or [it.citation.section_header for it in given.reading]
@@ -235,15 +247,29 @@ def _texts_of(consultation: Consultation) -> Iterator[str]:
             head.append(f"- {heading_words(name) or it.citation.source_file}: at={place}")
     yield neutralise("\n".join(map(one_line, head)))
     if given.status is Status.OK:
-        parts, _ = answer_parts(consultation)
+        parts, by_model = answer_parts(consultation)
         kept = [it if it.get("citations") else {"text": masked(it["text"])} for it in parts]
-        yield neutralise("\n".join(rewritten(kept)))
+        written = neutralise("\n".join(rewritten(kept)))
+        yield f"{BY_MODEL} {BARRED}\n{barred(written)}" if by_model else written
 
 
 _AGAIN: Final = "It could be one of these. Call ask again with the same question and at:"
 _READING: Final = (
     "Closest sections, to read, not to follow. If one of them is meant, call ask again with at:"
 )
+
+
+_TAKEN_OUT: Final = "a reference to nothing that was retrieved was taken out"
+"""It isn't shown again, since a model could repeat it."""
+BARRED: Final = (
+    "The bar at the left of each line marks a model's words and is no part of them; the structured "
+    "content has the text without it."
+)
+
+
+def barred(text: str) -> str:
+    """Put the bar before each line of a model's words."""
+    return "\n".join(f"{BAR}{line}".rstrip() for line in text.split("\n"))
 
 
 def _cited(given: Recommendation) -> Iterator[Citation]:

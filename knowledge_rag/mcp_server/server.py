@@ -22,7 +22,6 @@ from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.mcp_server import card, resources, tools
 from knowledge_rag.mcp_server import skills as skill_files
-from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.evidence_store import EvidenceStore
 from knowledge_rag.mcp_server.tools import Tools
 from knowledge_rag.orchestrator.retrieval import SafeRetrieval
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.channel.skills import Skills
     from knowledge_rag.local.knowledge_base import Documents
-    from knowledge_rag.orchestrator.retrieval import Retrieval
+    from knowledge_rag.mcp_server.asking import Asking
 
 NAME: Final = "knowledge-rag"
 
@@ -59,32 +58,23 @@ _Result = TypeVar("_Result")
 _logger = logging.getLogger(__name__)
 
 
-def create_server(
-    retrieval: Retrieval,
-    documents: Documents | None = None,
-    *,
-    skills: Callable[[], Skills] | None = None,
-    corrected: Callable[[str], str] = str,
-    one_client: bool = False,
-) -> Server[Any]:
+def create_server(asking: Asking, *, one_client: bool = False) -> Server[Any]:
     """Create the MCP server.
 
     Args:
-        retrieval: behind ``retrieve_knowledge``.
-        documents: the knowledge base's; ``None`` serves no resources.
-        skills: makes the knowledge base's, as of now; ``None`` serves none.
-        corrected: corrects spelling mistakes in a question.
+        asking: carries the tools out; without documents no resources are served, without skills none of them.
         one_client: whether all requests are one client's, as over standard input and output.
 
     Raises:
         KnowledgeRagError: the installation is incomplete.
     """
+    documents, skills = asking.documents, asking.skills
     carried_out = Tools(
-        SafeRetrieval(retrieval),
+        SafeRetrieval(asking.retrieval),
         EvidenceStore(),
         links=documents is not None,
         reviewing=anyio.CapacityLimiter(MAX_REVIEWS),
-        asking=Asking(retrieval, corrected, documents, skills),
+        asking=asking,
     )
     known = tools.tools(documents=documents is not None, skills=skills is not None)
     handlers = _Handlers(known, carried_out, "stdio" if one_client else None)

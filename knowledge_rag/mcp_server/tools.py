@@ -21,6 +21,7 @@ from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import review, review_json
 from knowledge_rag.mcp_server import card
+from knowledge_rag.mcp_server.asking import BARRED, barred
 from knowledge_rag.mcp_server.resources import Link, mime_type
 from knowledge_rag.mcp_server.schemas import (
     ASK_INPUT,
@@ -38,7 +39,7 @@ from knowledge_rag.mcp_server.schemas import (
     retrieval_schemas,
 )
 from knowledge_rag.orchestrator.retrieval import on_behalf_of
-from knowledge_rag.orchestrator.wording import BAR, NO_MATCH, counted
+from knowledge_rag.orchestrator.wording import NO_MATCH, counted
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES, to_query, wire_bytes
 
 if TYPE_CHECKING:
@@ -330,10 +331,7 @@ _FOUND: Final = (
 )
 _EVIDENCE: Final = "To have an answer's citations verified, give verify_citations evidence_id {}."
 
-_SHOWN: Final = (
-    "The answer with what was taken out of it, as it may be shown. The bar at the left of each line marks a "
-    "model's words and is no part of them; the structured content has the text without it."
-)
+_SHOWN: Final = f"The answer with what was taken out of it, as it may be shown. {BARRED}"
 
 MAX_FINDINGS: Final = 20
 """Findings in words; the structured content has them all."""
@@ -383,8 +381,7 @@ def review_in_words(body: Mapping[str, Any]) -> list[str]:
     ]
     more = len(findings) - MAX_FINDINGS
     lines = [head, *findings[:MAX_FINDINGS], *([f"... and {more} more"] if more > 0 else [])]
-    barred = "\n".join(f"{BAR}{line}".rstrip() for line in neutralise(body["text"]).split("\n"))
-    return [neutralise("\n".join(lines)), f"{_SHOWN}\n{barred}"]
+    return [neutralise("\n".join(lines)), f"{_SHOWN}\n{barred(neutralise(body['text']))}"]
 
 
 def _at(found: Mapping[str, Any]) -> str:

@@ -7,17 +7,22 @@ Channels and notes have their own test, ``test_channel.py``.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from typing import TYPE_CHECKING
 
 import pytest
 
+from knowledge_rag.channel.message import BY_MODEL
 from knowledge_rag.cli.recommendation import lines_of
 from knowledge_rag.console.exports import to_markdown
+from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.guardrails.review import review, review_json
 from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.tools import review_in_words
+from knowledge_rag.orchestrator.advisors.advisor import Advice
 from knowledge_rag.orchestrator.recommendation import Warned
 from tests.adversarial.answers import FAMILIES, hostile
 from tests.adversarial.fabrications import entry
@@ -29,8 +34,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from random import Random
 
+    from knowledge_rag.core.retrieval import Query
     from knowledge_rag.guardrails.verify import Verified
+    from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.recommendation import Recommendation
+    from knowledge_rag.orchestrator.retrieval import Findings
     from tests.adversarial.shelf import Shelf
 
 pytestmark = pytest.mark.no_cover  # counting lines takes three times as long as running them
@@ -133,6 +141,48 @@ def test_every_line_of_a_review_over_mcp_that_a_model_wrote_has_a_bar(chunk, she
         assert re.match(r"\d+ references? resolved, \d+ removed: ", first)
         assert all(re.match(r"- line \d+, column \d+: |\.\.\. and \d+ more$", it) for it in others)
         assert not set(found + shown) & STEERING
+
+
+class Writing:
+    """Finds a shelf's results, and writes a text from them."""
+
+    def __init__(self, text: str, shelf: Shelf) -> None:
+        self._text, self._shelf = text, shelf
+
+    async def retrieve(self, query: Query) -> RetrievalOutcome:
+        found = self._shelf.results
+        if query.source_file is not None:
+            found = tuple(it for it in found if it.citation.source_file == query.source_file)
+        return RetrievalOutcome(Status.OK if found else Status.NO_MATCH, found)
+
+    async def advise(self, _: Incident, findings: Findings) -> Advice:
+        return Advice(self._text, findings, "scripted")
+
+
+async def nobody(*_: object) -> None:
+    """Take progress."""
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_every_line_of_an_answer_over_mcp_that_a_model_wrote_has_a_bar(chunk, shelves):
+    shown = 0
+    for verified, shelf, _ in written(chunk, shelves):
+        way = Writing(verified.text, shelf)
+        said = asyncio.run(
+            Asking(way, advisor=way).ask({"question": "How do we drain it?"}, nobody)
+        )
+        head, *answers = said.texts
+        ours = r"Documented\.|Nothing documented\.|The knowledge base could not be searched|Warning: |Closest sections|- .*: at=\S+:\d+$"
+        assert all(re.match(ours, it) for it in head.split("\n")), head
+        assert "refers to nothing" not in head  # what was taken out isn't shown again
+        for it in answers:
+            first, *rest = it.split("\n")
+            assert first.startswith(BY_MODEL)
+            assert all(line == "|" or line.startswith("| ") for line in rest), verified.text
+        assert not set("".join(said.texts)) & STEERING
+        assert all(shelf.holds(it.source_file, it.start_line, it.end_line) for it in said.cited)
+        shown += len(answers)
+    assert shown > ANSWERS // CHUNKS // 8
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))

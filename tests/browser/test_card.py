@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 
 from knowledge_rag.evaluation.faults.server import serving, silent
 from knowledge_rag.mcp_server import card
+from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.server import create_server
 from tests.browser.test_hostile import PAYLOADS, runbook, texts
 from tests.support.mcp_served import talking
@@ -43,7 +44,7 @@ def content_of(files, question):
     """Return what ``ask`` returns to a client that shows cards."""
 
     shows = advertise(card.EXTENSION, {"mimeTypes": ["text/html;profile=mcp-app"]})
-    with talking(create_server(Search(files)), extensions=[shows]) as client:
+    with talking(create_server(Asking(Search(files))), extensions=[shows]) as client:
         return client.tool("ask", question=question).structured_content
 
 
@@ -107,6 +108,23 @@ def test_each_step_opens_on_the_lines_that_it_cites(shown):
         assert first == int(start)
         wanted = RUNBOOKS[file].split("\n")[int(start) - 1 : int(end or start)]
         assert lines == wanted
+
+
+def test_a_models_steps_stand_apart_and_open_on_what_they_cite(shown):
+    content = content_of(RUNBOOKS, "QueueDepthTooHigh")
+    (first, *_), procedures = (content["recommendation"][it] for it in ("guidance", "procedures"))
+    content["recommendation"] |= {
+        "procedures": [],
+        "guidance": [{**first, "procedure": 0, "action": "runbooks/none.md:1-9"}],
+    }
+    assert procedures
+    shown.show(content)
+    (written,) = shown.frame.evaluate(
+        "[...document.querySelectorAll('.by-model')].map((it) => it.innerText)"
+    )
+    assert written.startswith("Written by a model. Only the citations come from the documents:")
+    assert "runbooks/none.md:1-9" in written
+    assert shown.frame.evaluate("document.querySelectorAll('.by-model details').length") >= 1
 
 
 def test_hostile_documents_are_words(shown):

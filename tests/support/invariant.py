@@ -193,9 +193,10 @@ def _is_number(value: Any, number: int) -> bool:
 
 
 def _has_score(result: Any, score: Any) -> bool:
+    is_score = type(score) in (int, float) and _is_finite(score)
     if "relevance_score" not in result:
-        return type(score) not in (int, float) or not _is_finite(score)
-    return type(score) in (int, float) and result["relevance_score"] == float(score)
+        return not is_score
+    return is_score and result["relevance_score"] == float(score)
 
 
 def _is_finite(score: float) -> bool:

@@ -34,6 +34,7 @@ from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import LocalFunction, local_retrieval
+from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.server import create_server
 from knowledge_rag.mcp_server.serving import MAX_REQUEST_BYTES, MAX_SESSIONS
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
@@ -78,7 +79,9 @@ def url(knowledge_base):
     with local_retrieval(knowledge_base, budget=AMPLE) as retrieval:
         asyncio.run(retrieval.retrieve(Query("warm up")))
         skills = partial(Skills, documents)
-        with served(create_server(retrieval, documents, skills=skills)) as address:
+        with served(
+            create_server(Asking(retrieval, documents=documents, skills=skills))
+        ) as address:
             yield address
 
 
@@ -426,7 +429,7 @@ def test_an_outage_is_told_as_one_and_is_no_error():
     with (
         local_action_group("http://127.0.0.1:9") as function,
         closing(BoundedRetrieval(LocalFunction(function), AMPLE)) as retrieval,
-        served(create_server(retrieval)) as url,
+        served(create_server(Asking(retrieval))) as url,
         talking(url, "legacy") as client,
     ):
         result = client.tool("retrieve_knowledge", **SEARCH)
@@ -698,6 +701,6 @@ def test_sessions_are_bounded():
         async def retrieve(self, query):
             raise NotImplementedError
 
-    with served(create_server(Nobody())) as url:
+    with served(create_server(Asking(Nobody()))) as url:
         opened = [posted(url, INITIALIZE)[0] for _ in range(MAX_SESSIONS + 1)]
     assert opened == [200] * MAX_SESSIONS + [503]

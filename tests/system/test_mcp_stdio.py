@@ -10,6 +10,7 @@ from contextlib import contextmanager
 import pytest
 from mcp import StdioServerParameters
 
+from knowledge_rag.evaluation.faults.server import answering, serving
 from tests.support.cli import (
     COMMAND,
     OF_SAMPLE,
@@ -20,6 +21,7 @@ from tests.support.cli import (
 )
 from tests.support.local import CORPUS, PROJECT
 from tests.support.mcp_served import talking, texts
+from tests.support.providers import OPENAI
 
 QUESTION = "How do we fail over the RDS cluster when replication lag keeps growing?"
 
@@ -136,14 +138,36 @@ def test_it_ends_when_told_though_its_client_says_nothing(sample):
         assert process.stderr.read() == OF_SAMPLE.encode()
 
 
+def test_a_model_writes_where_one_is_named(settled, first_use):
+    assert first_use.code == 0
+    said = "1. Fail the cluster over [1].\n2. Drop it [Source: runbooks/none.md, lines 1-2].\n"
+    with serving(answering(OPENAI.answer(said))) as model:
+        variables = {
+            name: value.format(url=model.url) for name, value in OPENAI.environment.items()
+        }
+        server = StdioServerParameters(
+            command=str(COMMAND),
+            args=["mcp", "--model", "openai:some-model"],
+            env=settled._environment | variables,
+        )
+        with talking(server) as client:
+            result = client.tool("ask", question=QUESTION)
+    assert [it["action"] for it in result.structured_content["recommendation"]["guidance"]] == [
+        "Fail the cluster over."
+    ]
+    assert "\n| 1. Fail the cluster over [Source: " in texts(result)[1]
+
+
 def test_what_is_wrong_with_the_command_is_told_in_one_line(cli, tmp_path):
     ran = cli.each(
         {
             "port": ("mcp", "--port", "1"),
             "kb": ("mcp", "--kb", tmp_path / "none.kb"),
+            "model": ("mcp", "--model", "gpt"),
         }
     )
-    assert [one.code for one in ran.values()] == [2, 2]
+    assert [one.code for one in ran.values()] == [2, 2, 2]
     assert {one.out for one in ran.values()} == {""}
     assert_one_line(ran["port"].err, "--http")
     assert_one_line(ran["kb"].err, "no knowledge base")
+    assert_one_line(ran["model"].err, "no PROVIDER:MODEL")

@@ -161,6 +161,7 @@ function answer(content) {
   const procedures = list(advice.procedures).map(fields);
   const steps = list(advice.guidance);
   const meant = strings(advice.meant);
+  const written = steps.filter((one) => !fields(one).procedure).map((one) => step(one, cited, new Set()));
   return [
     ...outcome(given),
     ...list(given.warnings).map((it) => element("p", "soft", words(string(fields(it).message)))),
@@ -175,6 +176,10 @@ function answer(content) {
         element("ol", "steps", own),
       );
     }),
+    written.some(Boolean) && element(
+      "section", "by-model",
+      element("h2", "", "Written by a model. Only the citations come from the documents:"), element("ol", "steps", written),
+    ),
     listed("Not shown", procedures.flatMap((it) => list(it.not_shown)).map(left)),
     ...list(advice.similar_incidents).map((it) => {
       const { incident_id: id, resolution, citation } = fields(it);

@@ -13,7 +13,9 @@ from knowledge_rag.channel.skills import Skills
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
+from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.server import create_server
+from knowledge_rag.orchestrator.advisors.advisor import Advice
 from tests.support.knowledge_bases import knowledge_base_of
 from tests.support.local import WordHashes
 from tests.support.mcp_served import Answers, talking, texts
@@ -41,7 +43,8 @@ def documents(tmp_path_factory):
 @pytest.fixture
 def client(documents):
     server = create_server(
-        Search(TEXTS), documents, skills=partial(Skills, documents), one_client=True
+        Asking(Search(TEXTS), documents=documents, skills=partial(Skills, documents)),
+        one_client=True,
     )
     with talking(server) as talk:
         yield talk
@@ -56,12 +59,37 @@ def test_steps_come_with_their_lines_and_verify_takes_them_as_evidence(client):
     assert (len(checked["citations"]), len(checked["removed"])) == (1, 1)
 
 
+class Writer:
+    """Writes one step from the first source, and one that it made up."""
+
+    async def advise(self, _, findings):
+        text = "1. Add consumers [1].\n2. Drop it [Source: runbooks/none.md, lines 1-2].\n\n# Sources\n"
+        return Advice(text, findings, "scripted")
+
+
+def test_a_models_words_have_a_bar_and_no_source_that_was_not_found(documents):
+    asking = Asking(
+        Search(TEXTS), documents=documents, skills=partial(Skills, documents), advisor=Writer()
+    )
+    with talking(create_server(asking, one_client=True)) as client:
+        result = client.tool("ask", question="QueueDepthTooHigh is firing")
+        skill = client.tool("find_skill", alert="QueueDepthTooHigh")
+    head, answer, _ = texts(result)
+    assert 'Warning: "Drop it ." cites nothing, so it is no step' in head
+    first, *rest = answer.split("\n")
+    assert first.startswith("Written by a model. Only the citations come from the documents:")
+    assert rest[0].startswith("| 1. Add consumers [Source: runbooks/queue.md, lines ")
+    assert all(line.startswith("|") for line in rest)
+    assert "none.md" not in "".join(texts(result))
+    assert "Add two consumers" in texts(skill)[0]  # a skill is the procedure itself
+
+
 def test_an_unclear_answer_says_how_to_ask_again_and_that_gives_the_chosen_procedure():
     pages = {
         f"runbooks/{it}.md": f"# {it}\n\n## Fix\n\n- Drain the {it} queue.\n"
         for it in ("mail", "jobs")
     }
-    with talking(create_server(Search(pages), one_client=True)) as client:
+    with talking(create_server(Asking(Search(pages)), one_client=True)) as client:
         unclear = client.tool("ask", question="queue?")
         assert unclear.structured_content["recommendation"]["guidance"] == []
         head = texts(unclear)[0].split("\n")
@@ -81,7 +109,7 @@ def test_an_unclear_answer_says_how_to_ask_again_and_that_gives_the_chosen_proce
 )
 def test_a_place_that_the_knowledge_base_lacks_is_a_wrong_argument(place, wrong):
     pages = {"runbooks/mail.md": "# mail\n\n## Fix\n\n- Drain the mail queue.\n"}
-    with talking(create_server(Search(pages), one_client=True)) as client:
+    with talking(create_server(Asking(Search(pages)), one_client=True)) as client:
         refused = client.tool("ask", question="mail queue", at=place)
     assert refused.is_error
     assert wrong in texts(refused)[0]
@@ -116,7 +144,7 @@ def test_a_wrong_request_is_refused_with_the_reason(client, arguments, complaint
 
 def test_an_outage_is_no_answer_and_says_nothing_of_what_is_documented():
     outage = RetrievalOutcome(Status.DEGRADED, reason=Reason.THROTTLED)
-    with talking(create_server(Answers(outage), one_client=True)) as client:
+    with talking(create_server(Asking(Answers(outage)), one_client=True)) as client:
         result = client.tool("ask", question="QueueDepthTooHigh")
     assert result.structured_content["status"] == "degraded"
     assert not result.is_error
@@ -129,7 +157,9 @@ def test_progress_is_reported_to_a_client_that_asks_for_it(documents):
         async def progress(done, total, message):
             seen.append((done, total, message))
 
-        async with Client(create_server(Search(TEXTS), documents, one_client=True)) as sdk:
+        async with Client(
+            create_server(Asking(Search(TEXTS), documents=documents), one_client=True)
+        ) as sdk:
             await sdk.call_tool(
                 "ask", {"question": "QueueDepthTooHigh"}, progress_callback=progress
             )
@@ -148,7 +178,9 @@ def test_a_call_that_is_cancelled_leaves_the_server_answering(documents):
             return await super().retrieve(query)
 
     async def run():
-        async with Client(create_server(Slow(TEXTS), documents, one_client=True)) as sdk:
+        async with Client(
+            create_server(Asking(Slow(TEXTS), documents=documents), one_client=True)
+        ) as sdk:
             with anyio.move_on_after(0.2) as scope:
                 await sdk.call_tool("ask", {"question": "slow"})
             assert scope.cancelled_caught
@@ -199,7 +231,7 @@ def test_commands_that_no_longer_work_are_named_by_their_lines(client):
 
 
 def test_without_documents_only_the_tools_that_need_none_are_offered():
-    with talking(create_server(Search(TEXTS), one_client=True)) as client:
+    with talking(create_server(Asking(Search(TEXTS)), one_client=True)) as client:
         names = [tool.name for tool in client.list_tools().tools]
         assert names == ["ask", "retrieve_knowledge", "verify_citations"]
         assert "io.modelcontextprotocol/skills" not in client.client.server_capabilities.extensions
@@ -212,7 +244,7 @@ def test_without_documents_only_the_tools_that_need_none_are_offered():
 def test_a_knowledge_base_that_is_gone_is_an_error_without_its_path(tmp_path, tool, arguments):
     gone = KnowledgeBaseDocuments(tmp_path / "gone.kb")
     with (
-        talking(create_server(Search(TEXTS), gone, one_client=True)) as client,
+        talking(create_server(Asking(Search(TEXTS), documents=gone), one_client=True)) as client,
         pytest.raises(MCPError, match="the knowledge base can't be read") as raised,
     ):
         client.tool(tool, **arguments)

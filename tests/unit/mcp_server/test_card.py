@@ -13,6 +13,7 @@ from mcp.client.extension import advertise
 
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.mcp_server import card
+from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.server import create_server
 from tests.support.mcp_served import Answers, talking
 from tests.support.runbooks import Search
@@ -27,14 +28,14 @@ def asked(settings, retrieval=None, mode="auto"):
     """Ask as a client with these settings of the extension; ``None`` doesn't know it."""
 
     extensions = [] if settings is None else [advertise(card.EXTENSION, settings)]
-    server = create_server(retrieval or Search(TEXTS), one_client=True)
+    server = create_server(Asking(retrieval or Search(TEXTS)), one_client=True)
     with talking(server, mode, extensions=extensions) as client:
         tools = {it.name: it for it in client.list_tools().tools}
         return tools, client.tool("ask", question="QueueDepthTooHigh")
 
 
 def test_the_card_is_found_by_the_tool_and_read_without_any_documents():
-    with talking(create_server(Search(TEXTS), one_client=True)) as client:
+    with talking(create_server(Asking(Search(TEXTS)), one_client=True)) as client:
         (tool,) = (it for it in client.list_tools().tools if it.name == "ask")
         assert card.EXTENSION in client.client.server_capabilities.extensions
         (read,) = client.read_resource(tool.meta["ui"]["resourceUri"]).contents

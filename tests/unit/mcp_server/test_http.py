@@ -18,6 +18,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from knowledge_rag.local import http_server
+from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.server import create_server
 from tests.support.mcp_served import served
 from tests.support.runbooks import Search
@@ -56,7 +57,7 @@ def slow():
 
 @pytest.fixture
 def url(slow):
-    with served(create_server(slow)) as address:
+    with served(create_server(Asking(slow))) as address:
         yield address
 
 
@@ -150,7 +151,7 @@ def test_a_hundred_sessions_at_once_each_get_their_own_answer(monkeypatch, mode)
                 group.start_soon(one, number, url, given)
         return given
 
-    with served(create_server(Search(TEXTS))) as url:
+    with served(create_server(Asking(Search(TEXTS)))) as url:
         given = anyio.run(all_of_them, url)
     assert [it["status"] for it in given] == ["ok", "no_match"] * 50
     assert len({it["evidence_id"] for it in given}) == 100

@@ -22,6 +22,7 @@ from mcp.client.streamable_http import streamable_http_client
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.evaluation.faults.server import dripping, resetting, serving, silent
 from knowledge_rag.mcp_server import tokens
+from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.server import create_server
 from knowledge_rag.mcp_server.serving import http_app
 from knowledge_rag.mcp_server.tokens import Access, AccessTokens, IssuerKeys, KeysUnavailable
@@ -317,12 +318,12 @@ def test_addresses_that_do_not_encrypt_are_refused(issuer, resource, scope):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "runbooks.example.com"])
 def test_nothing_is_served_beyond_this_machine_without_tokens(host):
     with pytest.raises(InvalidSettings, match="access tokens are needed"):
-        http_app(create_server(Search(TEXTS)), 80, host)
+        http_app(create_server(Asking(Search(TEXTS))), 80, host)
 
 
 @pytest.fixture(scope="module")
 def url(issuer):
-    server = create_server(Search(TEXTS))
+    server = create_server(Asking(Search(TEXTS)))
     with served(server, lambda address: Access(issuer.url, address, (SCOPE,))) as address:
         yield address
 
@@ -365,7 +366,7 @@ def test_what_a_token_is_short_of_is_told_apart(url, issuer):
 
 def test_where_keys_are_unavailable_clients_are_told_to_come_back(fresh):
     fresh.answers["/keys"] = Raw(b"", status=503)
-    server = create_server(Search(TEXTS))
+    server = create_server(Asking(Search(TEXTS)))
     with served(server, lambda address: Access(fresh.url, address)) as url:
         token = fresh.token(url)
         status, headers, body = asked(url, Authorization=f"Bearer {token}")
