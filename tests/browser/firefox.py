@@ -129,8 +129,13 @@ class Firefox:
         """Return a new reader's place, whose pages and all others are shown in the media of its options."""
         self._media = {name: options.pop(name) for name in MEDIA if name in options}
         context = self.browser.new_context(**options)
-        context.on("page", lambda _: self._run(_MEDIA, self._media))
+        context.on("page", self._dress)
         return context
+
+    def _dress(self, page: Page) -> None:
+        self._run(_MEDIA, self._media)
+        # a page whose answer keeps other origins' windows off is shown in a new one
+        page.on("domcontentloaded", lambda _: self._run(_MEDIA, self._media))
 
     def media(self, page: Page, **media: str) -> None:  # noqa: ARG002 - of all pages
         """Show all pages in some media."""

@@ -147,4 +147,4 @@ class Watched:
         self.faults += [f"policy: {one}" for one in violations]
         self.page.context.remove_listener("page", self._opened)
         unexpected = [it for it in self.faults if not any(part in it for part in self.expected)]
-        assert unexpected == []
+        assert not unexpected, unexpected

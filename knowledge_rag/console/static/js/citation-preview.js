@@ -62,7 +62,7 @@ export class CitationPreview {
     window.addEventListener("resize", () => this.#place());
   }
 
-  /** @param {MouseEvent} event @param {Element | null} cite */
+  /** @param {PointerEvent} event @param {Element | null} cite */
   #click(event, cite) {
     if (!cite || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault(); // the card first; its link leads on to the document
@@ -71,7 +71,7 @@ export class CitationPreview {
     if (byTouch && this.#cite !== cite) this.#show(cite, true);
     else {
       this.hide();
-      this.actions.follow(cite, event.detail === 0); // no pointer clicked: a key did
+      this.actions.follow(cite, !event.pointerType); // no pointer clicked: a key did
     }
   }
 

@@ -119,13 +119,13 @@ export class DocumentLines {
     this.onSelect(range);
   }
 
-  /** @param {MouseEvent} event */
+  /** @param {PointerEvent} event */
   #clicked(event) {
     const number = numberAt(event);
     if (!number || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     event.stopPropagation(); // the page's own links lead elsewhere
-    if (event.detail === 0) this.#select(event.shiftKey && this.#anchor ? this.#anchor : number, number);
+    if (!event.pointerType) this.#select(event.shiftKey && this.#anchor ? this.#anchor : number, number);
   }
 
   /** @param {PointerEvent} event */
