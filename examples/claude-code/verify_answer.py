@@ -22,6 +22,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ WRONG = "Your answer was checked against the runbooks, and this is wrong:"
 FEEDBACK = ("Stop hook feedback", WRONG)
 """What a user's entry with this hook's findings begins with."""
 REMINDER = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
+OWN_FORM = re.compile(r"[\[\u3010\u3014][\W_]{0,9}sources?[\W_]|knowledge:/{2,3}\w")
+"""Other notations are any code review's, such as ``app.py:12``."""
 ADDED = ("isMeta", "isCompactSummary", "isSidechain")
 """What marks a user's entry that no person wrote."""
 REPAIR = "Correct or remove these statements, and answer again. Cite only references that a search returned."
@@ -110,8 +113,7 @@ def check(answer: str, entries: list[dict[str, Any]], options: list[str]) -> lis
     An answer is checked if the knowledge base was asked in its turn, or if it cites runbooks.
     """
     turn = max((n for n, one in enumerate(entries) if is_prompt(one)), default=0)
-    cites = "[source" in answer.casefold()
-    if not answer.strip() or not (cites or any(map(searches_in, entries[turn:]))):
+    if not answer.strip() or not (cites(answer) or any(map(searches_in, entries[turn:]))):
         return []
     searches = [tuple(one) for entry in entries for one in searches_in(entry)]
     searches = list(dict.fromkeys(searches))[-MOST:]
@@ -132,6 +134,13 @@ def check(answer: str, entries: list[dict[str, Any]], options: list[str]) -> lis
     wrong = [one["message"] for one in report["removed"]]
     wrong += [one["message"] for one in report["warnings"] if one["level"] == "error"]
     return list(dict.fromkeys(wrong))[:MOST]
+
+
+def cites(answer: str) -> bool:
+    """Whether an answer has a reference in the product's own form, whatever is hidden in it, or its address."""
+    said = unicodedata.normalize("NFKC", answer).casefold()
+    shown = "".join(it for it in said if unicodedata.category(it) != "Cf")
+    return OWN_FORM.search(shown) is not None
 
 
 def searched(search: tuple[str, ...], options: list[str]) -> list[str] | RefusedError:

@@ -332,7 +332,9 @@ MARKS = {
 @pytest.mark.parametrize("reach", MARKS, ids=lambda it: it.__name__)
 def test_in_forced_colours_what_is_marked_still_looks_marked(page, script, reach):
     page.shown(forced_colors="active", reduced_motion="reduce")
-    page.expected = ["style-src-elem"]  # Playwright's own, for a picture; Firefox applies the policy to it
+    page.expected = [
+        "style-src-elem"
+    ]  # Playwright's own, for a picture; Firefox applies the policy to it
     reach(page, script)
     for mark, name in MARKS[reach].items():
         marked = page.page.locator(mark).first.element_handle()

@@ -137,6 +137,23 @@ def test_who_cites_without_a_search_is_told_to_search(hook):
     assert "did not ask the knowledge base" in ran.stderr
 
 
+@pytest.mark.parametrize(
+    ("answer", "counts"),
+    [
+        ("Drain it [Source: runbooks/a.md, lines 1-2].", True),
+        ("Drain it [ **source** 3 ].", True),
+        ("Drain it \uff3b\uff33ource: a.md, lines 1-2\uff3d.", True),
+        ("Drain it [So\u200burce: a.md, lines 1-2].", True),
+        ("Drain it \u3010Source: a.md\u3011.", True),
+        ("Drain it <knowledge:///runbooks/a.md?lines=1-2>.", True),
+        ("I mended README.md:12 and [the loader](src/loader.py#L4-L9) [1].", False),
+        ("The [resource] is open source [sources2]; see knowledge.", False),
+    ],
+)
+def test_the_products_own_form_counts_as_a_citation_and_code_s_lines_do_not(answer, counts):
+    assert runpy.run_path(str(HOOK))["cites"](answer) is counts
+
+
 def test_a_search_in_a_shell_counts_and_another_command_does_not(hook):
     start = prompted("What about messages that come back?")
     search = used("Bash", command=f'knowledge-rag retrieve "{QUERY}" --json')
