@@ -55,7 +55,7 @@ from knowledge_rag.orchestrator.procedures import (
     introduction_of,
 )
 from knowledge_rag.orchestrator.queries import WHO
-from knowledge_rag.orchestrator.wanted import PAST, Place, is_asked_for, kinds_at
+from knowledge_rag.orchestrator.wanted import Place, is_asked_for, kinds_at
 from knowledge_rag.orchestrator.words import spaced_words, word_list, words_of
 
 if TYPE_CHECKING:
@@ -306,7 +306,7 @@ def is_superseded(outline: Outline) -> bool:
 
 def _gives_steps(outline: Outline, wanted: Wanted) -> bool:
     if outline.document_type == DocumentType.POSTMORTEM:
-        return wanted.asks(PAST)
+        return wanted.is_past
     return not is_superseded(outline)
 
 

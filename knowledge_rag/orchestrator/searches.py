@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, TITLE
+from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, SECTION_PATH, TITLE
 from knowledge_rag.orchestrator.links import anchored, linked_documents, stem
 from knowledge_rag.orchestrator.naming import is_camel_case, names_alert, same_name
-from knowledge_rag.orchestrator.wanted import PAST, Wanted
+from knowledge_rag.orchestrator.wanted import INCIDENT_NUMBER, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,7 +65,7 @@ class Search:
         ranked = sorted(pages, key=lambda name: -pages[name])
         first = {it.citation.source_file: it.metadata for it in reversed(self.results)}
         reports = [it for it in ranked if first[it].get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM]
-        usable = reports if self.wanted.asks(PAST) else []
+        usable = reports if self.wanted.is_past else []
         usable = usable or [it for it in ranked if it not in reports]
         named = {it.citation.source_file for it in self.results if _is_named(it, self.wanted.names)}
         sure = dict.fromkeys([*self.wanted.anchors, *(it for it in usable if it in named)])
@@ -128,6 +128,16 @@ def _spelled(text: str, results: Sequence[RetrievalResult]) -> Iterator[str]:
                 yield written
 
 
+def _numbers(text: str, results: Sequence[RetrievalResult]) -> Iterator[str]:
+    """Yield the numbers of incidents that a text holds, and that the titles of postmortems begin with."""
+    held = set(INCIDENT_NUMBER.findall(text.upper()))
+    for result in results:
+        if result.metadata.get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM:
+            for title in map(result.metadata.get, ("incident_id", TITLE, SECTION_PATH)):
+                if (begun := INCIDENT_NUMBER.match(str(title))) and begun[0] in held:
+                    yield begun[0]
+
+
 _TWO_HUMPS: Final = re.compile(r"[A-Z][a-z\d]+[A-Z][a-z\d]+")
 _BETWEEN_WORDS: Final = r"[\W_]{0,3}"
 _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -152,7 +162,8 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     # "DatastoreFull: DS-GOLD-04 has less than 1 % free": only a page that is called so can tell
     called, colon, _ = member.title.partition(":")
     before = (called,) if colon and re.fullmatch(r"[^\W_][\w-]*[A-Z_-][\w-]*", called) else ()
-    known = (member.alert_name, *titles, *more, *before, *_spelled(text, results))
+    numbers = () if member.alert_name else _numbers(text, results)
+    known = (member.alert_name, *titles, *more, *before, *_spelled(text, results), *numbers)
     names = tuple(dict.fromkeys(filter(None, known)))
     links = anchored(linked_documents(results, member.links))
     labels = " ".join((*member.labels.values(), member.service, member.severity))

@@ -48,11 +48,13 @@ _VERIFY: Final = re.compile(
     r"|\bwhat (?:do|should|must|can) (?:i|we) (?:check|verify)\b|\bbefore (?:i|we) close\b|\bbefore closing\b",
     re.IGNORECASE,
 )
-PAST: Final = re.compile(
+_PAST: Final = re.compile(
     r"\blast time\b|\bdid we (?:do|fix)\b|\b(?:previous|earlier|past) incidents?\b|\bhappened before\b|\bpost-?mortem\b",
     re.IGNORECASE,
 )
 
+INCIDENT_NUMBER: Final = re.compile(r"\b[A-Z]{2,10}-\d+(?:-\d+)*\b")
+"""Such as INC-2024-027."""
 _CIRCUMSTANCE: Final = re.compile(
     r"\b(?:since|after|during|while|because of|due to)\b[^,.;:?!]*", re.IGNORECASE
 )
@@ -64,7 +66,7 @@ class Wanted:
     """What an incident or a question asks for, as far as choosing needs it.
 
     Args:
-        names: of alerts in it, exactly as written, the likeliest first.
+        names: of alerts in it, exactly as written, the likeliest first; and numbers of incidents.
         anchors: documents that the alert links, the likeliest first, with the sections it names.
         labels: what else is known of the alert, such as its environment.
         is_alert: whether an alert tells of it, rather than a person's question.
@@ -83,6 +85,12 @@ class Wanted:
     def task(self) -> str:
         """What a question asks to be done: its text without what it says of a time or a cause."""
         return _CIRCUMSTANCE.sub(" ", self.text)
+
+    @property
+    def is_past(self) -> bool:
+        """Whether a question is about an earlier incident: it says so, or has its number."""
+        has_number = any(INCIDENT_NUMBER.fullmatch(it) for it in self.names)
+        return self.asks(_PAST) or (has_number and not self.is_alert)
 
     def asks(self, pattern: re.Pattern[str]) -> bool:
         """Whether it is a question of a certain form."""

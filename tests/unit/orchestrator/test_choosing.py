@@ -444,6 +444,23 @@ class TestReports:
         given = advised(question("what did we do last time when the mail was full?"), texts)
         assert actions(given) == ["Dropped the mail."]
 
+    @pytest.mark.parametrize("asked", ["INC-2041", "what happened in inc-2041?", "INC-2041: mail"])
+    def test_are_given_where_a_question_has_the_number_that_their_title_begins_with(self, asked):
+        texts = {
+            "postmortems/7.md": "# INC-2041: HTTP-502 of the mail\n\n## Resolution\n\n- Dropped the mail.\n",
+            "postmortems/70.md": "# INC-2042: mail\n\n## Resolution\n\n- Sent the mail.\n",
+            MAIL: "# Mail is full\n\n- Drain the mail.\n",
+        }
+        assert actions(advised(question(asked), texts)) == ["Dropped the mail."]
+
+    def test_are_not_given_for_a_number_in_the_middle_of_their_title(self):
+        texts = {
+            "postmortems/7.md": "# INC-2041: HTTP-502 of the mail\n\n## Resolution\n\n- Dropped the mail.\n",
+            MAIL: "# HTTP-502 of the mail\n\n- Drain the mail.\n",
+        }
+        given = advised(question("HTTP-502 of the mail, as in the note on INC-2043"), texts)
+        assert actions(given) == ["Drain the mail."]
+
 
 WHOLE = (
     "# Mail queue\n\n## Symptoms\n\n- Mail waits.\n\n## Diagnosis\n\n1. Look.\n\n"
