@@ -271,7 +271,7 @@ class LiveBody:
     def _piece(self) -> bytes:
         try:
             piece = self._response.read1(_PIECE_BYTES)
-        except (ValueError, AttributeError) as error:  # a chunk's size that is none; closed
+        except (ValueError, OverflowError, AttributeError) as error:  # no size of a chunk; closed
             raise http.client.IncompleteRead(b"") from error
         if (getattr(self._response, "chunk_left", None) or 0) < 0:  # a chunk of size -5
             raise http.client.IncompleteRead(b"")
@@ -314,7 +314,8 @@ def _leaves_nothing(response: http.client.HTTPResponse) -> bool:
 def _read(response: http.client.HTTPResponse) -> bytes:
     try:
         return _complete(response)
-    except (http.client.HTTPException, ValueError) as error:  # ValueError: a chunk of size -5
+    except (http.client.HTTPException, ValueError, OverflowError) as error:
+        # a chunk of size -5 is a ValueError, one of -2**64 an OverflowError
         if response.status >= _REDIRECTION:
             response.will_close = True
             return b""  # an error's status says enough

@@ -73,9 +73,16 @@ def test_the_connection_is_used_again_behind_the_end_and_only_then(transport):
         HEAD + chunk(b"first") + b"8\r\ncut",
         HEAD + chunk(b"first") + b"nonsense\r\n",
         HEAD + chunk(b"first") + b"-5\r\nabcde",
+        HEAD + chunk(b"first") + b"-" + b"1" * 18 + b"\r\nabcde",
         HEAD + chunk(b"first"),
     ],
-    ids=["within a chunk", "no size", "a size below nothing", "before the last chunk"],
+    ids=[
+        "within a chunk",
+        "no size",
+        "a size below nothing",
+        "one far below",
+        "before the last chunk",
+    ],
 )
 def test_a_body_that_is_cut_short_is_no_end(transport, data):
     with serving(sending(data), answering(response({}))) as server:

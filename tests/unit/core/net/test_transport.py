@@ -294,6 +294,7 @@ def test_a_body_has_a_largest_size(transport):
     [
         b"-1\r\n{}",
         b"-5\r\n{}\r\n0\r\n\r\n",
+        b"-" + b"1" * 18 + b"\r\n{}\r\n0\r\n\r\n",
         b"7FFFFFFFFFFFFFFF\r\n{}",
         b"F" * 40 + b"\r\n{}",
         b"0" * 70_000 + b"2\r\n{}\r\n0\r\n\r\n",
@@ -301,7 +302,17 @@ def test_a_body_has_a_largest_size(transport):
         b"2\r\n{}\r\n0\r\nx: " + b"y" * 70_000 + b"\r\n\r\n",
         b"two\r\n{}",
     ],
-    ids=["-1", "-5", "huge", "huger", "long", "long extension", "long trailer", "no number"],
+    ids=[
+        "-1",
+        "-5",
+        "far below nothing",
+        "huge",
+        "huger",
+        "long",
+        "long extension",
+        "long trailer",
+        "no number",
+    ],
 )
 def test_chunks_of_no_possible_size_are_an_incomplete_body(transport, body):
     with serving(sending(CHUNKED + body), answering(OK)) as server:
