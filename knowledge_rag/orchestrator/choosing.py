@@ -256,7 +256,8 @@ def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
 def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
     """Return the first of places under the alert's name on the page that the alert's labels fit best.
 
-    Of a page for the EU and one for the US, ``region=eu`` tells. Where nothing tells the best, the others are named.
+    A page that has the whole name is before one whose heading has words of it; of a page for the EU and one for the US,
+    ``region=eu`` tells. Where nothing tells the best, the others fit as well.
     """
     pages: dict[str, Place] = {}
     for it in places:
@@ -272,9 +273,19 @@ def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
         if (called := [it.outline.title, *it.section.path, source])
     }
     shared = set.intersection(*said.values())
-    fits = {source: len((words - shared) & known) for source, words in said.items()}
+    fits = {
+        source: (_has_whole_name(pages[source], wanted.names), len((words - shared) & known))
+        for source, words in said.items()
+    }
     meant = [it for source, it in pages.items() if fits[source] == max(fits.values())]
-    return replace(meant[0], also=tuple(it.outline.source_file for it in meant[1:]))
+    return replace(meant[0], also=tuple(meant[1:]))
+
+
+def _has_whole_name(place: Place, names: Sequence[str]) -> bool:
+    """Whether a page has an alert's name as it is: in front matter, title, heading, or on a line of alerts."""
+    return is_exactly(place.section, names) or any(
+        is_filed(place.outline, it) or is_listed(place, it) for it in names
+    )
 
 
 def is_torn_between(place: Place, wanted: Wanted) -> bool:

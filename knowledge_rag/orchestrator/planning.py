@@ -77,7 +77,6 @@ class Block:
             empty where nothing is documented.
         elsewhere: sections of other documents that the procedures say to go to.
         doubt: what speaks against the procedures: another service, names that the page never mentions.
-        also: other pages that are as much filed under the alert's name.
         declined: why the closest page gives no steps though it is about it; ``None`` unless it is.
         score: of the document's best passage, where the search's scale is known; else ``None``.
     """
@@ -92,7 +91,6 @@ class Block:
     elsewhere: tuple[Elsewhere, ...] = ()
     score: float | None = None
     doubt: str = ""
-    also: tuple[str, ...] = ()
     declined: Declined | None = None
 
 
@@ -221,7 +219,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED] if it in outlines]
     place = place_for(wanted, documents, search.evidence)
     unread = unclear = False
-    if place is not None and not is_torn_between(place, wanted):
+    if place is not None and not place.also and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
         is_found = place.why == "found"
         held = words_held(place, procedures, wanted) if is_found else set()
@@ -246,10 +244,10 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
                 elsewhere=tuple(elsewhere),
                 score=search.score(place.outline.source_file) if floors else None,
                 doubt=doubt_of(place, given, wanted),
-                also=place.also,
             )
-    offered = _offered(search, outlines)
-    if unclear or (not unread and _may_mean_any(search)):
+    equal = (place, *place.also) if place is not None and place.also else ()
+    offered = _between(search, equal) if equal else _offered(search, outlines)
+    if equal or unclear or (not unread and _may_mean_any(search)):
         return offered
     return replace(
         offered, meant=(), unknown=_unknown(search), declined=Declined.UNREAD if unread else None
@@ -271,6 +269,26 @@ def _instead(place: Place, search: Search, procedures: Sequence[Procedure]) -> B
 
 def _declined(search: Search, outline: Outline, start: int, end: int, why: Declined) -> Block:
     return Block(search.alert, reading=(Citation(outline.source_file, start, end),), declined=why)
+
+
+def _between(search: Search, places: Sequence[Place]) -> Block:
+    """Return the procedures of pages that fit an alert equally, by name: the wrong one could do harm."""
+    offered = places[:MAX_READING]
+    return Block(
+        search.alert,
+        reading=tuple(_passage_at(it, search.results) for it in offered),
+        meant=tuple(it.outline.title or stem(it.outline.source_file) for it in offered),
+    )
+
+
+def _passage_at(place: Place, results: Sequence[RetrievalResult]) -> Citation:
+    """Return the first passage of a section that was found, else of its page."""
+    of_page = [
+        it.citation for it in results if it.citation.source_file == place.outline.source_file
+    ]
+    section = place.section
+    within = (it for it in of_page if section.start <= it.end_line <= section.end)
+    return next(within, of_page[0])
 
 
 def _may_mean_any(search: Search) -> bool:

@@ -2,7 +2,7 @@
 
 They begin with the alert's name as it is written, for the keyword search, and in words, for the search by
 meaning; then the words of its linked runbook, and the symptoms. The first one searches everything, another
-one the reports of earlier incidents. Which section of a page says what to do is not asked here: the
+one the words of the linked runbook or else the name alone, the last one the reports of earlier incidents. Which section of a page says what to do is not asked here: the
 documents found are completed.
 """
 
@@ -78,8 +78,12 @@ def _queries(incident: Incident) -> Iterator[Query]:
     if not text:
         return
     yield _query(text)
-    if linked:
-        yield _query(linked)
+    named = linked or _joined(incident.alert_name, split_words(incident.alert_name))
+    if named not in (
+        "",
+        text,
+    ):  # symptoms may speak of another page that the alert isn't filed under
+        yield _query(named)
     yield _query(f"{text} {_RESOLVED}", _POSTMORTEMS)
 
 

@@ -105,7 +105,7 @@ class Place:
         section: the section; the root stands for the page.
         why: ``chosen`` by somebody, ``linked``, ``named``, ``page`` (the page is filed under the alert's name, the
             section fits best) or ``found``.
-        also: other pages that are as much filed under the alert's name.
+        also: places on other pages that fit the alert as well.
         worth: by the search and by the incident's words; each counts 1 at most.
         rival: what the best section of another matter is worth, as a share of ``worth``.
     """
@@ -115,7 +115,7 @@ class Place:
     why: str = "found"
     worth: float = 0.0
     rival: float = 1.0
-    also: tuple[str, ...] = ()
+    also: tuple[Place, ...] = ()
 
 
 def asks_for_part(wanted: Wanted) -> bool:

@@ -310,12 +310,18 @@ class TestPagesOfOneName:
             assert actions(given) == [f"Empty rates-{region}."]
             assert given.evidence.strength is Strength.STRONG
 
-    def test_without_such_a_label_the_others_are_named(self, texts):
+    def test_without_such_a_label_all_are_offered_and_none_is_given(self, texts):
         given = advised(alert("CacheIsFull"), texts)
-        assert len(actions(given)) == 1
-        assert given.evidence.strength is Strength.PARTIAL
-        (other,) = {self.EU, self.US} - {it.source_file for it in given.procedures}
-        assert f"so is {other}" in given.evidence.reasons
+        assert actions(given) == []
+        assert {it.citation.source_file for it in given.reading} == {self.EU, self.US}
+        assert set(given.meant) == {"Cache is full - EU", "Cache is full - US"}
+
+    def test_the_one_that_has_the_whole_name_is_before_one_whose_heading_has_its_words(self):
+        texts = {
+            f"runbooks/{it}.md": f"# {it}\n\nLike core.\n\n## Storage is low\n\nAlarm `{it}-storage-is-low`.\n\n- Grow {it}.\n"
+            for it in ("core", "copy")
+        }
+        assert actions(advised(alert("core-storage-is-low"), texts)) == ["Grow core."]
 
 
 class TestPartsThatAreAskedFor:

@@ -42,7 +42,7 @@ class Writing:
 
 def test_queries_meet_each_other_under_way():
     async def meet():
-        meeting = asyncio.Barrier(2)  # who came one after the other would wait here for ever
+        meeting = asyncio.Barrier(3)  # who came one after the other would wait here for ever
 
         async def answer():
             async with asyncio.timeout(30):
@@ -54,7 +54,7 @@ def test_queries_meet_each_other_under_way():
         )
 
     findings = asyncio.run(meet()).findings
-    assert [asked.outcome.status for asked in findings.asked] == [Status.OK] * 2
+    assert [asked.outcome.status for asked in findings.asked] == [Status.OK] * 3
 
 
 def test_documents_are_completed_side_by_side():
@@ -83,8 +83,8 @@ def test_more_results_of_a_query_than_it_asks_for_are_never_taken():
         return found(*(result(1000 * len(calls) + number) for number in range(200)))
 
     findings = ask(answer).findings
-    assert [query.max_results for query in calls] == [5, 5, *[COMPLETION_RESULTS] * MAX_COMPLETED]
-    assert [len(asked.outcome.results) for asked in findings.asked] == [5, 5]
+    assert [query.max_results for query in calls] == [5] * 3 + [COMPLETION_RESULTS] * MAX_COMPLETED
+    assert [len(asked.outcome.results) for asked in findings.asked] == [5] * 3
     assert all(len(it.outcome.results) <= COMPLETION_RESULTS for it in findings.completions)
 
 
@@ -143,7 +143,7 @@ def test_queries_say_which_incident_they_are_for():
     with on_behalf_of(incident_id="INC-8", session_id="s-1"):
         ask(answer, incident=INCIDENT)
     assert (
-        seen == [{"incident_id": "INC-7"}] * 2 + [{"incident_id": "INC-8", "session_id": "s-1"}] * 2
+        seen == [{"incident_id": "INC-7"}] * 2 + [{"incident_id": "INC-8", "session_id": "s-1"}] * 3
     )
 
 
@@ -199,7 +199,7 @@ def test_each_stage_is_told_in_order():
     given, events = told(EVIDENCE)
     searching, found_event, evidence, text, done = events
     assert searching["event"] == "searching"
-    assert len(searching["queries"]) == 2
+    assert len(searching["queries"]) == 3
     assert found_event == {"event": "found", "status": "ok", "sources": len(RUNBOOK_RESULTS)}
     assert [s["number"] for s in evidence["sources"]] == list(range(1, len(RUNBOOK_RESULTS) + 1))
     pieces = pieces_of(given.recommendation, given.findings.ledger)

@@ -219,7 +219,7 @@ def test_what_it_streams_arrives_in_order():
 
     searching, found_, evidence, text, done = asyncio.run(stream())
     assert searching["event"] == "searching"
-    assert len(searching["queries"]) == 2
+    assert len(searching["queries"]) == 3
     assert found_ == {"event": "found", "status": "ok", "sources": len(RUNBOOK_RESULTS)}
     assert [evidence["event"], text["event"]] == ["evidence", "text"]
     assert done == {"event": "done", "status": "ok"}
@@ -272,7 +272,7 @@ def test_an_agent_beside_it_does_not_wait_for_it():
 
 def test_cancelling_the_graph_cancels_its_queries():
     async def cancel():
-        waiting = Waiting(expected=2)
+        waiting = Waiting(expected=3)
         running = asyncio.create_task(graph_of(waiting).ainvoke(STATE))
         await waiting.all_wait.wait()
         running.cancel()
@@ -280,12 +280,12 @@ def test_cancelling_the_graph_cancels_its_queries():
             await running
         return waiting.cancelled
 
-    assert asyncio.run(cancel()) == 2
+    assert asyncio.run(cancel()) == 3
 
 
 def test_a_timeout_on_the_node_ends_it_with_its_queries():
     async def run(seconds):
-        waiting = Waiting(expected=2)
+        waiting = Waiting(expected=3)
         graph = StateGraph(IncidentState)
         graph.add_node("knowledge", knowledge_rag_node(waiting), timeout=seconds)
         graph.add_edge(START, "knowledge")
@@ -295,14 +295,14 @@ def test_a_timeout_on_the_node_ends_it_with_its_queries():
 
     for seconds in longer(0.2):
         waiting = asyncio.run(run(seconds))
-        if waiting.waiting == 2:
+        if waiting.waiting == 3:
             break
-    assert waiting.cancelled == waiting.waiting == 2
+    assert waiting.cancelled == waiting.waiting == 3
 
 
 def test_incidents_at_once_do_not_mix():
     async def run():
-        meeting = asyncio.Barrier(4)
+        meeting = asyncio.Barrier(6)
 
         async def answer(query):
             if query.source_file:
