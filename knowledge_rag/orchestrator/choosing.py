@@ -256,8 +256,8 @@ def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
 def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
     """Return the first of places under the alert's name on the page that the alert's labels fit best.
 
-    A page that has the whole name is before one whose heading has words of it; of a page for the EU and one for the US,
-    ``region=eu`` tells. Where nothing tells the best, the others fit as well.
+    Of a page for the EU and one for the US, ``region=eu`` tells; else one that has the whole name is before one whose
+    heading has words of it. Where nothing tells the best, the others fit as well.
     """
     pages: dict[str, Place] = {}
     for it in places:
@@ -274,7 +274,7 @@ def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
     }
     shared = set.intersection(*said.values())
     fits = {
-        source: (_has_whole_name(pages[source], wanted.names), len((words - shared) & known))
+        source: (len((words - shared) & known), _has_whole_name(pages[source], wanted.names))
         for source, words in said.items()
     }
     meant = [it for source, it in pages.items() if fits[source] == max(fits.values())]

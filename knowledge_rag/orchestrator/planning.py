@@ -18,6 +18,7 @@ from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.metadata import SOURCE_FILE, TITLE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query, is_whole_document
+from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.orchestrator.choosing import is_superseded, is_torn_between, place_for
 from knowledge_rag.orchestrator.cross_references import links_out, own_range, section_called
 from knowledge_rag.orchestrator.extent import (
@@ -77,6 +78,7 @@ class Block:
             empty where nothing is documented.
         elsewhere: sections of other documents that the procedures say to go to.
         doubt: what speaks against the procedures: another service, names that the page never mentions.
+        also: other pages that are as much filed under the alert's name.
         declined: why the closest page gives no steps though it is about it; ``None`` unless it is.
         score: of the document's best passage, where the search's scale is known; else ``None``.
     """
@@ -91,6 +93,7 @@ class Block:
     elsewhere: tuple[Elsewhere, ...] = ()
     score: float | None = None
     doubt: str = ""
+    also: tuple[str, ...] = ()
     declined: Declined | None = None
 
 
@@ -219,7 +222,8 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED] if it in outlines]
     place = place_for(wanted, documents, search.evidence)
     unread = unclear = False
-    if place is not None and not place.also and not is_torn_between(place, wanted):
+    equal = _equal(place)
+    if place is not None and not equal and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
         is_found = place.why == "found"
         held = words_held(place, procedures, wanted) if is_found else set()
@@ -244,8 +248,8 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
                 elsewhere=tuple(elsewhere),
                 score=search.score(place.outline.source_file) if floors else None,
                 doubt=doubt_of(place, given, wanted),
+                also=tuple(it.outline.source_file for it in place.also),
             )
-    equal = (place, *place.also) if place is not None and place.also else ()
     offered = _between(search, equal) if equal else _offered(search, outlines)
     if equal or unclear or (not unread and _may_mean_any(search)):
         return offered
@@ -271,8 +275,15 @@ def _declined(search: Search, outline: Outline, start: int, end: int, why: Decli
     return Block(search.alert, reading=(Citation(outline.source_file, start, end),), declined=why)
 
 
+def _equal(place: Place | None) -> tuple[Place, ...]:
+    """Return the places that fit an alert equally, where the wrong one would destroy something."""
+    equal = (place, *place.also) if place is not None and place.also else ()
+    texts = (it.outline.text(it.section.start, it.section.end) for it in equal)
+    return equal if any(map(dangers_in, texts)) else ()
+
+
 def _between(search: Search, places: Sequence[Place]) -> Block:
-    """Return the procedures of pages that fit an alert equally, by name: the wrong one could do harm."""
+    """Return the procedures of pages that fit an alert equally, by name."""
     offered = places[:MAX_READING]
     return Block(
         search.alert,

@@ -78,13 +78,18 @@ def _queries(incident: Incident) -> Iterator[Query]:
     if not text:
         return
     yield _query(text)
-    named = linked or _joined(incident.alert_name, split_words(incident.alert_name))
+    named = linked or name_alone(incident)
     if named not in (
         "",
         text,
     ):  # symptoms may speak of another page that the alert isn't filed under
         yield _query(named)
     yield _query(f"{text} {_RESOLVED}", _POSTMORTEMS)
+
+
+def name_alone(incident: Incident) -> str:
+    """Return the text of the query for an alert's name; its results count where they are filed under that name."""
+    return _joined(incident.alert_name, split_words(incident.alert_name))
 
 
 def _query(text: str, document_type: str = "") -> Query:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, SECTION_PATH, TITLE
 from knowledge_rag.orchestrator.links import anchored, linked_documents, stem
 from knowledge_rag.orchestrator.naming import is_camel_case, names_alert, same_name
+from knowledge_rag.orchestrator.queries import name_alone
 from knowledge_rag.orchestrator.wanted import INCIDENT_NUMBER, Wanted
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Search:
     def __init__(self, member: Incident, incident: Incident, asked: Sequence[Asked]) -> None:
         self.member = member
         self.alert = "" if member is incident else member.alert_name
-        self.asked = [it for it in asked if member is incident or it.alert == self.alert]
+        mine = (it for it in asked if member is incident or it.alert == self.alert)
+        self.asked = list(_counting(mine, member))
         self.results = [result for it in self.asked for result in it.outcome.results]
         self.nearest = self.asked[0].outcome.nearest if self.asked else ()
         self.wanted = wanted_by(member, self.results)
@@ -96,6 +98,21 @@ def _evidence(asked: Iterable[Asked]) -> Evidence:
             passages[name][lines] = max(passages[name][lines], score)
             pages[name] = max(pages[name], score / best if best > 0 else score)
     return Evidence(passages, pages)
+
+
+def _counting(asked: Iterable[Asked], member: Incident) -> Iterator[Asked]:
+    """Yield what was asked, of the query for an alert's name alone only what is filed under it: it knows no symptom."""
+    for n, it in enumerate(asked):
+        if n == 0 or it.query.text != name_alone(member) or not it.outcome.results:
+            yield it
+            continue
+        filed = tuple(
+            one
+            for one in it.outcome.results
+            if any(same_name(written, member.alert_name) for written in _written(one))
+        )
+        if filed:
+            yield replace(it, outcome=replace(it.outcome, results=filed))
 
 
 def _written(result: RetrievalResult) -> list[str]:

@@ -32,6 +32,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Step,
     Strength,
 )
+from knowledge_rag.orchestrator.wording import listed
 from knowledge_rag.orchestrator.words import told_of, words_of
 
 if TYPE_CHECKING:
@@ -223,7 +224,10 @@ def evidence_of(
         reasons.append(f"it never mentions {', '.join(unknown)}")
     doubts = dict.fromkeys(block.doubt for block in blocks if block.doubt)
     missing = list(_missing(plan, sections, findings))
-    strong = bool(whys) and whys <= {"linked", "named"} and not missing
+    also = list(dict.fromkeys(it for block in blocks for it in block.also))
+    if also:
+        reasons.append(f"so {'are' if len(also) > 1 else 'is'} {listed(also)}")
+    strong = bool(whys) and whys <= {"linked", "named"} and not (missing or also)
     strength = Strength.THIN if thin or doubts else Strength.STRONG if strong else Strength.PARTIAL
     confidence = min((_confidence(it.why, fits[id(it)]) for it in blocks), default=0.0)
     confidence /= 2 if doubts else 1

@@ -300,17 +300,25 @@ class TestPagesOfOneName:
     @pytest.fixture
     def texts(self):
         return {
-            f"runbooks/cache-{it}.md": f"# Cache is full - {it.upper()}\n\nAlert: CacheIsFull\n\n- Empty rates-{it}.\n"
+            f"runbooks/cache-{it}.md": f"# Cache is full - {it.upper()}\n\nAlert: CacheIsFull\n\n- Run `redis-cli -n {it} flushdb`.\n"
             for it in ("us", "eu")
         }
 
     def test_the_one_that_a_label_names_is_given(self, texts):
         for region in ("eu", "us"):
             given = advised(alert("CacheIsFull", labels={"region": region}), texts)
-            assert actions(given) == [f"Empty rates-{region}."]
+            assert actions(given) == [f"Run `redis-cli -n {region} flushdb`."]
             assert given.evidence.strength is Strength.STRONG
 
-    def test_without_such_a_label_all_are_offered_and_none_is_given(self, texts):
+    def test_without_such_a_label_one_is_given_and_the_others_named(self, texts):
+        texts = {file: text.replace("flushdb", "info") for file, text in texts.items()}
+        given = advised(alert("CacheIsFull"), texts)
+        assert len(actions(given)) == 1
+        assert given.evidence.strength is Strength.PARTIAL
+        (other,) = {self.EU, self.US} - {it.source_file for it in given.procedures}
+        assert f"so is {other}" in given.evidence.reasons
+
+    def test_where_the_wrong_one_destroys_something_all_are_offered_and_none_is_given(self, texts):
         given = advised(alert("CacheIsFull"), texts)
         assert actions(given) == []
         assert {it.citation.source_file for it in given.reading} == {self.EU, self.US}
