@@ -122,11 +122,11 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
         value = _status(front_matter) if name == STATUS else front_matter.get(name)
         if value and isinstance(value, str):
             metadata[name] = value
-    if tags := _listed(TAGS, front_matter):
+    if tags := listed_in(TAGS, front_matter):
         metadata[TAGS] = tags
     metadata |= _fitting(metadata, CAUTION, list(chunk.caution))
     metadata |= _fitting(metadata, DRIFT, list(chunk.drift))
-    metadata |= _fitting(metadata, ALERTS, _listed(ALERTS, front_matter))
+    metadata |= _fitting(metadata, ALERTS, listed_in(ALERTS, front_matter))
     if chunk.dates:
         metadata[DATES] = list(chunk.dates)
     return metadata
@@ -170,7 +170,7 @@ def metadata_bytes(metadata: Mapping[str, MetadataValue]) -> int:
     return len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())
 
 
-def _listed(name: str, front_matter: Mapping[str, str | list[str]]) -> list[str]:
+def listed_in(name: str, front_matter: Mapping[str, str | list[str]]) -> list[str]:
     """Return the values of a list field, each once, whichever of its names they stand under."""
     values: dict[str, None] = {}
     for key in LIST_FIELDS[name]:

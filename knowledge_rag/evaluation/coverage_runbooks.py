@@ -14,15 +14,16 @@ from knowledge_rag.core.documents import parse_front_matter
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.headings import tells_only_kind
 from knowledge_rag.core.markdown import find_headings
-from knowledge_rag.core.metadata import SOURCE_URL
+from knowledge_rag.core.metadata import ALERTS, SOURCE_URL, listed_in
 from knowledge_rag.evaluation.coverage_rules import MAX_BYTES
 from knowledge_rag.evaluation.datasets import Target, read_text
 from knowledge_rag.extract.yaml_nodes import read_yaml
 from knowledge_rag.local.corpus import read_extracted
 from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit, fold, folded_parts
+from knowledge_rag.orchestrator.naming import is_under
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from knowledge_rag.core.chunks import Document
@@ -295,9 +296,19 @@ class Runbooks:
             whole = {target.source_file for target in targets}
             sections = self._headings.get(name, ())
             targets += [target for target in sections if target.source_file not in whole]
+            # as `ask` has it: what is called so precedes what is filed so
+            targets = targets or [Target(file) for file in self._filed_under(name)]
             if targets:
                 return tuple(targets)
         return ()
+
+    def _filed_under(self, alert_name: str) -> Iterator[str]:
+        """Yield the documents that `ask` calls filed under an alert's name."""
+        for file in sorted(self._documents.sha256):
+            document = self._page(file)[0]
+            alerts = listed_in(ALERTS, document.front_matter)
+            if self._may_be_runbook(file) and is_under(alert_name, alerts, document.title, file):
+                yield file
 
     @cached_property
     def _headings(self) -> dict[str, tuple[Target, ...]]:

@@ -13,7 +13,7 @@ from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.wanted import Place, Wanted
@@ -104,8 +104,14 @@ def names_alert(line: str, name: str) -> bool:
 
 def is_filed(outline: Outline, name: str) -> bool:
     """Whether a page is filed under an alert's name: front matter, title or file name."""
-    filed = (*outline.alerts, outline.title, stem(outline.source_file))
-    return bool(fold(name)) and any(same_name(it, name) for it in filed)
+    return is_under(name, outline.alerts, outline.title, outline.source_file)
+
+
+def is_under(name: str, alerts: Iterable[str], title: str, source_file: str) -> bool:
+    """Whether a page's ``alerts``, title or file name is an alert's name; never for a name without letters or digits."""
+    return bool(fold(name)) and any(
+        same_name(it, name) for it in (*alerts, title, stem(source_file))
+    )
 
 
 def is_filed_alone(outline: Outline, wanted: Wanted) -> bool:

@@ -27,6 +27,10 @@ FILES = {
     "wiki/4711.md": "---\nsource_url: https://wiki.example/view?pageId=4711\n---\n# Old disk\n",
     "wiki/4712.html": "<title>T</title><h1>New disk</h1><p>Swap it.</p><h2>After</h2><p>Rejoice.</p>",
     "wiki/4712.html.metadata.json": '{"metadataAttributes": {"source_url": "https://wiki.example/new-disk/"}}',
+    "db.md": "---\nalerts: [PaymentsDbConnections, Tablespace<name>Full]\n---\n# Connections\n\nKill them.\n",
+    "volume-full.prod.md": "---\nalert: VolumeFull\n---\n# Volumes\n\n## VolumeGone\n\nMount it.\n",
+    "lists.md": "---\nalerts: [VolumeGone]\n---\n# Lists\n",
+    "postmortems/2026-02-db.md": "---\nalerts: [PaymentsDbConnections, PaymentsDbLost]\n---\n# Lost\n",
     "page.html.md": "# Page\n\n## Twice\n\na\n\n## Twice\n\nb\n",
 }
 
@@ -142,7 +146,26 @@ def test_without_a_link_a_file_or_heading_of_the_alert_s_name_is_its_runbook(doc
     assert targets(own(documents, "DnsDown0A1B2C3D")) == targets(own(documents, "DnsDown"))
 
 
-@pytest.mark.parametrize("name", ["EtcdNoLeader", "Kubelet Up", "!", "index2"])
+@pytest.mark.parametrize(
+    ("name", "file", "lines"),
+    [
+        ("PaymentsDbConnections", "db.md", None),
+        ("payments-db-connections", "db.md", None),
+        ("TablespaceOrdersFull", "db.md", None),
+        ("PaymentsDbConnections0A1B2C3D", "db.md", None),
+        ("VolumeFull", "volume-full.prod.md", None),
+        ("VolumeGone", "volume-full.prod.md", (6, 8)),
+    ],
+)
+def test_a_page_that_ask_calls_filed_under_the_alert_s_name_is_its_runbook_behind_a_heading(
+    documents, name, file, lines
+):
+    found = own(documents, name)
+    assert targets(found) == {(file, lines)}
+    assert found.by is NamedBy.NAME
+
+
+@pytest.mark.parametrize("name", ["PaymentsDbLost", "EtcdNoLeader", "Kubelet Up", "!", "index2"])
 def test_neither_a_report_of_an_incident_nor_half_a_name_is_a_runbook(documents, name):
     found = own(documents, name)
     assert found.gap is Gap.NO_RUNBOOK
