@@ -447,6 +447,8 @@ _ABOVE: Final = ("title", "section_path", SERVICE, INCIDENT_ID)
 
 def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
     """Yield the warnings that do not depend on the advice."""
+    if incident.is_over:
+        yield Warned(Concern.READ_AS, wording.RESOLVED)
     for asked in findings.asked:
         if asked.outcome.reason is not None and findings.status is Status.OK:
             message = (

@@ -62,6 +62,7 @@ class Incident:
         read_as: the payload's maker and the part that was read, such as ``"PagerDuty"`` or
             ``"Alertmanager (2 firing alerts, 1 resolved left out)"``; ``""`` for a graph's state.
         since: when it began, ISO 8601 in UTC; of a group, when its first alert did.
+        is_over: whether its pager says that it, or each alert of the group, is resolved.
         at: document and line, >= 1, of the procedure that somebody chose; ``None`` to have it chosen.
 
     Raises:
@@ -83,6 +84,7 @@ class Incident:
     alerts: tuple[Incident, ...] = ()
     read_as: str = ""
     since: str = ""
+    is_over: bool = False
     at: tuple[str, int] | None = None
 
     def __post_init__(self) -> None:
@@ -126,6 +128,7 @@ class Incident:
             alerts=alerts,
             read_as=reading.read_as,
             since=min(since),
+            is_over=reading.is_over,
         )
 
     @classmethod

@@ -93,12 +93,14 @@ class Reading:
         state: the whole payload, as ``Incident.from_state`` reads it.
         alerts: the same for each alert name, if there are several.
         read_as: whose payload it is, and which part was read; ``""`` for a state.
+        is_over: whether all of its alerts are resolved; not known of a state and of unknown payloads.
     """
 
     state: object
     alerts: tuple[Mapping[str, Any], ...] = ()
     read_as: str = ""
     problems: tuple[str, ...] = ()
+    is_over: bool = False
 
 
 def read(payload: object) -> Reading:
@@ -179,6 +181,11 @@ class _Known:
     beside: Mapping[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether all of its alerts are over."""
+        return all(alert.is_over for alert in self.alerts)
+
 
 def _recognised(payload: object, depth: int = 0) -> _Known | None:
     """Recognise a payload, or the first one that it carries, at most _MAX_ENVELOPES deep."""
@@ -247,6 +254,7 @@ def _grouped(known: _Known) -> Reading:
         tuple(merged) if several else (),
         _read_as(known.maker, known.alerts, len(firing)),
         tuple(problems),
+        known.is_over,
     )
 
 
@@ -390,4 +398,4 @@ def _found(fact: str, path: tuple[str, ...], facts: Facts) -> tuple[tuple[str, .
 def is_over(payload: object) -> bool:
     """Whether all alerts of a payload are over, as far as its maker is recognised."""
     known = _recognised(payload)
-    return known is not None and all(alert.is_over for alert in known.alerts)
+    return known is not None and known.is_over

@@ -33,6 +33,10 @@ UNCLEAR: Final = "It is unclear which procedure is meant: ask for one by its nam
 """Why nothing is advised where a question may mean several procedures."""
 
 
+RESOLVED: Final = "The pager says that this is resolved. Steps are for when it fires."
+"""Above everything that is given for a payload whose alerts are all over."""
+
+
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, in the plural where needed.
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from knowledge_rag.cli.recommendation import lines_of
 from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
@@ -181,6 +182,16 @@ def test_what_was_read_of_an_unknown_payload_is_told_also_where_nothing_is_docum
     incident = replace(INCIDENT, read_as="unrecognised payload: read 'alertRule'")
     result = composed(f"1. Verify replica health {A}", findings, incident)
     assert kinds(result) == ["read_as"]
+
+
+@pytest.mark.parametrize("findings", [FINDINGS, asked(NOTHING)])
+def test_an_alert_that_is_resolved_is_told_before_any_step(findings):
+    result = composed(f"1. Verify replica health {A}", findings, replace(INCIDENT, is_over=True))
+    assert told_of(result)[0].message.startswith("The pager says that this is resolved.")
+    lines = ["".join(text for text, _ in line) for line in lines_of(result, None)]
+    (said,) = (number for number, line in enumerate(lines) if "this is resolved" in line)
+    assert said < 4
+    assert "this is resolved" not in str(composed(f"1. Verify replica health {A}", findings))
 
 
 def test_a_search_that_failed_in_part_and_what_retrieval_notes_are_told():

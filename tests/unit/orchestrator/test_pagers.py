@@ -277,6 +277,7 @@ class TestResolved:
         after = Incident.from_state(payload)
         assert after.alert_name == before.alert_name
         assert after.read_as == f"{before.read_as} (resolved)"
+        assert (before.is_over, after.is_over) == (False, True)
 
     def test_if_all_are_over_all_are_read(self):
         webhook = recorded("alertmanager-group")
@@ -284,6 +285,8 @@ class TestResolved:
             alert["status"] = "resolved"
         read = Incident.from_state(webhook)
         assert read.read_as == "Alertmanager (all 3 alerts are resolved)"
+        assert (read.is_over, incident("alertmanager-group").is_over) == (True, False)
+        assert Incident.from_state({"incident": webhook}).is_over
         assert [one.alert_name for one in read.alerts] == [
             "DiskFillsUp",
             "QueueStuck",
