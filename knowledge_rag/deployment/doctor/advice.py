@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.channel.settings import Kind, read_destinations, read_keys, to_deploy
@@ -21,16 +22,34 @@ _BOT_TOKEN: Final = "xoxb-"  # noqa: S105 - how one begins
 
 
 def check_destinations(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the file that ``advice_destinations`` would name, and the topics in it; nothing where none is given."""
+    """Check the file that ``advice_destinations`` would name, without AWS; nothing where none is given."""
     text = planned.advice_destinations
     if not text:
         return ()
     try:
-        found = read_destinations(to_deploy(text), None).destinations.values()
+        read = read_destinations(to_deploy(text), None)
     except InvalidSettings as error:
-        return (problem(str(error), f"Mend the file, {_GUIDE}."),)
-    topics = [finding for it in found if it.kind is Kind.SNS for finding in _topic(planned, it)]
-    return tuple(topics) or (ok(", ".join(f"{it.name} ({it.kind})" for it in found)),)
+        found = [problem(str(error), f"Mend the file, {_GUIDE}.")]
+    else:
+        found = [ok(", ".join(f"{it.name} ({it.kind})" for it in read.destinations.values()))]
+        if read.keyed and not planned.advice_secret_arn:
+            action = f"Put the keys into a secret, and name it in advice_secret_arn: {_GUIDE}."
+            found.append(problem(f"{', '.join(read.keyed)} needs a key", action))
+    return tuple(replace(it, asked=False) for it in found)
+
+
+def check_topics(planned: PlannedDeployment) -> tuple[Finding, ...]:
+    """Check the topics that the file names; nothing where it names none, or can't be read."""
+    text = planned.advice_destinations
+    try:
+        found = read_destinations(text, None).destinations.values() if text else ()
+    except InvalidSettings:
+        return ()  # the check of the destinations reports it
+    topics = [it for it in found if it.kind is Kind.SNS]
+    names = ", ".join(it.name for it in topics)
+    return tuple(each for it in topics for each in _topic(planned, it)) or (
+        (ok(f"those of {names} exist"),) if topics else ()
+    )
 
 
 def _topic(planned: PlannedDeployment, destination: Destination) -> Iterator[Finding]:
@@ -58,11 +77,8 @@ def check_keys(planned: PlannedDeployment) -> tuple[Finding, ...]:
         keyed = read_destinations(text, None).keyed if text else ()
     except InvalidSettings:
         return ()  # the check of the destinations reports it
-    if not keyed:
-        return ()
-    if not arn:
-        action = f"Put the keys into a secret, and name it in advice_secret_arn: {_GUIDE}."
-        return (problem(f"{', '.join(keyed)} needs a key", action),)
+    if not keyed or not arn:
+        return ()  # as above
     region = arn.split(":")[3] if arn.count(":") >= 6 else ""
     if region != planned.aws.region:
         detail = f"{arn} is no secret of {planned.aws.region}, where the function would be"

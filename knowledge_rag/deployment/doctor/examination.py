@@ -33,8 +33,9 @@ REGION: Final = "region"
 HERE: Final[Mapping[str, Check]] = {
     "Node.js": checks.check_node,
     "CDK command line": checks.check_cli,
+    "advice destinations": advice.check_destinations,
 }
-"""Checks of this machine."""
+"""Checks of this machine, and of a file on it."""
 
 THERE: Final[Mapping[str, Check]] = {
     **{name: checks.service_check(name) for name in checks.SERVICES},
@@ -47,7 +48,7 @@ THERE: Final[Mapping[str, Check]] = {
     "documents bucket": checks.check_documents,
     "encryption key": account.check_key,
     "permissions boundary": account.check_boundary,
-    "advice destinations": advice.check_destinations,
+    "advice topics": advice.check_topics,
     "advice keys": advice.check_keys,
     "advice model": advice.check_advice_model,
     "CDK bootstrap": checks.check_bootstrap,

@@ -11,6 +11,7 @@ from knowledge_rag.deployment.doctor.advice import (
     check_advice_model,
     check_destinations,
     check_keys,
+    check_topics,
 )
 from knowledge_rag.deployment.doctor.checks import Status, check_stacks
 from knowledge_rag.deployment.errors import CallFailed
@@ -46,11 +47,12 @@ def only(findings):
 
 def test_without_destinations_nothing_is_checked(planned):
     there = planned()
-    assert check_destinations(there) == check_keys(there) == check_advice_model(there) == ()
+    assert check_destinations(there) == check_topics(there) == check_keys(there) == ()
+    assert check_advice_model(there) == ()
 
 
 def test_destinations_are_named_with_their_kinds(planned):
-    found = only(check_destinations(planned(advice_destinations=SLACK)))
+    found = only(check_destinations(planned(advice_destinations=SLACK, advice_secret_arn="arn")))
     assert (found.status, found.detail) == (Status.OK, "oncall (slack)")
 
 
@@ -71,23 +73,23 @@ def test_what_is_wrong_with_the_file_is_told(planned, text, said):
     found = only(check_destinations(there))
     assert found.status is Status.PROBLEM
     assert said in found.detail
-    assert "bytes" in said or check_keys(there) == ()  # which is said once
+    assert "bytes" in said or check_keys(there) == check_topics(there) == ()  # which is said once
 
 
 def test_a_topic_has_to_exist_and_to_be_usable(account, planned):
     sns, kms = account.client("sns"), account.client("kms")
     arn = sns.create_topic(Name="on-call")["TopicArn"]
     there = planned(advice_destinations=TOPIC.format(arn))
-    assert only(check_destinations(there)).status is Status.OK
+    assert only(check_topics(there)).status is Status.OK
     own = kms.create_key()["KeyMetadata"]["KeyId"]
     for key, status in (("alias/aws/sns", Status.OK), (own, Status.WARNING)):
         sns.set_topic_attributes(TopicArn=arn, AttributeName="KmsMasterKeyId", AttributeValue=key)
-        assert only(check_destinations(there)).status is status
+        assert only(check_topics(there)).status is status
     sns.delete_topic(TopicArn=arn)
-    found = only(check_destinations(there))
+    found = only(check_topics(there))
     assert (found.status, found.detail) == (Status.PROBLEM, "mail: there is no such topic")
     elsewhere = planned(advice_destinations=TOPIC.format(arn.replace("us-east-1", "eu-west-1")))
-    assert only(check_destinations(elsewhere)).status is Status.UNKNOWN
+    assert only(check_topics(elsewhere)).status is Status.UNKNOWN
 
 
 def test_a_topic_alone_needs_no_key(planned):
@@ -117,10 +119,18 @@ def test_what_is_wrong_with_the_keys_is_told_without_them(planned, secret, keys,
     assert "of-slack" not in found.detail + found.action
 
 
+def test_keys_without_a_secret_are_a_problem_that_no_account_is_asked_about(account, planned):
+    there = planned(advice_destinations=SLACK)
+    named, found = check_destinations(there)
+    assert (named.status, found.status, found.asked) == (Status.OK, Status.PROBLEM, False)
+    assert found.detail == "oncall needs a key"
+    assert check_keys(there) == ()
+    assert account.played.calls == []
+
+
 def test_a_secret_that_is_not_there_or_elsewhere_is_a_problem(account, planned, secret):
     arn = secret(KEYS)
     for given, said in (
-        ("", "oncall needs a key"),
         ("on-call/keys", "is no secret of us-east-1"),
         (arn.replace("us-east-1", "eu-west-1"), "is no secret of us-east-1"),
         (arn[:-6] + "AAAAAA", "there is no such secret"),

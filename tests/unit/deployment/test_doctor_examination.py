@@ -14,6 +14,7 @@ NOT_NAMED = {
     "encryption key",
     "permissions boundary",
     "advice destinations",
+    "advice topics",
     "advice keys",
     "advice model",
 }
@@ -72,6 +73,15 @@ def test_without_credentials_nothing_in_the_account_is_asked(account, planned):
     shown = as_text(diagnosis).plain
     assert f"{len(THERE)} others" in shown
     assert shown.count("not checked") == 1
+
+
+def test_without_credentials_the_file_of_destinations_is_read_all_the_same(account, planned):
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        del account.environment[name]
+    diagnosis = examine(planned(advice_destinations="[destinations"), quiet)
+    found = by_check(diagnosis)["advice destinations"]
+    assert (found.status, "not valid TOML" in found.detail) == (Status.PROBLEM, True)
+    assert account.played.calls == []
 
 
 def test_where_aws_can_not_be_reached_nothing_is_a_problem_and_nothing_known(account, planned):
