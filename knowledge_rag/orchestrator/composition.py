@@ -202,9 +202,10 @@ def _nothing(
     offered = _offered(plan, citer)
     reading = tuple(offered)
     unknown = tuple(dict.fromkeys(word for block in plan.blocks for word in block.unknown))
-    closest = reading[0].citation.source_file if reading else ""
-    declined = next((block.declined for block in plan.blocks if block.declined), None)
-    why = wording.near_miss(closest, unknown, declined)
+    by = next((block for block in plan.blocks if block.declined), None)
+    read = by.reading if by else tuple(it.citation for it in reading)
+    closest = read[0].source_file if read else ""
+    why = wording.near_miss(closest, unknown, by.declined if by else None)
     if any(block.meant for block in plan.blocks):
         why = wording.UNCLEAR
     elif incident.at:

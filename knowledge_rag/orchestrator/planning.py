@@ -25,9 +25,11 @@ from knowledge_rag.orchestrator.extent import (
     has_no_steps_yet,
     is_one_procedure,
     procedures_at,
+    top_of,
     with_rules,
 )
 from knowledge_rag.orchestrator.links import stem
+from knowledge_rag.orchestrator.naming import is_filed
 from knowledge_rag.orchestrator.objections import doubt_of, held_off, not_for, still_to_write
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, held_off_by, procedure_of
@@ -45,7 +47,7 @@ from knowledge_rag.orchestrator.wording import Declined, not_in
 from knowledge_rag.orchestrator.words import asked_words, meant_by, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.cross_references import Elsewhere
@@ -211,12 +213,13 @@ def _outlines(findings: Findings) -> dict[str, Outline]:
 def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) -> Block:
     alert, wanted, asked = search.alert, search.wanted, search.asked
     if not search.results and not wanted.at:
-        return Block(
+        nearest = Block(
             alert,
             reading=tuple(_nearest(search, outlines)),
             unknown=_unknown(search) if search.nearest else (),
             looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked),
         )
+        return _with_unused(nearest, wanted, outlines.values())
     if not wanted.at and is_vague(wanted, asked[0].outcome.results):
         return _offered(search, outlines)
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED] if it in outlines]
@@ -253,9 +256,21 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
     offered = _between(search, equal) if equal else _offered(search, outlines)
     if equal or unclear or (not unread and _may_mean_any(search)):
         return offered
-    return replace(
+    nothing = replace(
         offered, meant=(), unknown=_unknown(search), declined=Declined.UNREAD if unread else None
     )
+    return nothing if unread else _with_unused(nothing, wanted, documents)
+
+
+def _with_unused(block: Block, wanted: Wanted, outlines: Iterable[Outline]) -> Block:
+    """Return a block of nothing with the page first that is filed under the alert's name and isn't used any more."""
+    for it in outlines:
+        if is_superseded(it) and any(is_filed(it, name) for name in wanted.names):
+            page = Citation(it.source_file, *own_range(top_of(it)))
+            others = (one for one in block.reading if one.source_file != it.source_file)
+            reading = (page, *others)[:MAX_READING]
+            return replace(block, reading=reading, declined=Declined.UNUSED)
+    return block
 
 
 def _instead(place: Place, search: Search, procedures: Sequence[Procedure]) -> Block | None:

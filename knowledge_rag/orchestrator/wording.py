@@ -112,12 +112,16 @@ class Declined(StrEnum):
     """It says that its steps aren't for what is asked: these lines are the reading."""
     TO_WRITE = "to_write"
     """It says that this is still to be written: this line is the reading."""
+    UNUSED = "unused"
+    """It is filed under the alert's name and isn't used any more: it is the first reading."""
 
 
 _DECLINED: Final = {
     Declined.UNREAD: "The closest page, {}, is about it, and no steps could be read from it.",
     Declined.NOT_FOR: "{} says that its steps aren't for this: read its lines below.",
     Declined.TO_WRITE: "{} says that this is still to be written.",
+    Declined.UNUSED: "The closest page, {}, is filed under this name and marked as out of use (deprecated, superseded "
+    "or old): its steps aren't given.",
 }
 
 

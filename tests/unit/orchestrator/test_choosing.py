@@ -409,6 +409,24 @@ class TestOthers:
         given = advised(alert("MailFull"), {name: text, DISK: "# Mail is full\n\n- Drain it.\n"})
         assert actions(given) == ["Drain it."]
 
+    def test_a_superseded_page_of_the_alert_is_named_where_nothing_else_is_documented(self):
+        old = "---\nalerts: [MailFull]\nstatus: deprecated\n---\n# Spool\n\nOf 2019.\n\n## Do\n\n- Drop it.\n"
+        texts = {"spool.md": old, DISK: "# The disk of a mail relay\n\n- Grow the mail disk.\n"}
+        for asked in (alert("MailFull"), question("the alert MailFull fires")):
+            given = advised(asked, texts)
+            assert (given.guidance, given.status) == ((), Status.NO_MATCH)
+            first, *others = [it.citation for it in given.reading]
+            assert (first.source_file, first.start_line, first.end_line) == ("spool.md", 5, 7)
+            assert "spool.md" not in [it.source_file for it in others]
+            assert "spool.md, is filed under this name and marked as out of use" in given.reasoning
+        group = Incident(alert_name="Zebras", alerts=(alert("Zebras"), alert("MailFull")))
+        nothing = {"spool.md": old, DISK: "# Tapes\n\n- Load them.\n"}
+        assert "spool.md, is filed" in advised(group, nothing).reasoning
+        for other in (alert("MailGone"), alert("Spool2")):
+            assert "out of use" not in advised(other, texts).reasoning
+        current = "---\nalerts: [MailFull]\n---\n# Relay\n\n- Drain it.\n"
+        assert actions(advised(alert("MailFull"), {**texts, MAIL: current})) == ["Drain it."]
+
     @pytest.mark.parametrize(
         "said",
         [
