@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
@@ -123,7 +123,8 @@ class Writer(Generic[Piece]):
                 case "link":
                     yield from self.pieces(node.children, **style)
                     url = node.attrs["href"]
-                    if is_web_address(url):  # a place in the documents leads nowhere here
+                    # nothing opens a place in the documents, but a document's path says where to look
+                    if is_web_address(url) or (url := document_in(url)):
                         yield from self.words(f" ({url})", **style)
                 case "cite":
                     self.placed.add(node.meta["number"])
@@ -203,6 +204,16 @@ def is_web_address(url: object) -> bool:
         return address.scheme in ("http", "https") and bool(address.hostname)
     except ValueError:
         return False
+
+
+def document_in(url: object) -> str:
+    """Return the path of the document that a relative link leads to; ``""`` for an anchor or anything else."""
+    found = _DOCUMENT.match(unquote(url)) if isinstance(url, str) else None
+    return found[1] if found else ""
+
+
+_DOCUMENT: Final = re.compile(r"((?:\.{0,2}/)?(?:[\w.-]+/)*[\w.-]+\.md)(?:#|\Z)", re.IGNORECASE)
+"""Of plain names alone: with a blank, a colon or a bracket, a path might read as a citation."""
 
 
 def _is_link(url: str) -> bool:

@@ -259,6 +259,30 @@ def test_a_link_to_a_place_in_the_documents_is_its_words_and_a_web_address_stays
         assert "https://site.example/a" in shown
 
 
+@pytest.mark.parametrize("by_model", [True, False])
+@pytest.mark.parametrize(
+    ("target", "path"),
+    [
+        ("payments-db.md", "payments-db.md"),
+        ("../db/payments.md#close-them", "../db/payments.md"),
+        ("/runbooks/a_b.md", "/runbooks/a_b.md"),
+    ],
+)
+def test_a_link_to_a_document_keeps_its_path_behind_its_words(target, path, by_model):
+    message = written(f"- Follow [Connections exhausted]({target}).", by_model=by_model)
+    slack = "".join(piece["text"] for _, piece in pieces_in(to_slack(message)[0]["blocks"]))
+    for shown in (slack, to_note(message), to_text(message)):
+        assert f"Follow Connections exhausted ({path})." in shown
+
+
+@pytest.mark.parametrize(
+    "target",
+    ["[1].md", "<a.md, lines 3-4>", "<Source: a.md>", "a.md:3", "a%5D.md", "%ee%80%800%ee%80%81.md", "//evil.example/a.md", "a\u202eb.md", "a b.md"],
+)  # fmt: skip
+def test_a_path_that_may_read_as_a_citation_is_not_kept(target):
+    assert " (" not in to_text(written(f"- Follow [the page]({target}), all of it."))
+
+
 @pytest.mark.parametrize(
     "target", ["javascript:alert(1)", "//evil.example/x", "data:text/html,x", "mailto:a@b.example"]
 )
