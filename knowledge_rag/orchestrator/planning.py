@@ -291,10 +291,17 @@ def _declined(search: Search, outline: Outline, start: int, end: int, why: Decli
 
 
 def _equal(place: Place | None) -> tuple[Place, ...]:
-    """Return the places that fit an alert equally, where the wrong one would destroy something."""
-    equal = (place, *place.also) if place is not None and place.also else ()
-    texts = (it.outline.text(it.section.start, it.section.end) for it in equal)
-    return equal if any(map(dangers_in, texts)) else ()
+    """Return the places that fit an alert equally, where the wrong one would destroy something else."""
+    equal = (place, *place.also) if place is not None else ()
+    return equal if len(set(map(_destructive, equal))) > 1 else ()
+
+
+def _destructive(place: Place) -> frozenset[str]:
+    """Return the lines of a section that destroy something."""
+    text = place.outline.text(place.section.start, place.section.end)
+    starts = (text.count("\n", 0, it.start) for it in dangers_in(text))
+    lines = text.split("\n")
+    return frozenset(lines[it].strip() for it in starts)
 
 
 def _between(search: Search, places: Sequence[Place]) -> Block:
