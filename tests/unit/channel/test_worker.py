@@ -358,7 +358,8 @@ def storm(play, tmp_path, *kinds, **more):
     answering = Answering(search, ExtractiveAdvisor(), None, receipts)
 
     def answers(event, now):
-        return answering.answer(Incident.from_state(event.payload), event.name, now)
+        incident = Incident.from_state(event.payload)
+        return answering.answer(incident, event.name, now, event=event.key)
 
     played = play(*kinds, answers=answers)
     for name, it in played.settings.destinations.items():
