@@ -123,7 +123,7 @@ def _cloudwatch(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     if name and not name.startswith(_SCALING):
         state = _mapping(detail.get("state"))
         identity = [payload.get("account"), payload.get("region"), name]
-        yield _event(payload, identity, [state.get("value"), state.get("timestamp")])
+        yield _event(payload, identity, [state.get("value"), state.get("timestamp")], name=name)
 
 
 def _other(payload: Mapping[str, Any]) -> Iterator[Event | None]:
@@ -149,14 +149,26 @@ _READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[Event | No
 
 
 def _event(
-    payload: Mapping[str, Any], identity: list[Any], state: object, subject: str = ""
+    payload: Mapping[str, Any],
+    identity: list[Any],
+    state: object,
+    subject: str = "",
+    name: str = "",
 ) -> Event | None:
     alert = digest(identity)
     incident = Incident.from_state(payload)
     if incident.is_empty:
         return None
-    name = (incident.alert_name or name_of(incident))[:MAX_NAME]
+    name = _shortened(name or incident.alert_name or name_of(incident))
     return Event(digest([alert, state]), alert, name, is_over(payload), payload, subject)
+
+
+def _shortened(name: str) -> str:
+    """Return a name of at most MAX_NAME characters; one that is cut ends in a hash, so that no other one is the same."""
+    if len(name) <= MAX_NAME:
+        return name
+    end = f"... {digest(name)[:8]}"
+    return name[: MAX_NAME - len(end)] + end
 
 
 def digest(value: object) -> str:
@@ -174,4 +186,4 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    return value[:MAX_NAME] if isinstance(value, str) else ""
+    return value if isinstance(value, str) else ""

@@ -17,6 +17,7 @@ from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.server import MAX_BODY, create_hooks
 from knowledge_rag.channel.settings import Hook, HookSettings, Maker
 from knowledge_rag.core.resources import shipped
+from knowledge_rag.orchestrator.pager_texts import MAX_NAME
 from tests.unit.channel.conftest import fires, pagerduty
 
 NOW = 1_772_439_284
@@ -166,6 +167,22 @@ def test_a_queue_that_cannot_be_written_is_told_to_send_again(post, kept):
     response = post(Maker.ALERTMANAGER, fires("DiskFull"))
     assert response.status_code == 503
     assert "ProgrammingError" not in response.text
+
+
+def test_names_that_begin_alike_are_of_different_alerts():
+    long = "prod-orders-" + "x" * 200
+    one, two = (
+        events_of(
+            Maker.CLOUDWATCH,
+            {
+                "source": "aws.cloudwatch",
+                "detail": {"alarmName": f"{long}-{end}", "state": {"value": "ALARM"}},
+            },
+        )[0]
+        for end in ("DiskFull", "QueueGrows")
+    )
+    assert len({one.key, two.key}) == len({one.alert, two.alert}) == len({one.name, two.name}) == 2
+    assert max(len(one.name), len(two.name)) <= MAX_NAME
 
 
 def test_our_own_notes_come_back_as_no_events():
