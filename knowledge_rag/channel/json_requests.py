@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.core.errors import KnowledgeRagError
@@ -37,13 +38,13 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 def decoded(body: bytes) -> Any:  # noqa: ANN401 - JSON is of any type
-    """Decode JSON, without NaN, Infinity and halves of characters.
+    """Decode JSON, without NaN, Infinity, halves of characters and numbers that are too large.
 
     Raises:
         Refused: it is no such JSON.
     """
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
+        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text
     except (ValueError, RecursionError) as error:
         raise Refused(400, "the body is not valid JSON") from error
@@ -52,3 +53,10 @@ def decoded(body: bytes) -> Any:  # noqa: ANN401 - JSON is of any type
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):  # 1e999, which can't be written again
+        raise ValueError("a number is too large")
+    return number

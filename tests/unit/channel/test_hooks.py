@@ -132,7 +132,17 @@ def test_an_old_signature_is_refused(post, kept, maker, shift):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"NaN", b'{"a": Infinity}', b'"\\ud800"', b"[" * 100_000, b"\xff", b"1" * 5000],
+    [
+        b"",
+        b"{",
+        b"NaN",
+        b'{"a": Infinity}',
+        b'"\\ud800"',
+        b"[" * 100_000,
+        b"\xff",
+        b"1" * 5000,
+        b"[1, -1e999]",
+    ],
 )
 def test_what_is_no_json_is_refused(post, kept, body):
     assert post(Maker.OTHER, body).status_code == 400
@@ -167,6 +177,14 @@ def test_a_queue_that_cannot_be_written_is_told_to_send_again(post, kept):
     response = post(Maker.ALERTMANAGER, fires("DiskFull"))
     assert response.status_code == 503
     assert "ProgrammingError" not in response.text
+
+
+def test_a_number_that_cannot_be_written_again_is_refused_once_and_for_all(post, kept):
+    delivery = {**fires("DiskFull"), "x": 0.5}
+    body = json.dumps(delivery).replace("0.5", "1e999").encode()
+    assert post(Maker.ALERTMANAGER, body).status_code == 400
+    assert post(Maker.ALERTMANAGER, delivery).status_code == 202
+    assert kept.waiting() == 1
 
 
 def test_names_that_begin_alike_are_of_different_alerts():
