@@ -19,6 +19,7 @@ from botocore.awsrequest import AWSRequest
 
 from knowledge_rag.channel import queue as steps
 from knowledge_rag.channel.destinations import (
+    MAX_PAGES,
     Call,
     Ended,
     Post,
@@ -27,6 +28,7 @@ from knowledge_rag.channel.destinations import (
     found_in,
     look_up,
     notice_of,
+    page_after,
     posts_of,
     reply_of,
 )
@@ -370,20 +372,33 @@ class Worker:
         return True
 
     def _reply(self, destination: Destination, post: Outgoing, now: float) -> Reply:
-        if post.unsure and (call := look_up(destination, post.post, post.sent)):
-            listed = self._sent(destination, call, reads=True)
-            if isinstance(listed, httpx.Response):
-                reference = found_in(destination, post.post, listed.content)
-                if reference is not None:
-                    return Reply(Ended.DONE, "found", reference)
-            elif listed.ended not in (Ended.NEVER, Ended.KEY):
-                # it can't be looked up now: a post that may stand there already waits
-                return Reply(Ended.UNSURE, f"look-up: {listed.reason}", after=listed.after)
+        if post.unsure and (found := self._looked_for(destination, post)):
+            return found
         self.queue.sending(post, now)
         sent = self._sent(destination, call_for(destination, post.post, now))
         if isinstance(sent, Reply):
             return sent
         return reply_of(destination, sent.status_code, sent.headers, sent.content)
+
+    def _looked_for(self, destination: Destination, post: Outgoing) -> Reply | None:
+        """Return where a post of unknown fate stands, or that it can't be looked up now; ``None`` if it is to be sent."""
+        page = ""
+        for _ in range(MAX_PAGES):
+            call = look_up(destination, post.post, post.sent, page)
+            if call is None:
+                return None
+            listed = self._sent(destination, call, reads=True)
+            if isinstance(listed, Reply):
+                if listed.ended in (Ended.NEVER, Ended.KEY):
+                    return None
+                # a post that may stand there already waits
+                return Reply(Ended.UNSURE, f"look-up: {listed.reason}", after=listed.after)
+            reference = found_in(destination, post.post, listed.content)
+            if reference is not None:
+                return Reply(Ended.DONE, "found", reference)
+            if not (page := page_after(destination, page, listed.content)):
+                return None
+        return None
 
     def _sent(
         self, destination: Destination, call: Call, *, reads: bool = False

@@ -9,12 +9,14 @@ import re
 import threading
 from collections import Counter
 from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
 from knowledge_rag.channel.answering import Answering
 from knowledge_rag.channel.buttons import Act, Buttons
+from knowledge_rag.channel.destinations import MAX_PAGES
 from knowledge_rag.channel.message import Offer
 from knowledge_rag.channel.queue import Queue, QueueUnusable
 from knowledge_rag.channel.receipts import Receipts, offer_in
@@ -214,6 +216,40 @@ class TestTrouble:
         played.run(600)
         assert len(makers.of(kind)) == 1
         assert played.states() == {"done": 1}
+
+    @pytest.mark.parametrize("kind", [Kind.SLACK, Kind.GITHUB])
+    @pytest.mark.parametrize("others", [99, 100, 350])
+    def test_a_post_of_unknown_fate_is_found_among_many_others(self, play, makers, kind, others):
+        makers.plan, makers.others = ["lost"], others
+        played = play(kind)
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        assert len(makers.of(kind)) == 1
+        assert makers.reads == others // 100 + 1
+
+    def test_a_list_without_an_end_is_left_after_some_pages(self, play, makers):
+        makers.plan, makers.others = ["cut"], 5_000
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        assert (len(makers.of(Kind.SLACK)), makers.reads) == (1, MAX_PAGES)
+
+    def test_a_post_of_unknown_fate_is_looked_for_where_clocks_differ_by_minutes(
+        self, play, makers, client
+    ):
+        really, asked = sender(client), []
+
+        def notes(call):
+            asked.extend([parse_qs(urlsplit(call.url).query)] if call.method == "GET" else [])
+            return really(call)
+
+        makers.plan = ["lost"]
+        played = play(Kind.SLACK, send=notes)
+        sent = played.now
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        ((oldest, latest),) = [(int(it["oldest"][0]), int(it["latest"][0])) for it in asked]
+        assert oldest <= sent - 300 < sent + 300 <= latest
 
     @pytest.mark.parametrize("kind", [Kind.PAGERDUTY])
     def test_a_note_of_unknown_fate_is_looked_for_too(self, play, makers, kind):
