@@ -25,6 +25,10 @@ MAX_ALERTS: Final = 1000
 """Of one delivery."""
 
 
+MAX_SHARED: Final = 10_000
+"""Characters, as JSON, of what a delivery says once for all of its alerts; it is kept with each of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One alert that fires or is over.
@@ -75,11 +79,26 @@ def events_of_bus(event: Mapping[str, Any]) -> tuple[Maker, list[Event]]:
 
 def _prometheus(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     alerts = payload.get("alerts")
+    shared = _within({key: it for key, it in payload.items() if key != "alerts"}, MAX_SHARED)
     for alert in alerts if isinstance(alerts, list) else ():
         if isinstance(alert, Mapping):
-            own = {**payload, "alerts": [alert], "status": alert.get("status")}
+            own = {**shared, "alerts": [alert], "status": alert.get("status")}
             state = [alert.get("startsAt"), alert.get("status")]
             yield _event(own, [alert.get("labels")], state)
+
+
+def _within(shared: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Return the members that have at most so many characters together, as JSON; objects are kept in part."""
+    kept: dict[str, Any] = {}
+    for key, it in shared.items():
+        size = len(canonical({key: it}))
+        if size > most and isinstance(it, Mapping):
+            it = _within(it, most - len(canonical({key: {}})))  # noqa: PLW2901 - what fits of it
+            size = len(canonical({key: it}))
+        if size <= most:
+            kept[key] = it
+            most -= size
+    return kept
 
 
 def _pagerduty(payload: Mapping[str, Any]) -> Iterator[Event | None]:

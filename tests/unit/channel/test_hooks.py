@@ -12,7 +12,7 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from knowledge_rag.channel.events import events_of
+from knowledge_rag.channel.events import MAX_SHARED, events_of
 from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.server import MAX_BODY, create_hooks
 from knowledge_rag.channel.settings import Hook, HookSettings, Maker
@@ -185,6 +185,18 @@ def test_a_number_that_cannot_be_written_again_is_refused_once_and_for_all(post,
     assert post(Maker.ALERTMANAGER, body).status_code == 400
     assert post(Maker.ALERTMANAGER, delivery).status_code == 202
     assert kept.waiting() == 1
+
+
+def test_what_a_delivery_says_of_all_its_alerts_is_not_kept_with_each(post, kept):
+    shared = {"description": "x" * 700_000, "summary": "/data is full"}
+    names = [f"A{number}" for number in range(100)]
+    alerts = [it for name in names for it in fires(name)["alerts"]]
+    delivery = {**fires(""), "message": "y" * 20_000, "commonAnnotations": shared, "alerts": alerts}
+    assert post(Maker.ALERTMANAGER, delivery).json()["new"] == 100
+    assert len(kept.content()) < 100 * MAX_SHARED
+    found = events_of(Maker.ALERTMANAGER, delivery)
+    assert [it.name for it in found] == names
+    assert found[0].payload["commonAnnotations"] == {"summary": "/data is full"}
 
 
 def test_names_that_begin_alike_are_of_different_alerts():
