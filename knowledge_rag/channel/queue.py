@@ -53,6 +53,13 @@ CREATE TABLE IF NOT EXISTS written (at REAL NOT NULL);
 """
 
 
+_TIMES: Final = (
+    *(("events", "received"), ("posts", "created"), ("posts", "sent"), ("told", "seen")),
+    *(("counted", "since"), ("unanswered", "first"), ("unanswered", "last"), ("written", "at")),
+)
+"""Tables, and columns of theirs that say when something was."""
+
+
 @dataclass(frozen=True, slots=True)
 class Received:
     """An event that waits for its answer."""
@@ -296,6 +303,19 @@ class Queue:
                 "WHERE state = 'waiting' AND destination = ? AND created < ?",
                 (reason, destination, before),
             ).rowcount
+
+    def set_back(self, now: float) -> None:
+        """Take what the queue says about later times for about now: the clock was ahead, and was set back."""
+        with self.change() as changed:
+            changed.execute(
+                "UPDATE posts SET due = ? WHERE state = 'waiting' AND max(created, sent) > ?",
+                (now, now),
+            )
+            for table, column in _TIMES:
+                changed.execute(
+                    f"UPDATE {table} SET {column} = ? WHERE {column} > ?",  # noqa: S608 - fixed words
+                    (now, now),
+                )
 
     def forget(self, before: float) -> None:
         """Delete what was finished before a time."""

@@ -166,6 +166,7 @@ class Worker:
     jitter: Callable[[], float]
     quote: Answer | None = None
     _paused: dict[str, float] = field(default_factory=dict)
+    _latest: float = float("inf")
     _removed: set[str] = field(default_factory=set)
 
     def step(self, now: float) -> bool:
@@ -175,6 +176,10 @@ class Worker:
 
     def prepare(self, now: float) -> bool:
         """Answer one event or sum up what got no answer; return whether there was anything to do."""
+        if now < self._latest:  # also at first: nobody knows what the clock was before
+            self.queue.set_back(now)
+            self._paused.clear()
+        self._latest = now
         self._give_up_removed(now)
         return self._sum_up(now) or self._answer_next(now) or self._after_storm(now)
 

@@ -349,6 +349,27 @@ class TestTrouble:
         played.run(LONGEST_WAIT)
         assert titles(makers) == ["DiskFull"]
 
+    @pytest.mark.parametrize("restarts", [False, True])
+    def test_a_clock_that_was_ahead_and_is_set_back_stops_no_answer_and_no_post(
+        self, play, makers, restarts
+    ):
+        played = play(Kind.SLACK)
+        played.now += 10 * DAY
+        for number in range(played.settings.answers_a_minute):
+            played.receive(fires(f"Ahead{number}"))
+        played.run(5)
+        makers.down = True
+        played.receive(fires("Ahead0", status="resolved"))
+        played.run(5)
+        makers.down, played.now = False, played.now - 10 * DAY
+        if restarts:
+            played.restart()
+        played.receive(fires("DiskFull"))
+        played.run(STORM_QUIET + 60)
+        assert "Ahead0 is resolved." in titles(makers)
+        assert "DiskFull" in titles(makers)
+        assert played.queue.waiting_since(["slack"]) is None
+
     def test_no_redirect_is_followed_with_a_key(self, play):
         def redirects(request):
             assert request.url.host == "127.0.0.1"
