@@ -142,6 +142,7 @@ def test_an_old_signature_is_refused(post, kept, maker, shift):
         b"\xff",
         b"1" * 5000,
         b"[1, -1e999]",
+        b"[" * 101 + b"]" * 101,
     ],
 )
 def test_what_is_no_json_is_refused(post, kept, body):
@@ -197,6 +198,17 @@ def test_what_a_delivery_says_of_all_its_alerts_is_not_kept_with_each(post, kept
     found = events_of(Maker.ALERTMANAGER, delivery)
     assert [it.name for it in found] == names
     assert found[0].payload["commonAnnotations"] == {"summary": "/data is full"}
+
+
+def test_what_was_kept_and_cannot_be_read_again_holds_up_nothing(post, kept, caplog):
+    for number in range(2):
+        post(Maker.ALERTMANAGER, fires("DiskFull", number))
+    with kept.change() as changed:
+        deep = "[" * 100_000 + "]" * 100_000
+        changed.execute("UPDATE events SET payload = ? WHERE id = 1", (deep,))
+    assert kept.next_event().id == 2
+    assert kept.waiting() == 1
+    assert "can't be read" in caplog.text
 
 
 def test_names_that_begin_alike_are_of_different_alerts():
