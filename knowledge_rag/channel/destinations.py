@@ -22,6 +22,7 @@ from knowledge_rag.channel.signatures import signature
 from knowledge_rag.channel.slack import notice_blocks, to_slack
 from knowledge_rag.channel.text import to_short, to_text
 from knowledge_rag.core.version import VERSION
+from knowledge_rag.orchestrator.pager_formats import at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -265,9 +266,8 @@ def page_after(destination: Destination, page: str, body: bytes) -> str:
     """
     wire = _json(body)
     if destination.kind is Kind.SLACK:
-        more = wire.get("response_metadata")
-        return str(more.get("next_cursor") or "") if isinstance(more, dict) else ""
-    if destination.kind is Kind.GITHUB and len(wire.get("", ())) >= _PAGE:
+        return str(at(wire, "response_metadata.next_cursor") or "")
+    if destination.kind is Kind.GITHUB and len(_listed(wire.get(""))) >= _PAGE:
         return str(int(page or 1) + 1)
     return ""
 
@@ -276,14 +276,18 @@ def found_in(destination: Destination, post: Post, body: bytes) -> str | None:
     """Return the reference of a post among what was listed; ``None`` if it isn't there."""
     wire = _json(body)
     if destination.kind is Kind.SLACK:
-        for one in wire.get("messages") or ():
-            metadata = one.get("metadata") or {}
-            if (metadata.get("event_payload") or {}).get("id") == post.key:
+        for one in _listed(wire.get("messages")):
+            if at(one, "metadata.event_payload.id") == post.key:
                 return str(one.get("ts", ""))
         return None
-    notes = wire.get("notes") or wire.get("data") or wire.get("") or ()
-    texts = [str(it.get("content") or it.get("note") or it.get("body")) for it in notes]
+    notes = wire.get("notes") or wire.get("data") or wire.get("")
+    texts = [str(it.get("content") or it.get("note") or it.get("body")) for it in _listed(notes)]
     return "" if any(f"Receipt {post.key}" in it for it in texts) else None
+
+
+def _listed(value: object) -> list[Mapping[str, Any]]:
+    """Return the objects of a list; none of anything else."""
+    return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []
 
 
 def reply_of(

@@ -227,6 +227,23 @@ class TestTrouble:
         assert len(makers.of(kind)) == 1
         assert makers.reads == others // 100 + 1
 
+    @pytest.mark.parametrize("kind", [Kind.SLACK, Kind.GITHUB])
+    @pytest.mark.parametrize("odd", [5, [5], [{"metadata": "x", "body": 5}], {"a": [[]]}])
+    def test_a_list_of_another_form_has_no_such_post(self, play, makers, client, kind, odd):
+        really = sender(client)
+
+        def oddly(call):
+            if call.method != "GET":
+                return really(call)
+            wire = {"ok": True, "messages": odd, "response_metadata": odd}
+            return httpx.Response(200, json=wire if kind is Kind.SLACK else odd)
+
+        makers.plan = ["cut"]
+        played = play(kind, send=oddly)
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        assert len(makers.of(kind)) == 1
+
     def test_a_list_without_an_end_is_left_after_some_pages(self, play, makers):
         makers.plan, makers.others = ["cut"], 5_000
         played = play(Kind.SLACK)
