@@ -46,13 +46,15 @@ class Answering:
     links: Links | None
     receipts: KeepsReceipts
 
-    def answer(
+    def answer(  # noqa: PLR0913 - what is asked, and what it belongs to
         self,
         incident: Incident,
         title: str,
         now: float,
         queries: tuple[Query, ...] | None = None,
         offered: Offered | None = None,
+        *,
+        event: str = "",
     ) -> Message:
         """Return the message for an incident, with its receipt.
 
@@ -62,6 +64,7 @@ class Answering:
             now: seconds since 1970.
             queries: what to ask; by default what the incident suggests.
             offered: by an earlier answer, whose procedure is given.
+            event: key of the event that is answered, so that no two events share a receipt.
 
         Raises:
             InvalidRequest: what was offered isn't there as it was.
@@ -78,4 +81,5 @@ class Answering:
         message = message_of(incident, consultation, self.links, title=title)
         asked_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
         says = receipt_of(message, consultation, asked_at)
+        says |= {"event": event} if event else {}
         return replace(message, receipt=self.receipts.add(says))

@@ -22,6 +22,7 @@ from knowledge_rag.channel.signatures import signature
 from knowledge_rag.channel.slack import notice_blocks, to_slack
 from knowledge_rag.channel.text import to_short, to_text
 from knowledge_rag.core.version import VERSION
+from knowledge_rag.orchestrator.pager_formats import at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,8 +43,12 @@ METADATA: Final = "knowledge_rag_answer"
 
 _CUT: Final = "\n\n*The rest is too long for this note: open the sources.*\n"
 _FENCE: Final = re.compile(r"^[> ]*`{3,}", re.MULTILINE)
+MAX_PAGES: Final = 10
+"""Pages of a list that is looked through for a post."""
+
 _PAGE: Final = 100
-_MINUTE: Final = 60
+_AROUND: Final = 600
+"""Seconds before and after a post within which it is looked for: clocks differ."""
 _NO_JSON: Final = "no JSON"
 
 
@@ -219,24 +224,31 @@ def _url(destination: Destination, post: Post) -> str:
     }[destination.kind]
 
 
-def look_up(destination: Destination, post: Post, sent: float) -> Call | None:
+def look_up(destination: Destination, post: Post, sent: float, page: str = "") -> Call | None:
     """Return the request that lists what was posted when a post was last sent.
+
+    Args:
+        destination: that is asked.
+        post: that is looked for.
+        sent: when it was last sent.
+        page: as :func:`page_after` returns it; ``""`` for the first one.
 
     Returns:
         ``None`` where repeating is safe, since the receiver knows the key of a post.
     """
     kind, url = destination.kind, _url(destination, post)
-    oldest = max(0, int(sent) - _MINUTE)
+    oldest = max(0, int(sent) - _AROUND)
     if kind is Kind.SLACK:
         asked = {"channel": destination.channel, "limit": _PAGE, "include_all_metadata": "true"}
-        asked |= {"oldest": oldest, "latest": oldest + 5 * _MINUTE}
+        asked |= {"oldest": oldest, "latest": int(sent) + _AROUND}
         method = "conversations.replies" if post.thread else "conversations.history"
         asked |= {"ts": post.thread} if post.thread else {}
+        asked |= {"cursor": page} if page else {}
         url = f"{destination.url}/{method}?{urlencode(asked)}"
     elif kind is Kind.OPSGENIE:
         url += f"&order=desc&limit={_PAGE}"
     elif kind is Kind.GITHUB:
-        url += f"?per_page={_PAGE}&since={_iso(oldest)}"
+        url += f"?per_page={_PAGE}&since={_iso(oldest)}&page={page or 1}"
     elif (
         kind is not Kind.PAGERDUTY
     ):  # incident.io and OpsItems know the key, and so should the receiver of a webhook; a topic can't be asked
@@ -244,18 +256,38 @@ def look_up(destination: Destination, post: Post, sent: float) -> Call | None:
     return Call("GET", url, _headers(destination), _keys(destination))
 
 
+def page_after(destination: Destination, page: str, body: bytes) -> str:
+    """Return what asks for the page after one of a list; ``""`` if it is the last one.
+
+    Args:
+        destination: that was asked.
+        page: that was asked for; ``""`` for the first one.
+        body: of the response.
+    """
+    wire = _json(body)
+    if destination.kind is Kind.SLACK:
+        return str(at(wire, "response_metadata.next_cursor") or "")
+    if destination.kind is Kind.GITHUB and len(_listed(wire.get(""))) >= _PAGE:
+        return str(int(page or 1) + 1)
+    return ""
+
+
 def found_in(destination: Destination, post: Post, body: bytes) -> str | None:
     """Return the reference of a post among what was listed; ``None`` if it isn't there."""
     wire = _json(body)
     if destination.kind is Kind.SLACK:
-        for one in wire.get("messages") or ():
-            metadata = one.get("metadata") or {}
-            if (metadata.get("event_payload") or {}).get("id") == post.key:
+        for one in _listed(wire.get("messages")):
+            if at(one, "metadata.event_payload.id") == post.key:
                 return str(one.get("ts", ""))
         return None
-    notes = wire.get("notes") or wire.get("data") or wire.get("") or ()
-    texts = [str(it.get("content") or it.get("note") or it.get("body")) for it in notes]
+    notes = wire.get("notes") or wire.get("data") or wire.get("")
+    texts = [str(it.get("content") or it.get("note") or it.get("body")) for it in _listed(notes)]
     return "" if any(f"Receipt {post.key}" in it for it in texts) else None
+
+
+def _listed(value: object) -> list[Mapping[str, Any]]:
+    """Return the objects of a list; none of anything else."""
+    return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []
 
 
 def reply_of(

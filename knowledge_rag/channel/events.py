@@ -25,6 +25,10 @@ MAX_ALERTS: Final = 1000
 """Of one delivery."""
 
 
+MAX_SHARED: Final = 10_000
+"""Characters, as JSON, of what a delivery says once for all of its alerts; it is kept with each of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
     """One alert that fires or is over.
@@ -75,11 +79,26 @@ def events_of_bus(event: Mapping[str, Any]) -> tuple[Maker, list[Event]]:
 
 def _prometheus(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     alerts = payload.get("alerts")
+    shared = _within({key: it for key, it in payload.items() if key != "alerts"}, MAX_SHARED)
     for alert in alerts if isinstance(alerts, list) else ():
         if isinstance(alert, Mapping):
-            own = {**payload, "alerts": [alert], "status": alert.get("status")}
+            own = {**shared, "alerts": [alert], "status": alert.get("status")}
             state = [alert.get("startsAt"), alert.get("status")]
             yield _event(own, [alert.get("labels")], state)
+
+
+def _within(shared: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Return the members that have at most so many characters together, as JSON; objects are kept in part."""
+    kept: dict[str, Any] = {}
+    for key, it in shared.items():
+        size = len(canonical({key: it}))
+        if size > most and isinstance(it, Mapping):
+            it = _within(it, most - len(canonical({key: {}})))  # noqa: PLW2901 - what fits of it
+            size = len(canonical({key: it}))
+        if size <= most:
+            kept[key] = it
+            most -= size
+    return kept
 
 
 def _pagerduty(payload: Mapping[str, Any]) -> Iterator[Event | None]:
@@ -123,7 +142,7 @@ def _cloudwatch(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     if name and not name.startswith(_SCALING):
         state = _mapping(detail.get("state"))
         identity = [payload.get("account"), payload.get("region"), name]
-        yield _event(payload, identity, [state.get("value"), state.get("timestamp")])
+        yield _event(payload, identity, [state.get("value"), state.get("timestamp")], name=name)
 
 
 def _other(payload: Mapping[str, Any]) -> Iterator[Event | None]:
@@ -149,14 +168,26 @@ _READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[Event | No
 
 
 def _event(
-    payload: Mapping[str, Any], identity: list[Any], state: object, subject: str = ""
+    payload: Mapping[str, Any],
+    identity: list[Any],
+    state: object,
+    subject: str = "",
+    name: str = "",
 ) -> Event | None:
     alert = digest(identity)
     incident = Incident.from_state(payload)
     if incident.is_empty:
         return None
-    name = (incident.alert_name or name_of(incident))[:MAX_NAME]
+    name = _shortened(name or incident.alert_name or name_of(incident))
     return Event(digest([alert, state]), alert, name, is_over(payload), payload, subject)
+
+
+def _shortened(name: str) -> str:
+    """Return a name of at most MAX_NAME characters; one that is cut ends in a hash, so that no other one is the same."""
+    if len(name) <= MAX_NAME:
+        return name
+    end = f"... {digest(name)[:8]}"
+    return name[: MAX_NAME - len(end)] + end
 
 
 def digest(value: object) -> str:
@@ -174,4 +205,4 @@ def _mapping(value: object) -> Mapping[str, Any]:
 
 
 def _text(value: object) -> str:
-    return value[:MAX_NAME] if isinstance(value, str) else ""
+    return value if isinstance(value, str) else ""

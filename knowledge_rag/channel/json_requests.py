@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import KnowledgeRagError
 
@@ -11,6 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from starlette.requests import Request
+
+
+MAX_DEPTH: Final = 100
+"""Levels of lists and objects; Python writes and reads about 1,000, fewer the deeper it is called."""
 
 
 class Refused(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
@@ -37,13 +42,14 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 def decoded(body: bytes) -> Any:  # noqa: ANN401 - JSON is of any type
-    """Decode JSON, without NaN, Infinity and halves of characters.
+    """Decode JSON, without NaN, Infinity, halves of characters, numbers that are too large and more than MAX_DEPTH levels.
 
     Raises:
         Refused: it is no such JSON.
     """
     try:
-        value = json.loads(body, parse_constant=_refuse_constant)
+        value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
+        _check_depth(value)
         json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text
     except (ValueError, RecursionError) as error:
         raise Refused(400, "the body is not valid JSON") from error
@@ -52,3 +58,24 @@ def decoded(body: bytes) -> Any:  # noqa: ANN401 - JSON is of any type
 
 def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):  # 1e999, which can't be written again
+        raise ValueError("a number is too large")
+    return number
+
+
+def _check_depth(value: object) -> None:
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        inner = [
+            it.values() if isinstance(it, dict) else it
+            for it in level
+            if isinstance(it, dict | list)
+        ]
+        if not inner:
+            return
+        level = [it for members in inner for it in members]
+    raise ValueError("nested too deeply")

@@ -7,11 +7,12 @@ post waits for those of the same alert at the same destination that came before 
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.destinations import Post
 from knowledge_rag.channel.events import Event
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 KEEP_SECONDS: Final = 30 * 24 * 3600.0
 """How long finished events are kept, and so how late a repeated delivery is known."""
+
+_logger: Final = logging.getLogger(__name__)
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS events (
@@ -51,6 +54,13 @@ CREATE TABLE IF NOT EXISTS unanswered (
 );
 CREATE TABLE IF NOT EXISTS written (at REAL NOT NULL);
 """
+
+
+_TIMES: Final = (
+    *(("events", "received"), ("posts", "created"), ("posts", "sent"), ("told", "seen")),
+    *(("counted", "since"), ("unanswered", "first"), ("unanswered", "last"), ("written", "at")),
+)
+"""Tables, and columns of theirs that say when something was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,17 +204,29 @@ class Queue:
         return new
 
     def next_event(self) -> Received | None:
-        """Return the event that has waited longest."""
+        """Return the event that has waited longest; those that can't be read are given up."""
+        while (row := self._oldest_event()) is not None:
+            number, hook, key, alert, name, over, payload, subject, received = row
+            try:
+                wire = json.loads(payload)
+            except (ValueError, RecursionError):
+                _logger.error("hook=%s | an event can't be read again: given up", hook)  # noqa: TRY400 - of a payload
+                self._mark_handled(number)
+                continue
+            event = Event(key, alert, name, bool(over), wire, subject)
+            return Received(number, hook, event, received)
+        return None
+
+    def _mark_handled(self, number: int) -> None:
+        with self.change() as changed:
+            changed.execute("UPDATE events SET handled = 1, payload = '{}' WHERE id = ?", (number,))
+
+    def _oldest_event(self) -> Any:  # noqa: ANN401 - a row of SQLite's
         with self._lock:
-            row = self._connection.execute(
+            return self._connection.execute(
                 "SELECT id, hook, key, alert, name, over, payload, subject, received FROM events "
                 "WHERE handled = 0 ORDER BY id LIMIT 1"
             ).fetchone()
-        if row is None:
-            return None
-        number, hook, key, alert, name, over, payload, subject, received = row
-        event = Event(key, alert, name, bool(over), json.loads(payload), subject)
-        return Received(number, hook, event, received)
 
     def waiting(self) -> int:
         """Return how many events wait."""
@@ -296,6 +318,19 @@ class Queue:
                 "WHERE state = 'waiting' AND destination = ? AND created < ?",
                 (reason, destination, before),
             ).rowcount
+
+    def set_back(self, now: float) -> None:
+        """Take what the queue says about later times for about now: the clock was ahead, and was set back."""
+        with self.change() as changed:
+            changed.execute(
+                "UPDATE posts SET due = ? WHERE state = 'waiting' AND max(created, sent) > ?",
+                (now, now),
+            )
+            for table, column in _TIMES:
+                changed.execute(
+                    f"UPDATE {table} SET {column} = ? WHERE {column} > ?",  # noqa: S608 - fixed words
+                    (now, now),
+                )
 
     def forget(self, before: float) -> None:
         """Delete what was finished before a time."""

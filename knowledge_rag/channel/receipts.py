@@ -14,7 +14,7 @@ import os
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from knowledge_rag.channel.events import canonical
 from knowledge_rag.channel.text import to_text
@@ -226,12 +226,14 @@ class Receipts:
         with self._lock:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = self._folder / name
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-            with os.fdopen(handle, "ab") as opened:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+            with os.fdopen(handle, "a+b") as opened:
                 with suppress(ImportError):
                     import fcntl  # noqa: PLC0415 - Unix only
 
                     fcntl.flock(opened, fcntl.LOCK_EX)  # until it is closed
+
+                _remove_unfinished(opened)
 
                 def append(line: Mapping[str, Any]) -> None:
                     opened.write(canonical(line) + b"\n")
@@ -262,6 +264,14 @@ def _problems(name: str, lines: list[dict[str, Any]], last: int) -> Iterator[str
 
 def _chained(before: str, says: Mapping[str, Any]) -> str:
     return hashlib.sha256(before.encode() + canonical(says)).hexdigest()
+
+
+def _remove_unfinished(opened: BinaryIO) -> None:
+    """Cut off a last line without an end, as a full disk leaves it: what is appended would become part of it."""
+    opened.seek(0)
+    data = opened.read()
+    if not data.endswith(b"\n"):
+        opened.truncate(data.rfind(b"\n") + 1)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -118,7 +118,7 @@ def working(worker: Worker, clock: Callable[[], float], arrived: threading.Event
 
     def prepare(now: float) -> bool:
         nonlocal forgotten
-        if now - forgotten > _HOUR:
+        if abs(now - forgotten) > _HOUR:
             worker.queue.forget(now - KEEP_SECONDS)
             forgotten = now
         if not worker.prepare(now):

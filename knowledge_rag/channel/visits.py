@@ -209,7 +209,8 @@ class Visits:
         def answer_by(answering: Answering, seconds: float, event: Event, now: float) -> Message:
             if left() < seconds:
                 raise TimeoutError("no time left")
-            return answering.answer(Incident.from_state(event.payload), event.name, now)
+            incident = Incident.from_state(event.payload)
+            return answering.answer(incident, event.name, now, event=event.key)
 
         quote = partial(answer_by, quoting, ANSWER_SECONDS)
         write = partial(answer_by, writing, ANSWER_SECONDS + MODEL_SECONDS)

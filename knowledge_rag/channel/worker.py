@@ -19,6 +19,7 @@ from botocore.awsrequest import AWSRequest
 
 from knowledge_rag.channel import queue as steps
 from knowledge_rag.channel.destinations import (
+    MAX_PAGES,
     Call,
     Ended,
     Post,
@@ -27,6 +28,7 @@ from knowledge_rag.channel.destinations import (
     found_in,
     look_up,
     notice_of,
+    page_after,
     posts_of,
     reply_of,
 )
@@ -164,6 +166,7 @@ class Worker:
     jitter: Callable[[], float]
     quote: Answer | None = None
     _paused: dict[str, float] = field(default_factory=dict)
+    _latest: float = float("inf")
     _removed: set[str] = field(default_factory=set)
 
     def step(self, now: float) -> bool:
@@ -173,6 +176,10 @@ class Worker:
 
     def prepare(self, now: float) -> bool:
         """Answer one event or sum up what got no answer; return whether there was anything to do."""
+        if now < self._latest:  # also at first: nobody knows what the clock was before
+            self.queue.set_back(now)
+            self._paused.clear()
+        self._latest = now
         self._give_up_removed(now)
         return self._sum_up(now) or self._answer_next(now) or self._after_storm(now)
 
@@ -370,20 +377,33 @@ class Worker:
         return True
 
     def _reply(self, destination: Destination, post: Outgoing, now: float) -> Reply:
-        if post.unsure and (call := look_up(destination, post.post, post.sent)):
-            listed = self._sent(destination, call, reads=True)
-            if isinstance(listed, httpx.Response):
-                reference = found_in(destination, post.post, listed.content)
-                if reference is not None:
-                    return Reply(Ended.DONE, "found", reference)
-            elif listed.ended not in (Ended.NEVER, Ended.KEY):
-                # it can't be looked up now: a post that may stand there already waits
-                return Reply(Ended.UNSURE, f"look-up: {listed.reason}", after=listed.after)
+        if post.unsure and (found := self._looked_for(destination, post)):
+            return found
         self.queue.sending(post, now)
         sent = self._sent(destination, call_for(destination, post.post, now))
         if isinstance(sent, Reply):
             return sent
         return reply_of(destination, sent.status_code, sent.headers, sent.content)
+
+    def _looked_for(self, destination: Destination, post: Outgoing) -> Reply | None:
+        """Return where a post of unknown fate stands, or that it can't be looked up now; ``None`` if it is to be sent."""
+        page = ""
+        for _ in range(MAX_PAGES):
+            call = look_up(destination, post.post, post.sent, page)
+            if call is None:
+                return None
+            listed = self._sent(destination, call, reads=True)
+            if isinstance(listed, Reply):
+                if listed.ended in (Ended.NEVER, Ended.KEY):
+                    return None
+                # a post that may stand there already waits
+                return Reply(Ended.UNSURE, f"look-up: {listed.reason}", after=listed.after)
+            reference = found_in(destination, post.post, listed.content)
+            if reference is not None:
+                return Reply(Ended.DONE, "found", reference)
+            if not (page := page_after(destination, page, listed.content)):
+                return None
+        return None
 
     def _sent(
         self, destination: Destination, call: Call, *, reads: bool = False

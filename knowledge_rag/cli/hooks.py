@@ -95,7 +95,7 @@ def serve_hooks(
         def answer_by(answering: Answering, event: Event, now: float) -> Message:
             incident = Incident.from_state(event.payload)
             incident = replace(incident, title=corrected(incident.title))
-            return answering.answer(incident, event.name, now)
+            return answering.answer(incident, event.name, now, event=event.key)
 
         quote = partial(answer_by, quoting)
         write = partial(answer_by, replace(quoting, advisor=advisor))

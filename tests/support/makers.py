@@ -54,6 +54,7 @@ class Makers(Loopback):
         taken: what each has taken: its kind, where it stands, and the body.
         plan: how the next posts end, one each: a status, a code of Slack's, ``lost`` (taken, no response), ``cut`` (not taken, no
             response).
+        others: what others have posted since, wherever a list is asked for.
         known: further methods of Slack's, and what they answer.
         channels: of Slack, that the bot is in.
         responses: what was sent to the ``response_url`` of a command.
@@ -64,6 +65,7 @@ class Makers(Loopback):
         self.taken: list[tuple[Kind, str, dict[str, Any]]] = []
         self.plan: list[int | str] = []
         self.down = False
+        self.others = 0
         self.calls = 0
         self.reads = 0
         self.known: dict[str, dict[str, Any]] = {
@@ -230,9 +232,19 @@ class Makers(Loopback):
                 for it in self.of(kind)
                 if (it.get("thread_ts") or "") == thread or it["ts"] == thread
             ]
-            return _json({"ok": True, "messages": own})
+            newest = [{"ts": "9", "text": "hm"}] * self.others + own[::-1]
+            begin, most = int(query.get("cursor", ["0"])[0]), int(query["limit"][0])
+            rest = str(begin + most) if len(newest) > begin + most else ""
+            found = newest[begin : begin + most]
+            return _json(
+                {"ok": True, "messages": found, "response_metadata": {"next_cursor": rest}}
+            )
         if kind is Kind.GITHUB:
-            return _json(self.of(kind))
+            query = parse_qs(asked.query)
+            most = int(query["per_page"][0])
+            begin = most * (int(query["page"][0]) - 1)
+            oldest = [{"body": "hm"}] * self.others + self.of(kind)
+            return _json(oldest[begin : begin + most])
         where = unquote(asked.path.split("/")[-2])
         own = [body for it, at, body in self.taken if it is kind and at == where]
         if kind is Kind.PAGERDUTY:

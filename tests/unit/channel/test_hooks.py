@@ -12,11 +12,12 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from knowledge_rag.channel.events import events_of
+from knowledge_rag.channel.events import MAX_SHARED, events_of
 from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.server import MAX_BODY, create_hooks
 from knowledge_rag.channel.settings import Hook, HookSettings, Maker
 from knowledge_rag.core.resources import shipped
+from knowledge_rag.orchestrator.pager_texts import MAX_NAME
 from tests.unit.channel.conftest import fires, pagerduty
 
 NOW = 1_772_439_284
@@ -131,7 +132,18 @@ def test_an_old_signature_is_refused(post, kept, maker, shift):
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"{", b"NaN", b'{"a": Infinity}', b'"\\ud800"', b"[" * 100_000, b"\xff", b"1" * 5000],
+    [
+        b"",
+        b"{",
+        b"NaN",
+        b'{"a": Infinity}',
+        b'"\\ud800"',
+        b"[" * 100_000,
+        b"\xff",
+        b"1" * 5000,
+        b"[1, -1e999]",
+        b"[" * 101 + b"]" * 101,
+    ],
 )
 def test_what_is_no_json_is_refused(post, kept, body):
     assert post(Maker.OTHER, body).status_code == 400
@@ -166,6 +178,53 @@ def test_a_queue_that_cannot_be_written_is_told_to_send_again(post, kept):
     response = post(Maker.ALERTMANAGER, fires("DiskFull"))
     assert response.status_code == 503
     assert "ProgrammingError" not in response.text
+
+
+def test_a_number_that_cannot_be_written_again_is_refused_once_and_for_all(post, kept):
+    delivery = {**fires("DiskFull"), "x": 0.5}
+    body = json.dumps(delivery).replace("0.5", "1e999").encode()
+    assert post(Maker.ALERTMANAGER, body).status_code == 400
+    assert post(Maker.ALERTMANAGER, delivery).status_code == 202
+    assert kept.waiting() == 1
+
+
+def test_what_a_delivery_says_of_all_its_alerts_is_not_kept_with_each(post, kept):
+    shared = {"description": "x" * 700_000, "summary": "/data is full"}
+    names = [f"A{number}" for number in range(100)]
+    alerts = [it for name in names for it in fires(name)["alerts"]]
+    delivery = {**fires(""), "message": "y" * 20_000, "commonAnnotations": shared, "alerts": alerts}
+    assert post(Maker.ALERTMANAGER, delivery).json()["new"] == 100
+    assert len(kept.content()) < 100 * MAX_SHARED
+    found = events_of(Maker.ALERTMANAGER, delivery)
+    assert [it.name for it in found] == names
+    assert found[0].payload["commonAnnotations"] == {"summary": "/data is full"}
+
+
+def test_what_was_kept_and_cannot_be_read_again_holds_up_nothing(post, kept, caplog):
+    for number in range(2):
+        post(Maker.ALERTMANAGER, fires("DiskFull", number))
+    with kept.change() as changed:
+        deep = "[" * 100_000 + "]" * 100_000
+        changed.execute("UPDATE events SET payload = ? WHERE id = 1", (deep,))
+    assert kept.next_event().id == 2
+    assert kept.waiting() == 1
+    assert "can't be read" in caplog.text
+
+
+def test_names_that_begin_alike_are_of_different_alerts():
+    long = "prod-orders-" + "x" * 200
+    one, two = (
+        events_of(
+            Maker.CLOUDWATCH,
+            {
+                "source": "aws.cloudwatch",
+                "detail": {"alarmName": f"{long}-{end}", "state": {"value": "ALARM"}},
+            },
+        )[0]
+        for end in ("DiskFull", "QueueGrows")
+    )
+    assert len({one.key, two.key}) == len({one.alert, two.alert}) == len({one.name, two.name}) == 2
+    assert max(len(one.name), len(two.name)) <= MAX_NAME
 
 
 def test_our_own_notes_come_back_as_no_events():

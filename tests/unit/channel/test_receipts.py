@@ -73,6 +73,19 @@ def test_whatever_is_changed_in_a_day_is_noticed(says, receipts, tmp_path, chang
     assert receipts.find(numbers[2]).problems
 
 
+@pytest.mark.parametrize("kept", [0, 1, -1])
+@pytest.mark.parametrize("before", [0, 2])
+def test_a_receipt_that_a_full_disk_cut_off_harms_no_other(says, receipts, tmp_path, before, kept):
+    path = tmp_path / "receipts" / "2026-11-24.jsonl"
+    first = [receipts.add({**says, "question": str(n)}) for n in range(before)]
+    whole = path.read_bytes() if first else b""
+    receipts.add({**says, "question": "cut off"})
+    line = path.read_bytes()[len(whole) :]
+    path.write_bytes(whole + line[:kept])
+    later = [receipts.add({**says, "question": name}) for name in ("cut off", "last")]
+    assert [receipts.find(it).problems for it in first + later] == [()] * (before + 2)
+
+
 def test_two_processes_that_keep_receipts_in_one_folder_break_no_chain(says, tmp_path):
     def keep(who):
         own = Receipts(tmp_path / "receipts")  # as another process has it

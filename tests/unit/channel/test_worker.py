@@ -9,12 +9,14 @@ import re
 import threading
 from collections import Counter
 from dataclasses import replace
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
 
 from knowledge_rag.channel.answering import Answering
 from knowledge_rag.channel.buttons import Act, Buttons
+from knowledge_rag.channel.destinations import MAX_PAGES
 from knowledge_rag.channel.message import Offer
 from knowledge_rag.channel.queue import Queue, QueueUnusable
 from knowledge_rag.channel.receipts import Receipts, offer_in
@@ -215,6 +217,57 @@ class TestTrouble:
         assert len(makers.of(kind)) == 1
         assert played.states() == {"done": 1}
 
+    @pytest.mark.parametrize("kind", [Kind.SLACK, Kind.GITHUB])
+    @pytest.mark.parametrize("others", [99, 100, 350])
+    def test_a_post_of_unknown_fate_is_found_among_many_others(self, play, makers, kind, others):
+        makers.plan, makers.others = ["lost"], others
+        played = play(kind)
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        assert len(makers.of(kind)) == 1
+        assert makers.reads == others // 100 + 1
+
+    @pytest.mark.parametrize("kind", [Kind.SLACK, Kind.GITHUB])
+    @pytest.mark.parametrize("odd", [5, [5], [{"metadata": "x", "body": 5}], {"a": [[]]}])
+    def test_a_list_of_another_form_has_no_such_post(self, play, makers, client, kind, odd):
+        really = sender(client)
+
+        def oddly(call):
+            if call.method != "GET":
+                return really(call)
+            wire = {"ok": True, "messages": odd, "response_metadata": odd}
+            return httpx.Response(200, json=wire if kind is Kind.SLACK else odd)
+
+        makers.plan = ["cut"]
+        played = play(kind, send=oddly)
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        assert len(makers.of(kind)) == 1
+
+    def test_a_list_without_an_end_is_left_after_some_pages(self, play, makers):
+        makers.plan, makers.others = ["cut"], 5_000
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        assert (len(makers.of(Kind.SLACK)), makers.reads) == (1, MAX_PAGES)
+
+    def test_a_post_of_unknown_fate_is_looked_for_where_clocks_differ_by_minutes(
+        self, play, makers, client
+    ):
+        really, asked = sender(client), []
+
+        def notes(call):
+            asked.extend([parse_qs(urlsplit(call.url).query)] if call.method == "GET" else [])
+            return really(call)
+
+        makers.plan = ["lost"]
+        played = play(Kind.SLACK, send=notes)
+        sent = played.now
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        ((oldest, latest),) = [(int(it["oldest"][0]), int(it["latest"][0])) for it in asked]
+        assert oldest <= sent - 300 < sent + 300 <= latest
+
     @pytest.mark.parametrize("kind", [Kind.PAGERDUTY])
     def test_a_note_of_unknown_fate_is_looked_for_too(self, play, makers, kind):
         makers.plan = ["lost"]
@@ -313,6 +366,27 @@ class TestTrouble:
         played.run(LONGEST_WAIT)
         assert titles(makers) == ["DiskFull"]
 
+    @pytest.mark.parametrize("restarts", [False, True])
+    def test_a_clock_that_was_ahead_and_is_set_back_stops_no_answer_and_no_post(
+        self, play, makers, restarts
+    ):
+        played = play(Kind.SLACK)
+        played.now += 10 * DAY
+        for number in range(played.settings.answers_a_minute):
+            played.receive(fires(f"Ahead{number}"))
+        played.run(5)
+        makers.down = True
+        played.receive(fires("Ahead0", status="resolved"))
+        played.run(5)
+        makers.down, played.now = False, played.now - 10 * DAY
+        if restarts:
+            played.restart()
+        played.receive(fires("DiskFull"))
+        played.run(STORM_QUIET + 60)
+        assert "Ahead0 is resolved." in titles(makers)
+        assert "DiskFull" in titles(makers)
+        assert played.queue.waiting_since(["slack"]) is None
+
     def test_no_redirect_is_followed_with_a_key(self, play):
         def redirects(request):
             assert request.url.host == "127.0.0.1"
@@ -358,7 +432,8 @@ def storm(play, tmp_path, *kinds, **more):
     answering = Answering(search, ExtractiveAdvisor(), None, receipts)
 
     def answers(event, now):
-        return answering.answer(Incident.from_state(event.payload), event.name, now)
+        incident = Incident.from_state(event.payload)
+        return answering.answer(incident, event.name, now, event=event.key)
 
     played = play(*kinds, answers=answers)
     for name, it in played.settings.destinations.items():

@@ -77,6 +77,26 @@ def test_an_alarm_is_answered_once_however_often_it_comes(function, makers):
     assert counted is None  # nothing to count
 
 
+def test_each_of_two_incidents_of_one_name_in_one_second_gets_its_note(function, makers):
+    function.text = function.text.replace('"pagerduty"', '"incident.io"').replace(
+        'sender = "bot@acme.example"\n', ""
+    )
+    function.text = function.text.replace(f"{makers.url}/pagerduty", f"{makers.url}/incident.io")
+    function.keys = lambda: {**SECRET, "PAGER": "incident.io-key"}
+    function.renew()
+    kind = "public_incident.incident_created_v2"
+    function(
+        *(
+            {
+                "source": "incident.io",
+                "detail": {"event_type": kind, kind: {"id": number, "name": "DiskFull: /data"}},
+            }
+            for number in ("01A", "01B", "01A")
+        )
+    )
+    assert sorted(it["incident_id"] for it in makers.of(Kind.INCIDENT_IO)) == ["01A", "01B"]
+
+
 def test_the_same_alarm_that_begins_again_after_it_was_quiet_is_answered_again(function, makers):
     function(alarm("DiskFull"))
     function.tick(31 * MINUTE)
