@@ -28,7 +28,7 @@ from knowledge_rag.orchestrator.extent import (
     top_of,
     with_rules,
 )
-from knowledge_rag.orchestrator.links import stem
+from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.naming import is_filed
 from knowledge_rag.orchestrator.objections import doubt_of, held_off, not_for, still_to_write
 from knowledge_rag.orchestrator.outline import outline_of
@@ -291,9 +291,13 @@ def _declined(search: Search, outline: Outline, start: int, end: int, why: Decli
 
 
 def _equal(place: Place | None) -> tuple[Place, ...]:
-    """Return the places that fit an alert equally, where the wrong one would destroy something else."""
+    """Return the places that fit an alert equally, where the wrong one would destroy something else.
+
+    Titles tell such pages apart; under one title, they are versions of one page.
+    """
     equal = (place, *place.also) if place is not None else ()
-    return equal if len(set(map(_destructive, equal))) > 1 else ()
+    titles = {fold(it.outline.title) for it in equal}
+    return equal if len(titles) > 1 and len(set(map(_destructive, equal))) > 1 else ()
 
 
 def _destructive(place: Place) -> frozenset[str]:
