@@ -41,8 +41,9 @@ CREATE TABLE IF NOT EXISTS posts (
   state TEXT NOT NULL DEFAULT 'waiting', reference TEXT NOT NULL DEFAULT '', reason TEXT NOT NULL DEFAULT ''
 );
 CREATE INDEX IF NOT EXISTS open ON posts (state, destination, alert, id);
-CREATE TABLE IF NOT EXISTS told (
-  destination TEXT NOT NULL, name TEXT NOT NULL, seen REAL NOT NULL, PRIMARY KEY (destination, name)
+CREATE TABLE IF NOT EXISTS answered (
+  destination TEXT NOT NULL, name TEXT NOT NULL, seen REAL NOT NULL, post INTEGER NOT NULL,
+  PRIMARY KEY (destination, name)
 );
 CREATE TABLE IF NOT EXISTS counted (
   destination TEXT NOT NULL, name TEXT NOT NULL, number INTEGER NOT NULL, since REAL NOT NULL,
@@ -53,7 +54,17 @@ CREATE TABLE IF NOT EXISTS unanswered (
   payload TEXT NOT NULL, first REAL NOT NULL, last REAL NOT NULL, PRIMARY KEY (destination, name)
 );
 CREATE TABLE IF NOT EXISTS written (at REAL NOT NULL);
+DROP TABLE IF EXISTS told;
 """
+_ANSWERS: Final = (
+    "FROM answered a LEFT JOIN posts p ON p.id = a.post "  # a post from long ago is forgotten
+    "WHERE coalesce(p.state, 'done') != 'dead'"
+)
+"""The names that count as answered: the answer was delivered, or is still being tried."""
+_ANSWERED_SINCE: Final = (
+    f"EXISTS (SELECT 1 {_ANSWERS} AND a.destination = {{0}}.destination AND a.name = {{0}}.name "
+    "AND a.seen >= {0}.{1})"
+)
 
 
 _TIMES: Final = (
@@ -262,7 +273,16 @@ class Queue:
 
     def done(self, post: Outgoing, reference: str) -> None:
         """Note that a post was taken."""
-        self._update(post, "state = 'done', body = '{}', reference = ?", reference)
+        with self.change() as changed:
+            changed.execute(
+                "UPDATE posts SET state = 'done', body = '{}', reference = ? WHERE id = ?",
+                (reference, post.id),
+            )
+            changed.execute(
+                "DELETE FROM unanswered WHERE EXISTS (SELECT 1 FROM answered a WHERE a.post = ? AND a.name = "
+                "unanswered.name AND a.destination = unanswered.destination AND a.seen >= unanswered.last)",
+                (post.id,),
+            )
 
     def dead(self, post: Outgoing, reason: str) -> None:
         """Note that a post is given up."""
@@ -337,7 +357,7 @@ class Queue:
         with self.change() as changed:
             changed.execute("DELETE FROM events WHERE handled = 1 AND received < ?", (before,))
             changed.execute("DELETE FROM posts WHERE state != 'waiting' AND created < ?", (before,))
-            changed.execute("DELETE FROM told WHERE seen < ?", (before,))
+            changed.execute("DELETE FROM answered WHERE seen < ?", (before,))
             changed.execute("DELETE FROM unanswered WHERE last < ?", (before,))  # of removed ones
             changed.execute("DELETE FROM written WHERE at < ?", (before,))
 
@@ -357,8 +377,8 @@ def put(
     now: float,
     *,
     follows: bool = False,
-) -> None:
-    """Put posts into the queue.
+) -> int | None:
+    """Put posts into the queue, and return the one that heads their thread.
 
     Args:
         changed: the transaction.
@@ -376,6 +396,7 @@ def put(
             (*row, now, now),
         )
         head = head if head is not None else made.lastrowid
+    return head
 
 
 def head_of(changed: sqlite3.Connection, destination: str, alert: str) -> int | None:
@@ -396,19 +417,36 @@ def has_reply(changed: sqlite3.Connection, head: int, prefix: str) -> bool:
     return row is not None
 
 
-def is_told(
-    changed: sqlite3.Connection, destination: str, name: str, now: float, quiet: float
-) -> bool:
-    """Whether a name was answered at a destination and has not been quiet for so many seconds since."""
+def answer_state(
+    changed: sqlite3.Connection, destination: str, name: str, since: float = 0.0
+) -> str:
+    """Return whether a name's answer at a destination is done or waiting.
+
+    Returns:
+        ``""`` if it has none, if that was given up, or if the name was quiet since a time.
+    """
     row = changed.execute(
-        "SELECT seen FROM told WHERE destination = ? AND name = ?", (destination, name)
+        f"SELECT coalesce(p.state, 'done') {_ANSWERS} AND a.destination = ? AND a.name = ? AND a.seen > ?",
+        (destination, name, since),
     ).fetchone()
-    return row is not None and now - row[0] < quiet
+    return "" if row is None else str(row[0])
 
 
-def tell(changed: sqlite3.Connection, destination: str, name: str, now: float) -> None:
-    """Note that a name is answered at a destination."""
-    changed.execute("INSERT OR REPLACE INTO told VALUES (?, ?, ?)", (destination, name, now))
+def answers(
+    changed: sqlite3.Connection, destination: str, name: str, now: float, post: int | None
+) -> None:
+    """Note which post answers a name at a destination.
+
+    Args:
+        changed: the transaction.
+        destination: its name.
+        name: of the alert.
+        now: seconds since 1970.
+        post: the first one of the answer; ``None`` if it says only that the name couldn't be looked up.
+    """
+    if post is not None:
+        row = (destination, name, now, post)
+        changed.execute("INSERT OR REPLACE INTO answered VALUES (?, ?, ?, ?)", row)
     changed.execute(
         "DELETE FROM unanswered WHERE destination = ? AND name = ?", (destination, name)
     )
@@ -433,35 +471,30 @@ def let_write(changed: sqlite3.Connection, now: float, since: float, most: int) 
     return made.rowcount == 1
 
 
-def count(changed: sqlite3.Connection, destination: str, name: str, now: float) -> None:
-    """Count an alert that gets no answer of its own."""
+def count(
+    changed: sqlite3.Connection, destination: str, event: Event, now: float, since: float
+) -> None:
+    """Count an alert that gets no answer of its own; keep it for after the storm if its name has none either.
+
+    Args:
+        changed: the transaction.
+        destination: its name.
+        event: the alert.
+        now: seconds since 1970.
+        since: a name without an alert since then was quiet, so an older answer of it doesn't count.
+    """
     changed.execute(
         "INSERT INTO counted VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE SET number = number + 1",
-        (destination, name, now),
+        (destination, event.name, now),
     )
-    changed.execute(
-        "UPDATE told SET seen = ? WHERE destination = ? AND name = ?", (now, destination, name)
-    )
-
-
-def counted_before(changed: sqlite3.Connection, before: float) -> dict[str, list[tuple[str, int]]]:
-    """Take out the counts of destinations whose first one is older than a time: names and numbers, most first."""
-    rows = changed.execute(
-        "SELECT destination, name, number FROM counted WHERE destination IN "
-        "(SELECT destination FROM counted GROUP BY destination HAVING min(since) <= ?) ORDER BY number DESC, name",
-        (before,),
-    ).fetchall()
-    found: dict[str, list[tuple[str, int]]] = {}
-    for destination, name, number in rows:
-        found.setdefault(destination, []).append((name, number))
+    state = answer_state(changed, destination, event.name, since)
+    if state:
         changed.execute(
-            "DELETE FROM counted WHERE destination = ? AND name = ?", (destination, name)
+            "UPDATE answered SET seen = ? WHERE destination = ? AND name = ?",
+            (now, destination, event.name),
         )
-    return found
-
-
-def leave(changed: sqlite3.Connection, destination: str, event: Event, now: float) -> None:
-    """Keep an alert whose name got no answer at a destination for after the storm."""
+    if state == "done":
+        return
     row = (destination, event.name, event.key, event.alert, json.dumps(event.payload), now, now)
     changed.execute(
         "INSERT INTO unanswered VALUES (?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -469,6 +502,29 @@ def leave(changed: sqlite3.Connection, destination: str, event: Event, now: floa
         "last = excluded.last",
         row,
     )
+
+
+def counted_before(
+    changed: sqlite3.Connection, before: float
+) -> dict[str, list[tuple[str, int, bool]]]:
+    """Take out the counts of destinations whose first one is older than a time.
+
+    Returns:
+        By destination the names, how often each came, most first, and whether it is answered.
+    """
+    rows = changed.execute(
+        f"SELECT destination, name, number, {_ANSWERED_SINCE.format('c', 'since')} FROM counted c "  # noqa: S608 - fixed words
+        "WHERE destination IN (SELECT destination FROM counted GROUP BY destination HAVING min(since) <= ?) "
+        "ORDER BY number DESC, name",
+        (before,),
+    ).fetchall()
+    found: dict[str, list[tuple[str, int, bool]]] = {}
+    for destination, name, number, is_answered in rows:
+        found.setdefault(destination, []).append((name, number, bool(is_answered)))
+        changed.execute(
+            "DELETE FROM counted WHERE destination = ? AND name = ?", (destination, name)
+        )
+    return found
 
 
 def left_over(
@@ -479,8 +535,8 @@ def left_over(
     None as long as one came after `quiet_since`, unless the first came before `at_all_since`.
     """
     rows = changed.execute(
-        "SELECT key, alert, name, payload, number, first, last FROM unanswered WHERE destination = ? "
-        "ORDER BY number DESC, name",
+        "SELECT key, alert, name, payload, number, first, last FROM unanswered u WHERE destination = ? "  # noqa: S608 - fixed words
+        f"AND NOT {_ANSWERED_SINCE.format('u', 'last')} ORDER BY number DESC, name",
         (destination,),
     ).fetchall()
     if not rows or (

@@ -195,17 +195,16 @@ class Worker:
             return True
         wanted = [it for it in to if self._is_wanted(received.event, it, now)]
         event = received.event
-        posts = self._posts(event, wanted, now) if wanted else {}
+        posts, is_answer = self._posts(event, wanted, now) if wanted else ({}, False)
         with self.queue.change() as changed:
             for it in to:
                 if it.name not in posts:
-                    steps.count(changed, it.name, event.name, now)
-                    if not steps.is_told(changed, it.name, event.name, now, GIVE_UP):
-                        steps.leave(changed, it.name, event, now)
+                    steps.count(changed, it.name, event, now, self._quiet_since(now))
                     continue
-                steps.put(changed, (it.name, event.alert), posts[it.name], now)
+                head = steps.put(changed, (it.name, event.alert), posts[it.name], now)
                 if it.is_shared:
-                    steps.tell(changed, it.name, event.name, now)
+                    post = head if is_answer else None
+                    steps.answers(changed, it.name, event.name, now, post)
             steps.handled(changed, received)
         return True
 
@@ -227,23 +226,28 @@ class Worker:
         """Whether an alert is answered at a destination; otherwise it is counted."""
         if not destination.is_shared:
             return True
-        quiet = self.settings.quiet_minutes * MINUTE
+        quiet_since = self._quiet_since(now)
         with self.queue.change() as read:
-            if steps.is_told(read, destination.name, event.name, now, quiet):
+            if steps.answer_state(read, destination.name, event.name, quiet_since):
                 return False
             recent = steps.answers_since(read, destination.name, now - MINUTE)
         return recent < self.settings.answers_a_minute
 
+    def _quiet_since(self, now: float) -> float:
+        return now - self.settings.quiet_minutes * MINUTE
+
     def _posts(
         self, event: Event, wanted: Sequence[Destination], now: float
-    ) -> dict[str, list[Post]]:
-        """Look an event up, and return what is posted to each destination."""
+    ) -> tuple[dict[str, list[Post]], bool]:
+        """Look an event up; return what is posted to each destination, and whether that answers it."""
         message = self._message(event, now, self._writer(now))
         try:
-            return {it.name: posts_of(it, message, event.subject) for it in wanted}
+            posts = {it.name: posts_of(it, message, event.subject) for it in wanted}
         except Exception as error:  # noqa: BLE001 - one event must not stop the others; logged without its message
             log_defect(error, "an answer could not be written")
-            return {it.name: posts_of(it, _failed(event), event.subject) for it in wanted}
+            message = _failed(event)
+            posts = {it.name: posts_of(it, message, event.subject) for it in wanted}
+        return posts, _is_answer(message)
 
     def _writer(self, now: float) -> Answer:
         """Return what answers an alert: a model's answers are bounded, since each has its price."""
@@ -279,23 +283,29 @@ class Worker:
     def _answer_left(
         self, destination: Destination, left: list[tuple[Event, int]], now: float, *, is_few: bool
     ) -> None:
+        made: list[tuple[str, list[Post], set[str]]]
+        """An alert, or the list's key; its posts; the names that they answer."""
         if is_few:
-            posts = [
-                (it.alert, self._posts(it, [destination], now)[destination.name]) for it, _ in left
-            ]
+            made = []
+            for event, _ in left:
+                posts, is_answer = self._posts(event, [destination], now)
+                own = {event.name} if is_answer else set()
+                made.append((event.alert, posts[destination.name], own))
         else:
             key = f"storm-{digest([destination.name, [it.key for it, _ in left]])[:20]}"
-            posts = [(key, self._listed(destination, left, now, key))]
+            made = [(key, *self._listed(destination, left, now, key))]
         with self.queue.change() as changed:
-            for alert, own in posts:
-                steps.put(changed, (destination.name, alert), own, now)
+            heads: dict[str, int | None] = {}
+            for alert, posts_made, names in made:
+                head = steps.put(changed, (destination.name, alert), posts_made, now)
+                heads |= dict.fromkeys(names, head)
             for event, _ in left:
-                steps.tell(changed, destination.name, event.name, now)
+                steps.answers(changed, destination.name, event.name, now, heads.get(event.name))
 
     def _listed(
         self, destination: Destination, left: list[tuple[Event, int]], now: float, key: str
-    ) -> list[Post]:
-        """Look alerts up, and return the posts that list them."""
+    ) -> tuple[list[Post], set[str]]:
+        """Look alerts up; return the posts that list them, and the names that these answer."""
         answer = self.quote or self.answer  # of each, only the place of its first step is used
         found = [
             (it.name, number, self._message(it, now, answer)) for it, number in left[:MAX_LISTED]
@@ -303,10 +313,11 @@ class Worker:
         names = [(it.name, number) for it, number in left]
         try:
             lists = lists_of(found, names[MAX_LISTED:], key)
-            return [post for one in lists for post in posts_of(destination, one)]
+            posts = [post for one in lists for post in posts_of(destination, one)]
         except Exception as error:  # noqa: BLE001 - they must be named at least; logged without its message
             log_defect(error, "a list could not be written")
-            return [_summary(destination, summary_of(names, ()), key)]
+            return [_summary(destination, summary_of(names, ()), key)], set()
+        return posts, {name for name, _, message in found if _is_answer(message)}
 
     def _over(self, received: Received, to: Sequence[Destination], now: float) -> None:
         """Post once in the thread of an alert's answer that it is over; pagers say it themselves."""
@@ -327,10 +338,9 @@ class Worker:
             for name, numbers in counted_by.items():
                 if (destination := self.settings.destinations.get(name)) is not None:
                     key = f"summary-{digest([name, numbers, now])[:20]}"
-                    answered = {
-                        it for it, _ in numbers if steps.is_told(changed, name, it, now, GIVE_UP)
-                    }
-                    post = _summary(destination, summary_of(numbers, answered), key)
+                    answered = {it for it, _, is_answered in numbers if is_answered}
+                    came = [(it, number) for it, number, _ in numbers]
+                    post = _summary(destination, summary_of(came, answered), key)
                     steps.put(changed, (name, f"summary {key}"), [post], now)
         return bool(counted_by)
 
@@ -429,6 +439,11 @@ class Worker:
             return LONGEST_WAIT
         doubled: float = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(post.attempts, 20))
         return max(reply.after, doubled * (0.8 + 0.4 * self.jitter()))
+
+
+def _is_answer(message: Message) -> bool:
+    """Whether a message says what is documented, or that nothing is; not that this couldn't be looked up."""
+    return message.status is not Status.DEGRADED
 
 
 def _failed(event: Event) -> Message:

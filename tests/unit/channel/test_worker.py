@@ -129,6 +129,21 @@ class TestPosting:
         (posted,) = makers.of(Kind.SLACK)
         assert "could not be searched" in posted["text"]
 
+    def test_a_failed_look_up_answers_no_name(self, play, makers):
+        def fails_first(event, now):
+            if not makers.taken:
+                raise RuntimeError(event.name, now)
+            return answer(event, now)
+
+        played = play(Kind.SLACK, answers=fails_first)
+        for number in range(3):
+            played.receive(fires("DiskFull", number))
+            played.run(70)
+        failed, answered, summary = makers.of(Kind.SLACK)
+        assert "could not be searched" in failed["text"]
+        assert "Look at DiskFull" in str(answered["blocks"])
+        assert summary["text"] == "1 further alert. Answered before: DiskFull (1)."
+
     def test_a_note_that_is_too_long_is_cut_between_steps_and_keeps_its_receipt(self, play, makers):
         def long(event, now):
             made = answer(event, now)
@@ -313,6 +328,46 @@ class TestTrouble:
         assert "channel_not_found | given up" in caplog.text
         assert played.states() == {"dead": 1, "done": 1}
         assert len(makers.of(Kind.GITHUB)) == 1
+
+    def test_an_answer_that_was_given_up_answers_no_name(self, play, makers):
+        makers.plan = ["channel_not_found"]
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull", 1))
+        played.run(60)
+        assert not makers.taken
+        played.receive(fires("DiskFull", 2))
+        played.run(120)
+        (posted,) = makers.of(Kind.SLACK)
+        assert "Look at DiskFull" in str(posted["blocks"])
+
+    def test_alerts_counted_while_an_answer_waits_are_answered_if_it_is_given_up(
+        self, play, makers
+    ):
+        makers.plan = [429, "channel_not_found"]
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull", 1))
+        played.run(1)
+        played.receive(fires("DiskFull", 2))  # while the first one is being tried
+        played.run(STORM_QUIET + 60)
+        summary, posted = makers.of(Kind.SLACK)
+        assert summary["text"].startswith("1 further alert. Answers follow")
+        assert "Look at DiskFull" in str(posted["blocks"])
+        played.run(STORM_LONGEST)
+        assert len(makers.of(Kind.SLACK)) == 2
+
+    def test_alerts_counted_while_an_answer_waits_are_not_answered_again_once_it_arrives(
+        self, play, makers
+    ):
+        makers.plan = [429]
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull", 1))
+        played.run(1)
+        played.receive(fires("DiskFull", 2))
+        played.run(STORM_LONGEST)
+        posted, summary = makers.of(Kind.SLACK)
+        assert "Look at DiskFull" in str(posted["blocks"])
+        assert summary["text"].endswith("Answered before: DiskFull (1).")
+        assert not played.queue._connection.execute("SELECT * FROM unanswered").fetchall()
 
     def test_a_deleted_message_leaves_the_rest_to_stand_alone(self, play, makers):
         played = play(Kind.SLACK)
@@ -528,6 +583,41 @@ class TestStorm:
         told = makers.of(Kind.SLACK)[-1]["text"]
         assert all(f"Alert{number} (1)" in told for number in range(5, 12))
         assert "a list could not be written" in caplog.text
+
+    def test_a_name_of_a_list_that_could_not_be_looked_up_is_answered_when_it_comes_again(
+        self, play, makers
+    ):
+        broken = {"Alert9"}
+
+        def fails(event, now):
+            if event.name in broken:
+                raise RuntimeError(event.name)
+            return answer(event, now)
+
+        played = play(Kind.SLACK, answers=fails)
+        for number in range(12):
+            played.receive(fires(f"Alert{number}", number))
+        played.run(STORM_QUIET + 60)
+        assert "Could not be looked up, ask again: Alert9 (1)" in str(makers.of(Kind.SLACK)[-1])
+        played.run(60)
+        broken.clear()
+        played.receive(fires("Alert9", 99))
+        played.receive(fires("Alert8", 99))
+        played.run(60)
+        *_, posted, summary = makers.of(Kind.SLACK)
+        assert "Look at Alert9" in str(posted["blocks"])
+        assert summary["text"] == "1 further alert. Answered before: Alert8 (1)."
+
+    def test_a_name_that_was_quiet_counts_as_one_without_an_answer(self, play, makers):
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull", 1))
+        played.run(31 * 60)
+        for number in range(5):
+            played.receive(fires(f"Alert{number}", number))
+        played.receive(fires("DiskFull", 2))
+        played.run(STORM_QUIET + 60)
+        assert "Answers follow when it is quieter: DiskFull (1)." in str(makers.of(Kind.SLACK))
+        assert titles(makers).count("DiskFull") == 2
 
     def test_a_storm_without_an_end_is_listed_nevertheless(self, play, makers):
         played = play(Kind.SLACK)
