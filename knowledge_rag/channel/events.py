@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.settings import Maker
 from knowledge_rag.orchestrator.incident import Incident, name_of
-from knowledge_rag.orchestrator.pager_texts import MAX_NAME
-from knowledge_rag.orchestrator.pagers import is_over
+from knowledge_rag.orchestrator.links import fold
+from knowledge_rag.orchestrator.pager_formats import STATE_KEYS
+from knowledge_rag.orchestrator.pager_texts import MAX_NAME, MAX_TEXT, one_line
+from knowledge_rag.orchestrator.pagers import is_over, opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,8 +52,23 @@ class Event:
     subject: str = ""
 
 
-def events_of(maker: Maker, payload: object) -> list[Event]:
-    """Return the alerts of a delivery, at most MAX_ALERTS; none if nothing in it could be asked about.
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What a delivery holds.
+
+    Args:
+        events: its alerts, at most MAX_ALERTS.
+        others: what else it was understood as, which is no alert; one line each.
+        needs: what somebody has to do about it; ``""`` for nothing.
+    """
+
+    events: list[Event]
+    others: list[str]
+    needs: str = ""
+
+
+def delivery_of(maker: Maker, payload: object) -> Delivery:
+    """Return what a delivery holds; nothing if it doesn't read as one of its maker.
 
     Args:
         maker: who sent it.
@@ -59,8 +76,17 @@ def events_of(maker: Maker, payload: object) -> list[Event]:
     """
     if not isinstance(payload, Mapping):
         payload = {"alerts": payload} if isinstance(payload, list) else {}
+    if payload.get("Type") in _SUBSCRIPTIONS:
+        return Delivery([], [], _subscription(payload))
     found = (it for it in _READERS[maker](payload) if it is not None)
-    return [it for it, _ in zip(found, range(MAX_ALERTS), strict=False)]
+    kept = [it for it, _ in zip(found, range(MAX_ALERTS), strict=False)]
+    events = [it for it in kept if isinstance(it, Event)]
+    return Delivery(events, [it for it in kept if isinstance(it, str)])
+
+
+def events_of(maker: Maker, payload: object) -> list[Event]:
+    """Return the alerts of a delivery, as :func:`delivery_of` does."""
+    return delivery_of(maker, payload).events
 
 
 def events_of_bus(event: Mapping[str, Any]) -> tuple[Maker, list[Event]]:
@@ -77,9 +103,21 @@ def events_of_bus(event: Mapping[str, Any]) -> tuple[Maker, list[Event]]:
     return maker, events_of(maker, event if maker is Maker.OTHER else event.get("detail"))
 
 
-def _prometheus(payload: Mapping[str, Any]) -> Iterator[Event | None]:
+_Found = Event | str | None
+"""An alert, what something is that is no alert, or ``None`` for what doesn't read as either."""
+
+
+def _subscription(payload: Mapping[str, Any]) -> str:
+    """Return what SNS asks; its address is never opened here, since a forged one could be any."""
+    url = one_line(payload.get("SubscribeURL"), MAX_TEXT)
+    return f"{payload['Type']} of SNS: to get its messages, somebody has to open its SubscribeURL {url}"
+
+
+def _prometheus(payload: Mapping[str, Any]) -> Iterator[_Found]:
     alerts = payload.get("alerts")
     shared = _within({key: it for key, it in payload.items() if key != "alerts"}, MAX_SHARED)
+    if alerts == []:
+        yield "no alerts"
     for alert in alerts if isinstance(alerts, list) else ():
         if isinstance(alert, Mapping):
             own = {**shared, "alerts": [alert], "status": alert.get("status")}
@@ -101,21 +139,25 @@ def _within(shared: Mapping[str, Any], most: int) -> dict[str, Any]:
     return kept
 
 
-def _pagerduty(payload: Mapping[str, Any]) -> Iterator[Event | None]:
+def _pagerduty(payload: Mapping[str, Any]) -> Iterator[_Found]:
     event = _mapping(payload.get("event"))
     kind, data = _text(event.get("event_type")), _mapping(event.get("data"))
     if kind.startswith("incident.") and kind.partition(".")[2] in _PAGERDUTY and data.get("id"):
         yield _event(payload, [data["id"]], event.get("id"), subject=_text(data["id"]))
+    elif kind and kind.removeprefix("incident.") not in _PAGERDUTY:
+        yield f"{kind[:MAX_NAME]}, which has no effect"
 
 
-def _opsgenie(payload: Mapping[str, Any]) -> Iterator[Event | None]:
+def _opsgenie(payload: Mapping[str, Any]) -> Iterator[_Found]:
     action, alert = _text(payload.get("action")), _mapping(payload.get("alert"))
     if action in _OPSGENIE and alert.get("alertId"):
         state = [action, alert.get("createdAt")]
         yield _event(payload, [alert["alertId"]], state, subject=_text(alert["alertId"]))
+    elif action and alert and action not in _OPSGENIE:
+        yield f"{action[:MAX_NAME]}, which has no effect"
 
 
-def _datadog(payload: Mapping[str, Any]) -> Iterator[Event | None]:
+def _datadog(payload: Mapping[str, Any]) -> Iterator[_Found]:
     identity = payload.get("alert_cycle_key") or payload.get("aggreg_key") or payload.get("id")
     identity = identity or payload.get("alert_id")
     if identity is None:
@@ -125,9 +167,10 @@ def _datadog(payload: Mapping[str, Any]) -> Iterator[Event | None]:
     yield _event(payload, [identity, payload.get("alert_scope")], state)
 
 
-def _incident_io(payload: Mapping[str, Any]) -> Iterator[Event | None]:
+def _incident_io(payload: Mapping[str, Any]) -> Iterator[_Found]:
     kind = _text(payload.get("event_type"))
     if kind.rpartition(".")[2] not in _INCIDENT_IO:
+        yield f"{kind[:MAX_NAME]}, which has no effect" if kind in payload else None
         return
     incident = _mapping(payload.get(kind))
     incident = _mapping(incident.get("incident")) or incident
@@ -136,26 +179,41 @@ def _incident_io(payload: Mapping[str, Any]) -> Iterator[Event | None]:
         yield _event(payload, [identity], state, subject=_text(identity))
 
 
-def _cloudwatch(payload: Mapping[str, Any]) -> Iterator[Event | None]:
+def _cloudwatch(payload: Mapping[str, Any]) -> Iterator[_Found]:
+    """Read an alarm as EventBridge sends it, or SNS."""
     detail = _mapping(payload.get("detail"))
-    name = _text(detail.get("alarmName"))
-    if name and not name.startswith(_SCALING):
-        state = _mapping(detail.get("state"))
+    sent = _mapping(_mapping(opened(payload)).get("Message")) or payload
+    state = _mapping(detail.get("state"))
+    name = _text(detail.get("alarmName")) or _text(sent.get("AlarmName"))
+    if name.startswith(_SCALING):
+        yield "an alarm by which AWS scales"
+    elif name and detail:
         identity = [payload.get("account"), payload.get("region"), name]
         yield _event(payload, identity, [state.get("value"), state.get("timestamp")], name=name)
+    elif name:
+        identity = [sent.get("AlarmArn"), sent.get("AWSAccountId"), sent.get("Region"), name]
+        yield _event(
+            payload, identity, [sent.get("NewStateValue"), sent.get("StateChangeTime")], name=name
+        )
 
 
-def _other(payload: Mapping[str, Any]) -> Iterator[Event | None]:
-    if payload:
-        yield _event(payload, [payload], "")
+def _other(payload: Mapping[str, Any]) -> Iterator[_Found]:
+    kind = _text(_mapping(payload.get("event")).get("event_type"))
+    found = list(_pagerduty(payload)) if kind.startswith(("incident.", "pagey.")) else []
+    if found:  # of PagerDuty a ping, an acknowledgement and our own notes are no alerts here either
+        yield from found
+    elif payload:
+        lasting = {key: it for key, it in payload.items() if fold(key) not in STATE_KEYS}
+        yield _event(payload, [lasting], [payload[key] for key in sorted({*payload} - {*lasting})])
 
 
+_SUBSCRIPTIONS: Final = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
 _SCALING: Final = "TargetTracking-"
 """Begins the names of alarms by which AWS scales, which are no alerts."""
 _PAGERDUTY: Final = frozenset({"triggered", "reopened", "resolved"})
 _OPSGENIE: Final = frozenset({"Create", "Close"})
 _INCIDENT_IO: Final = frozenset({"incident_created_v2", "incident_status_updated_v2"})
-_READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[Event | None]]]] = {
+_READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[_Found]]]] = {
     Maker.ALERTMANAGER: _prometheus,
     Maker.GRAFANA: _prometheus,
     Maker.PAGERDUTY: _pagerduty,

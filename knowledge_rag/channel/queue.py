@@ -68,7 +68,7 @@ _ANSWERED_SINCE: Final = (
 
 
 _TIMES: Final = (
-    *(("events", "received"), ("posts", "created"), ("posts", "sent"), ("told", "seen")),
+    *(("events", "received"), ("posts", "created"), ("posts", "sent"), ("answered", "seen")),
     *(("counted", "since"), ("unanswered", "first"), ("unanswered", "last"), ("written", "at")),
 )
 """Tables, and columns of theirs that say when something was."""

@@ -15,10 +15,11 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from knowledge_rag.channel.events import events_of
+from knowledge_rag.channel.events import delivery_of
 from knowledge_rag.channel.json_requests import Refused, decoded, read_body
 from knowledge_rag.channel.queue import KEEP_SECONDS
 from knowledge_rag.channel.signatures import refusal
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
@@ -92,13 +93,19 @@ async def _admitted(request: Request, settings: HookSettings, now: float) -> tup
 def _keep(
     queue: Queue, hook: Hook, payload: object, now: float, arrived: Callable[[], None]
 ) -> Response:
-    events = events_of(hook.maker, payload)
-    new = queue.receive(hook.name, events, now)
+    delivery = delivery_of(hook.maker, payload)
+    new = queue.receive(hook.name, delivery.events, now)
     if new:
         arrived()
-    if not events:
-        _logger.info("hook=%s | nothing in it that could be asked about", hook.name)
-    return JSONResponse({"events": len(events), "new": new}, 202)
+    about = f"hook={hook.name} | from={hook.maker}"
+    for it in dict.fromkeys(delivery.others):
+        _logger.info("%s | no alert: %s", about, neutralise(it))
+    if delivery.needs:
+        _logger.warning("%s | no alert: %s", about, neutralise(delivery.needs))
+    elif not delivery.events and not delivery.others:
+        wrong = "nothing in the payload reads as an alert of it"
+        _logger.warning("%s | %s: check the hook's `from`", about, wrong)
+    return JSONResponse({"events": len(delivery.events), "new": new}, 202)
 
 
 @contextmanager

@@ -166,6 +166,11 @@ _OVER: Final = frozenset({
 """Folded states and actions of an alert that is over, of any maker."""
 
 
+_SURELY_OVER: Final = _OVER & {"resolved", "resolve", "closed", "recovered", "recovery", "ok"}
+STATE_KEYS: Final = ("status", "state")
+"""Folded keys by which a payload of an unknown maker says whether its alert fires."""
+
+
 @dataclass(frozen=True, slots=True)
 class Alert:
     """An alert or incident of a payload: its exact name, its state for ``Incident``, and whether it is over."""
@@ -300,6 +305,12 @@ def links_of(description: str) -> list[str]:
 
 def _is_over(status: object) -> bool:
     return fold(first(status)) in _OVER
+
+
+def says_over(payload: Facts) -> bool:
+    """Whether a payload of an unknown maker says that its alert is over: fewer words, as "success" may be of its sending."""
+    known = folded(payload)
+    return any(fold(first(known.get(key))) in _SURELY_OVER for key in STATE_KEYS)
 
 
 _ZABBIX_SEVERITIES: Final = {

@@ -26,6 +26,7 @@ from knowledge_rag.orchestrator.pager_formats import (
     prometheus_alert,
     raw,
     runbooks_in,
+    says_over,
     scalars,
     walk,
 )
@@ -396,6 +397,6 @@ def _found(fact: str, path: tuple[str, ...], facts: Facts) -> tuple[tuple[str, .
 
 
 def is_over(payload: object) -> bool:
-    """Whether all alerts of a payload are over, as far as its maker is recognised."""
+    """Whether all alerts of a payload are over."""
     known = _recognised(payload)
-    return known is not None and known.is_over
+    return says_over(mapping(payload)) if known is None else known.is_over

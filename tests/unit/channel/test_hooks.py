@@ -160,6 +160,85 @@ def test_json_of_another_form_is_acknowledged_and_asks_nothing(post, maker, payl
     assert response.json()["events"] <= 1
 
 
+@pytest.mark.parametrize("maker", [it for it in Maker if it is not Maker.OTHER])
+def test_a_payload_of_another_maker_is_acknowledged_with_a_warning(post, caplog, maker):
+    name = "zabbix-webhook.json" if maker is not Maker.DATADOG else None
+    response = post(maker, sample(name) if name else {})
+    assert (response.status_code, response.json()["new"]) == (202, 0)
+    (warning,) = (it.getMessage() for it in caplog.records if it.levelname == "WARNING")
+    assert warning == (
+        f"hook={maker.name.lower()} | from={maker} | nothing in the payload reads as an alert of it: "
+        "check the hook's `from`"
+    )
+
+
+@pytest.mark.parametrize(
+    ("maker", "payload"),
+    [
+        (Maker.PAGERDUTY, pagerduty(1, kind="incident.acknowledged")),
+        (Maker.PAGERDUTY, {"event": {"event_type": "pagey.ping", "data": {"message": "Hello"}}}),
+        (Maker.OTHER, {"event": {"event_type": "pagey.ping", "data": {"message": "Hello"}}}),
+        (Maker.OTHER, pagerduty(1, kind="incident.annotated")),
+        (Maker.OPSGENIE, {"action": "AddNote", "alert": {"alertId": "a", "message": "DiskFull"}}),
+        (Maker.ALERTMANAGER, {"version": "4", "alerts": []}),
+        (Maker.CLOUDWATCH, {"detail": {"alarmName": "TargetTracking-table/x"}}),
+        (
+            Maker.INCIDENT_IO,
+            {"event_type": "public_incident.incident_updated_v2", "public_incident.incident_updated_v2": {"id": "1"}},
+        ),
+    ],
+)  # fmt: skip
+def test_a_delivery_without_effect_by_design_warns_nobody(post, kept, caplog, maker, payload):
+    with caplog.at_level("INFO", "knowledge_rag.channel"):
+        assert post(maker, payload).json() == {"events": 0, "new": 0}
+    assert not [it for it in caplog.records if it.levelname != "INFO"]
+    assert "no alert: " in caplog.text
+    assert not kept.waiting()
+
+
+@pytest.mark.parametrize("maker", [Maker.OTHER, Maker.CLOUDWATCH])
+@pytest.mark.parametrize("kind", ["SubscriptionConfirmation", "UnsubscribeConfirmation"])
+def test_a_subscription_of_sns_is_no_alert_and_names_what_to_open(post, kept, caplog, maker, kind):
+    url = "https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&Token=2336"
+    payload = {
+        "Type": kind,
+        "TopicArn": "arn:aws:sns:eu-west-1:1:t",
+        "Message": "You have chosen to subscribe.",
+        "SubscribeURL": url + "\nERROR forged",
+    }
+    assert post(maker, payload).json() == {"events": 0, "new": 0}
+    (warning,) = (it.getMessage() for it in caplog.records)
+    assert kind in warning
+    assert f"somebody has to open its SubscribeURL {url} ERROR forged" in warning
+    assert not kept.waiting()
+
+
+def test_a_state_of_an_unknown_maker_ends_the_alert_that_it_is_of(post, kept):
+    fired = {"alert": "DiskFull", "summary": "/data is full", "status": "firing"}
+    for status in ("firing", "resolved", "RESOLVED", "success"):
+        post(Maker.OTHER, {**fired, "status": status})
+    events = []
+    while (it := kept.next_event()) is not None:
+        events.append(it.event)
+        with kept.change() as changed:
+            changed.execute("UPDATE events SET handled = 1 WHERE id = ?", (it.id,))
+    assert [it.over for it in events] == [False, True, True, False]
+    assert len({it.alert for it in events}) == 1
+    assert not events_of(Maker.OTHER, {"alert": "X", "state": "open"})[0].over
+
+
+def test_an_alarm_that_sns_delivers_is_read_by_both_of_its_hooks():
+    alarm = {
+        "AlarmName": "DiskFull", "AWSAccountId": "1", "Region": "EU (Ireland)",
+        "NewStateReason": "Threshold crossed", "StateChangeTime": "2026-03-02T08:14:00Z",
+    }  # fmt: skip
+    for maker in (Maker.CLOUDWATCH, Maker.OTHER):
+        for state, over in (("ALARM", False), ("OK", True)):
+            text = json.dumps({**alarm, "NewStateValue": state})
+            (event,) = events_of(maker, {"Type": "Notification", "Message": text})
+            assert (event.name, event.over) == ("DiskFull", over)
+
+
 def test_five_megabytes_are_refused_before_they_are_read(post, kept):
     response = post(Maker.OTHER, b'{"x": "' + b"x" * 5_000_000 + b'"}')
     assert response.status_code == 413
