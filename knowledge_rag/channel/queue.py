@@ -92,6 +92,7 @@ class Outgoing:
         unsure: whether it may have been taken already.
         created: when it was put into the queue.
         sent: when it was last sent.
+        follows: whether it belongs into the thread of another one.
     """
 
     id: int
@@ -101,6 +102,7 @@ class Outgoing:
     unsure: bool
     created: float
     sent: float
+    follows: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +256,7 @@ class Queue:
         """Return the post of a destination that may be sent now: due, and none of its alert before it is open."""
         with self._lock:
             row = self._connection.execute(
-                "SELECT p.id, p.body, p.key, p.subject, p.attempts, p.unsure, p.created, p.sent, "
+                "SELECT p.id, p.body, p.key, p.subject, p.attempts, p.unsure, p.created, p.sent, p.head, "
                 "CASE WHEN p.threaded THEN coalesce(h.reference, '') ELSE '' END FROM posts p "
                 "LEFT JOIN posts h ON h.id = p.head WHERE p.state = 'waiting' AND p.destination = ? AND p.due <= ? "
                 "AND NOT EXISTS (SELECT 1 FROM posts b WHERE b.state = 'waiting' AND b.destination = p.destination "
@@ -263,9 +265,19 @@ class Queue:
             ).fetchone()
         if row is None:
             return None
-        number, body, key, subject, attempts, unsure, created, sent, thread = row
+        number, body, key, subject, attempts, unsure, created, sent, head, thread = row
         post = Post(json.loads(body), key, subject, thread)
-        return Outgoing(number, destination, post, attempts, bool(unsure), created, sent)
+        follows = head is not None
+        return Outgoing(number, destination, post, attempts, bool(unsure), created, sent, follows)
+
+    def alert_of(self, post: Outgoing) -> str:
+        """Return the name of the alert that a post is about; ``""`` for a summary or a list."""
+        with self._lock:
+            row = self._connection.execute(
+                "SELECT e.name FROM events e, posts p WHERE p.id = ? AND e.alert = p.alert LIMIT 1",
+                (post.id,),
+            ).fetchone()
+        return "" if row is None else str(row[0])
 
     def sending(self, post: Outgoing, now: float) -> None:
         """Note, before a post is sent, that it may be taken though nobody hears of it."""
@@ -473,8 +485,10 @@ def let_write(changed: sqlite3.Connection, now: float, since: float, most: int) 
 
 def count(
     changed: sqlite3.Connection, destination: str, event: Event, now: float, since: float
-) -> None:
+) -> str:
     """Count an alert that gets no answer of its own; keep it for after the storm if its name has none either.
+
+    Returns the state of its name's answer, as :func:`answer_state` does.
 
     Args:
         changed: the transaction.
@@ -494,7 +508,7 @@ def count(
             (now, destination, event.name),
         )
     if state == "done":
-        return
+        return state
     row = (destination, event.name, event.key, event.alert, json.dumps(event.payload), now, now)
     changed.execute(
         "INSERT INTO unanswered VALUES (?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
@@ -502,6 +516,7 @@ def count(
         "last = excluded.last",
         row,
     )
+    return state
 
 
 def counted_before(

@@ -60,6 +60,8 @@ def create_hooks(
             hook, payload = await _admitted(request, settings, clock())
             return await run_in_threadpool(_keep, queue, hook, payload, clock(), arrived)
         except Refused as error:
+            if (name := request.path_params["name"]) in settings.hooks:
+                _logger.warning("hook=%s | refused: %s", name, error)
             return JSONResponse({"error": str(error)}, error.status)
         except ClientDisconnect:
             return Response(status_code=400)  # nobody is left to read it
@@ -85,7 +87,6 @@ async def _admitted(request: Request, settings: HookSettings, now: float) -> tup
         raise Refused(404, "no such hook")
     body = await read_body(request, MAX_BODY)
     if refused := refusal(hook.maker, hook.secret, request.headers, body, now):
-        _logger.warning("hook=%s | refused: %s", hook.name, refused)
         raise Refused(401, refused)
     return hook, decoded(body)
 

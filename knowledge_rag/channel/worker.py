@@ -76,6 +76,13 @@ _REMOVED: Final = "not in the settings any more"
 _OVER: Final = "over-"
 """Begins the key of a post that says that an alert is over."""
 
+_COUNTED: Final = {
+    "done": "answered before",
+    "waiting": "its answer is being tried",
+    "": "waits: more alerts than answers_a_minute",
+}
+"""What is logged of an alert without an answer of its own, by the state of its name's answer."""
+
 _logger: Final = logging.getLogger(__name__)
 
 Answer = Callable[["Event", float], "Message"]
@@ -199,7 +206,8 @@ class Worker:
         with self.queue.change() as changed:
             for it in to:
                 if it.name not in posts:
-                    steps.count(changed, it.name, event, now, self._quiet_since(now))
+                    state = steps.count(changed, it.name, event, now, self._quiet_since(now))
+                    _logger.info("%s | %s", _about(it, event.name), _COUNTED[state])
                     continue
                 head = steps.put(changed, (it.name, event.alert), posts[it.name], now)
                 if it.is_shared:
@@ -374,6 +382,9 @@ class Worker:
         if reply.ended is Ended.DONE:
             self._paused.pop(destination.name, None)
             self.queue.done(post, reply.reference)
+            if not post.follows or post.post.key.startswith(_OVER):
+                name = self.queue.alert_of(post) or "several"
+                _logger.info("%s | posted, receipt=%s", _about(destination, name), post.post.key)
         elif reply.ended is Ended.NO_THREAD and post.post.thread:
             self.queue.without_thread(post)
         elif reply.ended in (Ended.NEVER, Ended.NO_THREAD) or now - post.created > GIVE_UP:
@@ -439,6 +450,10 @@ class Worker:
             return LONGEST_WAIT
         doubled: float = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(post.attempts, 20))
         return max(reply.after, doubled * (0.8 + 0.4 * self.jitter()))
+
+
+def _about(destination: Destination, name: str) -> str:
+    return f"destination={destination.name} | alert={neutralise(one_line(name))}"
 
 
 def _is_answer(message: Message) -> bool:

@@ -80,7 +80,7 @@ def serve_hooks(
     """
     settings = settings_of(path)
     data = LocalSettings.from_environment().data_dir  # the block below hides the user's settings
-    log_to_standard_error()
+    log_to_standard_error(info_of="knowledge_rag.channel")  # what became of each alert
     with (
         until_stopped(),
         # what is only printed leaves no queue and no receipts behind

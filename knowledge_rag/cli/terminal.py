@@ -195,11 +195,13 @@ class _OneLine(logging.Formatter):
         return neutralise(" ".join(super().format(record).split()))
 
 
-def log_to_standard_error(logger: str = "knowledge_rag") -> None:
-    """Log the warnings of a logger, ``""`` for all, to standard error."""
+def log_to_standard_error(logger: str = "knowledge_rag", *, info_of: str = "") -> None:
+    """Log the warnings of a logger, ``""`` for all, to standard error; of one below it also what is of level INFO."""
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine("%(levelname)s %(name)s: %(message)s"))
-    handler.setLevel(logging.WARNING)
+    handler.setLevel(logging.INFO if info_of else logging.WARNING)
+    if info_of:
+        logging.getLogger(info_of).setLevel(logging.INFO)
     logging.getLogger(logger).addHandler(handler)
 
 

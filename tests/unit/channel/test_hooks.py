@@ -145,8 +145,9 @@ def test_an_old_signature_is_refused(post, kept, maker, shift):
         b"[" * 101 + b"]" * 101,
     ],
 )
-def test_what_is_no_json_is_refused(post, kept, body):
+def test_what_is_no_json_is_refused(post, kept, caplog, body):
     assert post(Maker.OTHER, body).status_code == 400
+    assert "hook=other | refused: the body is not valid JSON" in caplog.text
     assert not kept.waiting()
 
 

@@ -144,6 +144,34 @@ class TestPosting:
         assert "Look at DiskFull" in str(answered["blocks"])
         assert summary["text"] == "1 further alert. Answered before: DiskFull (1)."
 
+    def test_one_line_for_each_alert_and_destination_says_what_became_of_it(
+        self, play, makers, caplog
+    ):
+        played = play(Kind.SLACK, Kind.GITHUB, answers=lambda event, now: answer(event, now, 120))
+        with caplog.at_level("INFO", "knowledge_rag.channel"):
+            played.receive(fires("Disk\nFull"))
+            played.run()
+            played.receive(fires("Disk\nFull", 2))
+            for number in range(5):
+                played.receive(fires(f"Alert{number}", number))
+            played.run()
+            played.receive(fires("Disk\nFull", status="resolved"))
+            played.run()
+        assert len(makers.of(Kind.SLACK)) > 7
+        said = [re.sub("receipt=.*", "", it.getMessage()) for it in caplog.records]
+        slack = [it.removeprefix("destination=slack | alert=") for it in said if "=slack" in it]
+        posted = [f"Alert{number} | posted, " for number in range(4)]
+        assert sorted(slack) == sorted(
+            [
+                "Disk Full | posted, ",
+                "Disk Full | answered before",
+                *posted,
+                "Alert4 | waits: more alerts than answers_a_minute",
+                "Disk Full | posted, ",
+            ]
+        )
+        assert len([it for it in said if "=github" in it]) == 7
+
     def test_a_note_that_is_too_long_is_cut_between_steps_and_keeps_its_receipt(self, play, makers):
         def long(event, now):
             made = answer(event, now)
