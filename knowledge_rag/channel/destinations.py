@@ -41,7 +41,13 @@ MAX_NOTE: Final = {
 METADATA: Final = "knowledge_rag_answer"
 """Type of the metadata by which a message is found again in Slack."""
 
-_CUT: Final = "\n\n*The rest is too long for this note: open the sources.*\n"
+PLAIN: Final = (Kind.PAGERDUTY, Kind.OPSGENIE)
+"""Kinds that show a note as it was written; the others read Markdown."""
+
+_CUT: Final = "\n\nThe rest is too long for this note: open the sources.\n"
+_SOURCES: Final = re.compile(r"\n(?:\*\*Sources\*\*|Sources:)\n")
+_LINE: Final = re.compile(r"\n(?=\S)")
+"""Begins a line of text that is of no step and no command above it."""
 _FENCE: Final = re.compile(r"^[> ]*`{3,}", re.MULTILINE)
 MAX_PAGES: Final = 10
 """Pages of a list that is looked through for a post."""
@@ -146,7 +152,8 @@ def posts_of(destination: Destination, message: Message, subject: str = "") -> l
         ]
     if kind is Kind.OPS_ITEM:
         return [Post(aws.ops_item(message.title, to_text(message), key), key)]
-    return [note_of(destination, to_note(message), key, subject)]
+    text = to_text(message) if kind in PLAIN else to_note(message)
+    return [note_of(destination, text, key, subject)]
 
 
 def notice_of(destination: Destination, words: str, key: str) -> Post:
@@ -167,7 +174,7 @@ def note_of(destination: Destination, text: str, key: str, subject: str = "") ->
     kind = destination.kind
     most = MAX_NOTE[kind]
     if len(text) > most:
-        text = _shortened(text, most)
+        text = _shortened(text, most, is_plain=kind in PLAIN)
     if kind is Kind.PAGERDUTY:
         return Post({"note": {"content": text}}, key, subject)
     if kind is Kind.OPSGENIE:
@@ -178,14 +185,17 @@ def note_of(destination: Destination, text: str, key: str, subject: str = "") ->
     return Post({"body": text}, key)
 
 
-def _shortened(text: str, most: int) -> str:
+def _shortened(text: str, most: int, *, is_plain: bool) -> str:
     """Cut a note between two blocks, outside code; the sources and the receipt stay."""
-    body, heading, rest = text.rpartition("\n**Sources**\n")
+    found = [0, *(it.start() for it in _SOURCES.finditer(text))][-1]
+    body, heading, rest = text[:found], text[found:], ""
     room = most - len(heading + rest) - len(_CUT)
     if not heading or room < most // 2:  # sources without steps are no answer
         body, heading, rest = text, "", "\n" + text.rstrip("\n").rpartition("\n")[2]
         room = most - len(rest) - len(_CUT)
     kept = body[:room]
+    if is_plain:
+        return kept[: [0, *(it.start() for it in _LINE.finditer(kept))][-1]] + _CUT + heading + rest
     kept = kept[: max(0, kept.rfind("\n\n"))]
     if len(_FENCE.findall(kept)) % 2:
         kept = kept[: kept.rfind("\n", 0, list(_FENCE.finditer(kept))[-1].start())]

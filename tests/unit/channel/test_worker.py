@@ -90,7 +90,11 @@ class TestPosting:
         played.receive(payload)
         played.run()
         assert [(it, at) for it, at, _ in makers.taken] == [(kind, where)]
-        assert "Look at DiskFull" in str(makers.of(kind))
+        (note,) = makers.of(kind)
+        assert "Look at DiskFull" in str(note)
+        assert ("**" in str(note)) == (
+            kind is Kind.INCIDENT_IO
+        )  # the others show notes as they are
 
     def test_a_pager_gets_no_note_about_anothers_alert(self, play, makers):
         played = play(Kind.PAGERDUTY, Kind.SLACK)
@@ -172,19 +176,26 @@ class TestPosting:
         )
         assert len([it for it in said if "=github" in it]) == 7
 
-    def test_a_note_that_is_too_long_is_cut_between_steps_and_keeps_its_receipt(self, play, makers):
+    @pytest.mark.parametrize("kind", [Kind.PAGERDUTY, Kind.INCIDENT_IO])
+    def test_a_note_that_is_too_long_is_cut_between_steps_and_keeps_its_receipt(
+        self, play, makers, kind
+    ):
         def long(event, now):
             made = answer(event, now)
             step = f"Run:\n\n   ```\n   {'x' * 900}\n\n   y\n   ```"
             return replace(made, marked="\n\n".join(f"{n}. {step}" for n in range(1, 60)))
 
-        played = play(Kind.PAGERDUTY, maker=Maker.PAGERDUTY, answers=long)
-        played.receive(pagerduty(7))
+        maker, payload, _ = NOTES[kind]
+        played = play(kind, maker=maker, answers=long)
+        played.receive(payload)
         played.run()
-        (note,) = (it["note"]["content"] for it in makers.of(Kind.PAGERDUTY))
+        (body,) = makers.of(kind)
+        note = body["note"]["content"] if kind is Kind.PAGERDUTY else body["message"]
         assert 24_000 < len(note) <= 25_000
         assert "too long for this note" in note
         assert note.rstrip().split("\n")[-1].startswith("Receipt kr-")
+        kept = note.partition("The rest")[0].rstrip()
+        assert kept.endswith("    y") or kind is not Kind.PAGERDUTY
         assert len(re.findall("^ *```", note, re.MULTILINE)) % 2 == 0
 
     def test_a_key_that_no_header_can_have_stops_nobody_else(self, play, makers, caplog):
