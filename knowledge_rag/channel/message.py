@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from knowledge_rag.channel.marks import citations_of, marked_parts, plain
@@ -317,8 +318,12 @@ def _reading(advice: Mapping[str, Any]) -> Iterator[tuple[str, Citation]]:
         citation = Citation(
             one["source_file"], one["start_line"], one["end_line"], one["section_header"]
         )
-        named = listed_names[position] if position < len(listed_names) else citation.section_header
-        yield one_line(heading_words(named)) or citation.source_file, citation
+        name = one_line(heading_words(citation.section_header))
+        if position < len(listed_names):
+            name = one_line(heading_words(listed_names[position]))
+        elif name:  # of a runbook for another alert, "Resolution" alone says nothing
+            name = f"{one_line(PurePosixPath(citation.source_file).stem)} > {name}"
+        yield name or citation.source_file, citation
 
 
 def _reading_title(advice: Mapping[str, Any]) -> str:

@@ -10,13 +10,14 @@ import pytest
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
+from knowledge_rag.channel.buttons import Buttons
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.message import BY_MODEL, MASK, message_from
 from knowledge_rag.channel.slack import MAX_CHARACTERS, MAX_MESSAGES, to_slack
 from knowledge_rag.channel.text import MAX_SHORT, to_short, to_text
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.repository_links import RepositoryLinks
-from tests.support.block_kit import numbers_in, pieces_in, problems
+from tests.support.block_kit import buttons_in, numbers_in, pieces_in, problems
 from tests.support.messages import answered
 from tests.unit.console.test_answers import RECOMMENDATION
 from tests.unit.console.test_exports import PARTS
@@ -213,6 +214,22 @@ class TestEverywhere:
             assert "Closest sections, to read, not to follow" in text
             assert "Do it" not in text
             assert "runbooks/a.md" in text
+
+    def test_a_closest_section_is_named_with_its_page_also_on_its_button(self):
+        pages = ("runbooks/kafka-disk-full.md", f"runbooks/{'long-' * 20}.md")
+        reading = [
+            {**Citation(page, 3, 9, "Resolution").to_dict(), "text_sha256": "0" * 64}
+            for page in pages
+        ]
+        advice = {**RECOMMENDATION["recommendation"], "guidance": [], "reading": reading}
+        made = written("", by_model=False, status="no_match", recommendation=advice)
+        made = replace(made, receipt="kr-" + "a" * 20)
+        for text in (to_text(made), to_note(made), json.dumps(to_slack(made))):
+            assert "kafka-disk-full > Resolution" in text or "kafka-disk-full &gt; Res" in text
+        (posted,) = to_slack(made, Buttons("key", "C0123ABCDEF"))
+        labels = [it["text"]["text"] for it in buttons_in(posted["blocks"])][:2]
+        assert labels[0] == "1. kafka-disk-full › Resolution"
+        assert len(labels[1]) == 75
 
     def test_an_outage_never_reads_as_nothing_documented(self):
         made = written("", status="degraded", reason="timeout", reasoning="timed out")
