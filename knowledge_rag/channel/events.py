@@ -236,7 +236,8 @@ def _event(
     incident = Incident.from_state(payload)
     if incident.is_empty:
         return None
-    name = _shortened(name or incident.alert_name or name_of(incident))
+    own = "" if incident.is_group else incident.alert_name  # of a group all of its names
+    name = _shortened(name or own or name_of(incident))
     return Event(digest([alert, state]), alert, name, is_over(payload), payload, subject)
 
 

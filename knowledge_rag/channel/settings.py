@@ -344,8 +344,10 @@ class _Reader:
             self.wrong.append(f"{about}: from must be one of {', '.join(Maker)}")
             return None
         to = own.get("to")
-        if not isinstance(to, list) or not to or not known.issuperset(map(str, to)):
-            self.wrong.append(f"{about}: to must list names of destinations")
+        wrong = [str(it)[:80] for it in to if str(it) not in known] if isinstance(to, list) else []
+        if not isinstance(to, list) or not to or wrong:
+            missing = f"; there is no [destinations.{wrong[0]}]" if wrong else ""
+            self.wrong.append(f"{about}: to must list names of destinations{missing}")
             return None
         secret = self._secret(about, self._text(about, own, "secret_env"))
         return Hook(name, Maker(own["from"]), secret, tuple(map(str, to)))

@@ -389,8 +389,8 @@ def name_of(incident: Incident) -> str:
     """Return an incident's name, for titles and lists of questions."""
     if incident.is_group:
         names = [one.alert_name or one.title for one in incident.alerts]
-        more = ["..."] if len(names) > MAX_NAMED else []
-        return f"{len(names)} alerts: {', '.join([*names[:MAX_NAMED], *more])}"
+        more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+        return f"{len(names)} alerts: {', '.join(names[:MAX_NAMED])}{more}"
     name, title = incident.alert_name, incident.title
     texts = (title if name in title else name, incident.description, *incident.signals)
     return next(filter(None, texts), incident.service)

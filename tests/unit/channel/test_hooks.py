@@ -314,6 +314,16 @@ def test_our_own_notes_come_back_as_no_events():
     assert not events_of(Maker.OPSGENIE, {"action": "AddNote", "alert": alert})
 
 
+def test_a_group_in_one_incident_is_named_by_all_of_its_alerts():
+    (event,) = events_of(Maker.PAGERDUTY, sample("pagerduty-alertmanager.json"))
+    assert event.name == "2 alerts: NodeDiskFull, NodeClockSkew"
+    payload = sample("pagerduty-alertmanager.json")
+    firing = "".join(f"Labels:\n - alertname = Alert{n}\nAnnotations:\n" for n in range(7))
+    payload["event"]["data"]["body"]["details"]["firing"] = firing
+    (event,) = events_of(Maker.PAGERDUTY, payload)
+    assert event.name == "7 alerts: Alert0, Alert1, Alert2, Alert3, Alert4 and 2 more"
+
+
 def test_a_group_that_grows_brings_only_what_is_new(post, kept):
     one, two = fires("DiskFull", 1), fires("DiskFull", 2)
     post(Maker.ALERTMANAGER, one)
