@@ -291,8 +291,8 @@ class Worker:
     def _answer_left(
         self, destination: Destination, left: list[tuple[Event, int]], now: float, *, is_few: bool
     ) -> None:
+        # an alert, or the list's key; its posts; the names that they answer
         made: list[tuple[str, list[Post], set[str]]]
-        """An alert, or the list's key; its posts; the names that they answer."""
         if is_few:
             made = []
             for event, _ in left:
