@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.settings import Maker
@@ -27,6 +29,8 @@ MAX_ALERTS: Final = 1000
 
 MAX_SHARED: Final = 10_000
 """Characters, as JSON, of what a delivery says once for all of its alerts; it is kept with each of them."""
+
+_logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +64,12 @@ def events_of(maker: Maker, payload: object) -> list[Event]:
     if not isinstance(payload, Mapping):
         payload = {"alerts": payload} if isinstance(payload, list) else {}
     found = (it for it in _READERS[maker](payload) if it is not None)
-    return [it for it, _ in zip(found, range(MAX_ALERTS), strict=False)]
+    events = list(islice(found, MAX_ALERTS))
+    if next(found, None) is not None:
+        _logger.error(
+            "from=%s | a delivery has more than %d alerts: the rest is left out", maker, MAX_ALERTS
+        )
+    return events
 
 
 def events_of_bus(event: Mapping[str, Any]) -> tuple[Maker, list[Event]]:

@@ -12,7 +12,7 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from knowledge_rag.channel.events import MAX_SHARED, events_of
+from knowledge_rag.channel.events import MAX_ALERTS, MAX_SHARED, events_of
 from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.server import MAX_BODY, create_hooks
 from knowledge_rag.channel.settings import Hook, HookSettings, Maker
@@ -209,6 +209,13 @@ def test_what_was_kept_and_cannot_be_read_again_holds_up_nothing(post, kept, cap
     assert kept.next_event().id == 2
     assert kept.waiting() == 1
     assert "can't be read" in caplog.text
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_alerts_beyond_the_limit_of_a_delivery_are_logged(caplog, beyond):
+    alerts = fires("DiskFull")["alerts"] * (MAX_ALERTS + beyond)
+    assert len(events_of(Maker.ALERTMANAGER, {"alerts": alerts})) == MAX_ALERTS
+    assert ("more than 1000 alerts" in caplog.text) == bool(beyond)
 
 
 def test_names_that_begin_alike_are_of_different_alerts():
