@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.channel.message import masked
 from knowledge_rag.channel.settings import Maker
 from knowledge_rag.orchestrator.incident import Incident, name_of
 from knowledge_rag.orchestrator.pager_texts import MAX_NAME
@@ -192,7 +193,8 @@ def _event(
 
 
 def _shortened(name: str) -> str:
-    """Return a name of at most MAX_NAME characters; one that is cut ends in a hash, so that no other one is the same."""
+    """Return a name without secrets, of at most MAX_NAME characters; one that is cut ends in a hash and so stays unique."""
+    name = masked(name)  # a part of a secret looks like none
     if len(name) <= MAX_NAME:
         return name
     end = f"... {digest(name)[:8]}"

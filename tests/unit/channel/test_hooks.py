@@ -218,6 +218,18 @@ def test_alerts_beyond_the_limit_of_a_delivery_are_logged(caplog, beyond):
     assert ("more than 1000 alerts" in caplog.text) == bool(beyond)
 
 
+@pytest.mark.parametrize("before", range(150, 186, 7))
+def test_no_part_of_a_secret_is_in_a_name_that_is_cut(before):
+    secret = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    for maker, payload in (
+        (Maker.ALERTMANAGER, fires(f"{'x' * before} {secret} failed")),
+        (Maker.OTHER, {"title": f"{'x' * before} {secret} failed"}),
+    ):
+        (event,) = events_of(maker, payload)
+        assert event.name.startswith("x" * before)
+        assert "ghp" not in event.name
+
+
 def test_names_that_begin_alike_are_of_different_alerts():
     long = "prod-orders-" + "x" * 200
     one, two = (
