@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.channel.message import masked
 from knowledge_rag.channel.settings import Maker
 from knowledge_rag.orchestrator.incident import Incident, name_of
 from knowledge_rag.orchestrator.links import fold
@@ -29,6 +32,8 @@ MAX_ALERTS: Final = 1000
 
 MAX_SHARED: Final = 10_000
 """Characters, as JSON, of what a delivery says once for all of its alerts; it is kept with each of them."""
+
+_logger: Final = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +84,11 @@ def delivery_of(maker: Maker, payload: object) -> Delivery:
     if payload.get("Type") in _SUBSCRIPTIONS:
         return Delivery([], [], _subscription(payload))
     found = (it for it in _READERS[maker](payload) if it is not None)
-    kept = [it for it, _ in zip(found, range(MAX_ALERTS), strict=False)]
+    kept = list(islice(found, MAX_ALERTS))
+    if next(found, None) is not None:
+        _logger.error(
+            "from=%s | a delivery has more than %d alerts: the rest is left out", maker, MAX_ALERTS
+        )
     events = [it for it in kept if isinstance(it, Event)]
     return Delivery(events, [it for it in kept if isinstance(it, str)])
 
@@ -242,7 +251,8 @@ def _event(
 
 
 def _shortened(name: str) -> str:
-    """Return a name of at most MAX_NAME characters; one that is cut ends in a hash, so that no other one is the same."""
+    """Return a name without secrets, of at most MAX_NAME characters; one that is cut ends in a hash and so stays unique."""
+    name = masked(name)  # a part of a secret looks like none
     if len(name) <= MAX_NAME:
         return name
     end = f"... {digest(name)[:8]}"

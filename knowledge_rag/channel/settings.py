@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.repository_links import RepositoryLinks
+from knowledge_rag.extract.lint.patterns import Folded
+from knowledge_rag.extract.lint.secrets import find_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -257,6 +259,12 @@ def _endpoint(service: str, region: str) -> str:
     return f"https://{service}.{region}.amazonaws.com" + (".cn" if region.startswith("cn-") else "")
 
 
+def _is_key(name: str) -> bool:
+    """Whether a variable's name looks like a key put in its place, as a whole or in a part, which no error may show."""
+    texts = (name, *(f"token = {it}" for it in name.split("_")))
+    return any(find_secrets(it, Folded(it)) for it in texts)
+
+
 class _Reader:
     def __init__(
         self,
@@ -363,7 +371,7 @@ class _Reader:
     def _secret(self, about: str, variable: str) -> str:
         if not variable:
             return ""
-        if not _VARIABLE.fullmatch(variable):
+        if not _VARIABLE.fullmatch(variable) or _is_key(variable):
             self.wrong.append(f"{about}: name the environment variable of the key, not the key")
             return ""
         if self._environment is None:

@@ -26,6 +26,8 @@ ALERT_KEYS: Final = ("alert_name", "alertname", "alert", "alarm_name", "AlarmNam
 """Keys of an alert's name: our own, Prometheus', CloudWatch's."""
 
 
+_MAX_BROKEN: Final = 150
+"""Characters of a word that is left out where a text is cut."""
 _MAX_BITS: Final = 1_000
 """Of a whole number; Python refuses to write very long ones."""
 _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -90,14 +92,22 @@ _HEX: Final = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8,}")
 
 
 def one_line(value: object, limit: int = MAX_TEXT) -> str | None:
-    """Return a scalar as one line of at most ``limit`` characters; ``None`` if it is no scalar."""
+    """Return a scalar as one line of at most ``limit`` characters; ``None`` if it is no scalar.
+
+    A word that the limit breaks is left out: it may be a secret, and its first part looks like none.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return None
     # cut first: a state may hold a whole log
     text = value[: 4 * limit] if isinstance(value, str) else str(value)
-    return " ".join(_UNPRINTABLE.sub(" ", text).split())[:limit].rstrip()
+    line = " ".join(_UNPRINTABLE.sub(" ", text).split())
+    if len(line) <= limit:
+        return line
+    before, _, last = line[: limit + 1].rpartition(" ")
+    # texts in some languages have no blanks, and a name may be one long word
+    return before if before and last.isascii() and len(last) <= _MAX_BROKEN else line[:limit]
 
 
 def clean_title(title: str) -> str:

@@ -12,7 +12,7 @@ import time
 import pytest
 from starlette.testclient import TestClient
 
-from knowledge_rag.channel.events import MAX_SHARED, events_of
+from knowledge_rag.channel.events import MAX_ALERTS, MAX_SHARED, events_of
 from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.server import MAX_BODY, create_hooks
 from knowledge_rag.channel.settings import Hook, HookSettings, Maker
@@ -289,6 +289,25 @@ def test_what_was_kept_and_cannot_be_read_again_holds_up_nothing(post, kept, cap
     assert kept.next_event().id == 2
     assert kept.waiting() == 1
     assert "can't be read" in caplog.text
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_alerts_beyond_the_limit_of_a_delivery_are_logged(caplog, beyond):
+    alerts = fires("DiskFull")["alerts"] * (MAX_ALERTS + beyond)
+    assert len(events_of(Maker.ALERTMANAGER, {"alerts": alerts})) == MAX_ALERTS
+    assert ("more than 1000 alerts" in caplog.text) == bool(beyond)
+
+
+@pytest.mark.parametrize("before", range(150, 186, 7))
+def test_no_part_of_a_secret_is_in_a_name_that_is_cut(before):
+    secret = "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8"
+    for maker, payload in (
+        (Maker.ALERTMANAGER, fires(f"{'x' * before} {secret} failed")),
+        (Maker.OTHER, {"title": f"{'x' * before} {secret} failed"}),
+    ):
+        (event,) = events_of(maker, payload)
+        assert event.name.startswith("x" * before)
+        assert "ghp" not in event.name
 
 
 def test_names_that_begin_alike_are_of_different_alerts():

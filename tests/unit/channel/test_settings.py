@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.channel.settings import Kind, Maker, read_settings
+from knowledge_rag.channel.settings import Kind, Maker, read_destinations, read_settings
 from knowledge_rag.core.errors import InvalidSettings
 
 GOOD = """
@@ -79,6 +79,27 @@ def test_a_mistake_is_named_with_its_place(old, new, said):
     with pytest.raises(InvalidSettings, match=said.replace("[", r"\[")) as raised:
         read_settings(GOOD.replace(old, new), KEYS)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "ghp_A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8",
+        "y_NbAkKc66ryYTWUXYEu",
+        "a3f9c2e17b604d58a9c1e2f3b4d5a6c7",
+    ],
+)
+def test_a_key_in_place_of_its_variable_is_not_shown(key):
+    for read in (read_settings, read_destinations):
+        with pytest.raises(InvalidSettings, match="name the environment variable") as raised:
+            read(GOOD.replace('"GITHUB"', f'"{key}"'), KEYS)
+        assert key not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["ACME_ONCALL_SLACK_BOT_TOKEN_PROD_EU1", "GH_PAT_2", "api_key"])
+def test_a_variable_that_is_not_set_is_named(name):
+    with pytest.raises(InvalidSettings, match=f"{name} is not set"):
+        read_settings(GOOD.replace('"GITHUB"', f'"{name}"'), KEYS)
 
 
 def test_a_note_for_another_makers_incidents_is_refused():
