@@ -18,9 +18,10 @@ from knowledge_rag.channel import aws
 from knowledge_rag.channel.buttons import Buttons
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.settings import Kind
+from knowledge_rag.channel.shortening import shortened, words_within
 from knowledge_rag.channel.signatures import signature
 from knowledge_rag.channel.slack import notice_blocks, to_slack
-from knowledge_rag.channel.text import to_short, to_text
+from knowledge_rag.channel.text import MAX_SHORT, chat_block, in_block, to_short, to_text
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.orchestrator.pager_formats import at
 
@@ -41,8 +42,6 @@ MAX_NOTE: Final = {
 METADATA: Final = "knowledge_rag_answer"
 """Type of the metadata by which a message is found again in Slack."""
 
-_CUT: Final = "\n\n*The rest is too long for this note: open the sources.*\n"
-_FENCE: Final = re.compile(r"^[> ]*`{3,}", re.MULTILINE)
 MAX_PAGES: Final = 10
 """Pages of a list that is looked through for a post."""
 
@@ -141,12 +140,13 @@ def posts_of(destination: Destination, message: Message, subject: str = "") -> l
         }  # fmt: skip
         return [Post(body, key)]
     if kind is Kind.SNS:
-        return [
-            Post(aws.topic_message(message.title, to_text(message), to_short(message), key), key)
-        ]
+        text = shortened(message, to_text, aws.MAX_EMAIL)
+        chat = shortened(message, chat_block, aws.MAX_CHAT)
+        return [Post(aws.topic_message(message.title, text, chat, to_short(message), key), key)]
     if kind is Kind.OPS_ITEM:
-        return [Post(aws.ops_item(message.title, to_text(message), key), key)]
-    return [note_of(destination, to_note(message), key, subject)]
+        text = shortened(message, to_text, aws.MAX_DESCRIPTION)
+        return [Post(aws.ops_item(message.title, text, key), key)]
+    return [note_of(destination, shortened(message, to_note, MAX_NOTE[kind]), key, subject)]
 
 
 def notice_of(destination: Destination, words: str, key: str) -> Post:
@@ -156,7 +156,11 @@ def notice_of(destination: Destination, words: str, key: str) -> Post:
     if destination.kind is Kind.WEBHOOK:
         return Post({"id": key, "title": words, "status": "summary", "text": words}, key)
     if destination.kind is Kind.SNS:
-        return Post(aws.topic_message(words, f"{words}\n\nReceipt {key}", words, key), key)
+        short, chat = (
+            words_within(words, MAX_SHORT),
+            words_within(f"{words} Receipt {key}", aws.MAX_CHAT, in_block),
+        )
+        return Post(aws.topic_message(words, f"{words}\n\nReceipt {key}", chat, short, key), key)
     if destination.kind is Kind.OPS_ITEM:
         return Post(aws.ops_item(words, f"{words}\n\nReceipt {key}", key), key)
     return note_of(destination, f"{words}\n\nReceipt {key}\n", key)
@@ -165,9 +169,6 @@ def notice_of(destination: Destination, words: str, key: str) -> Post:
 def note_of(destination: Destination, text: str, key: str, subject: str = "") -> Post:
     """Return a note to be added to an incident, an alert or an issue."""
     kind = destination.kind
-    most = MAX_NOTE[kind]
-    if len(text) > most:
-        text = _shortened(text, most)
     if kind is Kind.PAGERDUTY:
         return Post({"note": {"content": text}}, key, subject)
     if kind is Kind.OPSGENIE:
@@ -176,20 +177,6 @@ def note_of(destination: Destination, text: str, key: str, subject: str = "") ->
         body = {"incident_id": subject, "message": text, "idempotency_key": key}
         return Post(body, key, subject)
     return Post({"body": text}, key)
-
-
-def _shortened(text: str, most: int) -> str:
-    """Cut a note between two blocks, outside code; the sources and the receipt stay."""
-    body, heading, rest = text.rpartition("\n**Sources**\n")
-    room = most - len(heading + rest) - len(_CUT)
-    if not heading or room < most // 2:  # sources without steps are no answer
-        body, heading, rest = text, "", "\n" + text.rstrip("\n").rpartition("\n")[2]
-        room = most - len(rest) - len(_CUT)
-    kept = body[:room]
-    kept = kept[: max(0, kept.rfind("\n\n"))]
-    if len(_FENCE.findall(kept)) % 2:
-        kept = kept[: kept.rfind("\n", 0, list(_FENCE.finditer(kept))[-1].start())]
-    return kept + _CUT + heading + rest
 
 
 def call_for(destination: Destination, post: Post, now: float) -> Call:

@@ -114,6 +114,8 @@ def _note(message: Message) -> Iterator[str]:
         yield from ("", *(f"- Warning: {words(one)}" for one in message.warnings))
     if message.marked:
         yield from ("", *_body(message))
+    if message.missing:
+        yield from ("", f"*{words(message.missing)}*")
     yield from _reading(message)
     if message.unknown:
         yield from ("", words(message.unknown))

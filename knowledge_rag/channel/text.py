@@ -54,6 +54,19 @@ def to_short(message: Message) -> str:
     return said[: max(0, MAX_SHORT - len(tail))] + tail[:MAX_SHORT]
 
 
+def chat_block(message: Message) -> str:
+    """Return a message as one code block for chat: entities are escaped, and nothing in it ends the block."""
+    return in_block(to_text(message).strip("\n"))
+
+
+def in_block(text: str) -> str:
+    """Return a text as one code block for chat."""
+    shown = text.replace("```", "`` `")
+    for plain_one, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        shown = shown.replace(plain_one, escape)
+    return f"```\n{shown}\n```"
+
+
 def sources(message: Message) -> Iterator[str]:
     """Yield a line for each citation: its number, its lines, and where they can be opened."""
     for number, cited in enumerate(message.places, start=1):
@@ -74,6 +87,8 @@ def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:
             yield from (BY_MODEL, *(f"> {line}".rstrip() for line in quoted))
         else:
             yield from written
+    if message.missing:
+        yield from ("", writer.said(message.missing))
     if message.reading:
         yield from ("", f"{message.reading_title}:")
         for name, citation in message.reading:

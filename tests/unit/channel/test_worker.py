@@ -140,7 +140,7 @@ class TestPosting:
         played.run()
         (note,) = (it["note"]["content"] for it in makers.of(Kind.PAGERDUTY))
         assert 24_000 < len(note) <= 25_000
-        assert "too long for this note" in note
+        assert "Steps are missing here" in note
         assert note.rstrip().split("\n")[-1].startswith("Receipt kr-")
         assert len(re.findall("^ *```", note, re.MULTILINE)) % 2 == 0
 
