@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
+from knowledge_rag.channel.buttons import Buttons
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.message import BY_MODEL, MASK, message_from
-from knowledge_rag.channel.slack import MAX_CHARACTERS, MAX_MESSAGES, to_slack
+from knowledge_rag.channel.slack import MAX_BYTES, MAX_CHARACTERS, MAX_MESSAGES, _size, to_slack
 from knowledge_rag.channel.text import MAX_SHORT, to_short, to_text
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.repository_links import RepositoryLinks
@@ -107,7 +108,27 @@ class TestSlack:
             assert set(inline) == set(listed)
         told = "".join(json.dumps(it["blocks"]) for it in posts)
         left = int(re.search(r"(\d+) further parts not posted here", told)[1])
-        assert left + sum(len(numbers_in(it["blocks"])[0]) for it in posts) == 120
+        shown = [number for it in posts for number in numbers_in(it["blocks"])[0]]
+        assert left + len(shown[:-1]) == 120
+        assert shown[-1] == shown[-2] + 1  # where the missing ones begin
+        assert f"They begin at runbooks/a.md:{shown[-1]} " in told
+
+    def test_a_step_is_posted_whole_or_not_at_all(self):
+        code = "\n".join(f"echo {number:04}" for number in range(900))
+        steps = [f"{n}. Run:\n\n{code}\n\nNever {n}." for n in range(1, 9)]
+        steps = [it.replace("\n", "\n   ").replace("echo 0000", "```\n   echo 0000").replace("echo 0899", "echo 0899\n   ```") for it in steps]  # fmt: skip
+        posts = to_slack(written("\n\n".join(steps), by_model=False))
+        texts = [it["text"] for one in posts for _, it in pieces_in(one["blocks"])]
+        told = "".join(texts)
+        assert 1 <= told.count("echo 0000") == told.count("echo 0899") == told.count("Never ")
+        assert "further parts not posted here" in told
+
+    @pytest.mark.parametrize("letter", ["日", "\U0001f525", '"', "\\", "[1] "])
+    @pytest.mark.parametrize("form", ["{}", "1. {}", "```\n{}\n```", "- `{}`"])
+    def test_no_page_is_larger_than_slack_takes_whatever_its_letters(self, letter, form):
+        made = written(form.format(letter * 20_000), by_model=False)
+        posts = to_slack(replace(made, receipt="kr-" + "a" * 20), Buttons("k", "C0123ABCDEF"), 25)
+        assert all(_size(it["blocks"]) <= MAX_BYTES for it in posts)
 
     def test_a_huge_command_is_cut_between_its_lines(self):
         code = "\n".join(f"echo {number:04}" for number in range(2000))
