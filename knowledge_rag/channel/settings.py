@@ -347,6 +347,9 @@ class _Reader:
         if not isinstance(to, list) or not to or not known.issuperset(map(str, to)):
             self.wrong.append(f"{about}: to must list names of destinations")
             return None
+        if repeated := sorted({it for it in map(str, to) if to.count(it) > 1}):
+            self.wrong.append(f"{about}: to names {', '.join(repeated)} more than once")
+            return None
         secret = self._secret(about, self._text(about, own, "secret_env"))
         return Hook(name, Maker(own["from"]), secret, tuple(map(str, to)))
 

@@ -56,6 +56,7 @@ def test_no_key_is_shown_by_its_settings():
         ('secret_env = "HOOK"', 'secret_env = "xoxb-1-2"', "name the environment variable"),
         ('from = "alertmanager"', 'from = "nagios"', "hooks.alertmanager: from must be one of alertmanager"),
         ('to = ["oncall", "tracker"]', 'to = ["nobody"]', "to must list names of destinations"),
+        ('to = ["oncall", "tracker"]', 'to = ["oncall", "oncall"]', "hooks.alertmanager: to names oncall more than once"),
         ('kind = "slack"', 'kind = "teams"', "kind must be one of slack"),
         ('channel = "C0123ABCDEF"', 'channel = "#oncall"', "the channel's id"),
         ("buttons = true", 'buttons = "no"', "destinations.oncall: buttons must be true or false"),
