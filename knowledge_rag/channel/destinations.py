@@ -21,7 +21,7 @@ from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.shortening import shortened, words_within
 from knowledge_rag.channel.signatures import signature
 from knowledge_rag.channel.slack import notice_blocks, to_slack
-from knowledge_rag.channel.text import MAX_SHORT, chat_block, in_block, to_short, to_text
+from knowledge_rag.channel.text import MAX_SHORT, calmed, chat_block, in_block, to_short, to_text
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.orchestrator.pager_formats import at
 
@@ -131,7 +131,7 @@ def posts_of(destination: Destination, message: Message, subject: str = "") -> l
             "id": key,
             "title": message.title,
             "status": message.status.value,
-            "text": to_text(message),
+            "text": to_text(message, for_chat=True),
             "markdown": to_note(message),
             "sources": [
                 {"number": number, "source_file": it[0], "start_line": it[1], "end_line": it[2], "url": message.url(it)}
@@ -154,7 +154,7 @@ def notice_of(destination: Destination, words: str, key: str) -> Post:
     if destination.kind is Kind.SLACK:
         return Post(notice_blocks(words) | {"channel": destination.channel}, key)
     if destination.kind is Kind.WEBHOOK:
-        return Post({"id": key, "title": words, "status": "summary", "text": words}, key)
+        return Post({"id": key, "title": words, "status": "summary", "text": calmed(words)}, key)
     if destination.kind is Kind.SNS:
         short, chat = (
             words_within(words, MAX_SHORT),

@@ -334,7 +334,7 @@ def _sources(message: Message, numbers: frozenset[int]) -> list[dict[str, Any]]:
         by_file.setdefault(document_of(message.places[number - 1]), []).append(number)
     elements = [_section([_words("Sources", bold=True), _words("\n")])]
     for document, own in by_file.items():
-        line = [_words(f"{document}: ")]
+        line = [*_said(f"{document}: ")]
         for number in own:
             line += [_link(message, number), _words(f" {lines_of(message.places[number - 1])}  ")]
         elements.append(_section([*line, _words("\n")]))

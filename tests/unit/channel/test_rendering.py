@@ -159,6 +159,11 @@ class TestSlack:
 
 
 class TestNote:
+    @pytest.mark.parametrize("name", ["mermaid", "Mermaid", "geojson", "math", "stl", "mermaid-x"])
+    def test_nothing_is_drawn_of_a_code_block(self, name):
+        assert "```text\nx\n```" in to_note(written(f"```{name}\nx\n```", by_model=False))
+        assert "```sql\nx\n```" in to_note(written("```SQL\nx\n```", by_model=False))
+
     def test_citations_are_numbers_that_link_to_their_lines(self, kept):
         text = to_note(kept)
         number = next(n for n, it in enumerate(kept.places, 1) if it[1] == 14)
@@ -328,3 +333,16 @@ def test_each_part_but_the_last_says_that_the_next_one_is_in_the_thread():
 def test_an_alerts_facts_repeat_no_title_and_have_a_moment_to_read():
     message = answered("QueueGrows", {"runbooks/queue.md": RUNBOOK})
     assert not any(it.startswith("QueueGrows") for it in message.about)
+
+
+def test_a_files_name_draws_no_citation_and_mentions_nobody():
+    name = "runbooks/queue [7] backs up @channel.md"
+    made = written([{"text": "1. Look. "}, cites(name)], by_model=False)
+    made = replace(made, first=made.places[0], steps=1)
+    posts = to_slack(made)
+    pieces = [it for one in posts for _, it in pieces_in(one["blocks"])]
+    assert not [it for it in pieces if "[7]" in it["text"] and not it.get("style", {}).get("code")]
+    for shown in (to_text(made), to_text(made, for_chat=True), to_short(made)):
+        assert "queue `[7]` backs up" in shown
+        assert "[7]" not in shown.replace("`[7]`", "")
+    assert "@channel" not in to_text(made, for_chat=True)

@@ -122,3 +122,14 @@ def test_a_notice_by_sms_is_as_short_as_an_answer():
     assert len(message["sms"]) <= MAX_SHORT
     assert message["sms"].endswith("…")
     assert len(json.loads(message["https"])["content"]["description"]) <= 2_500
+
+
+def test_a_chat_behind_a_webhook_follows_nothing_in_its_text():
+    bad = "<!channel> @here <@U1> <#C1> <https://evil.example|the steps> <mailto:a@b.example|m>"
+    made = written(f"1. Tell {bad}\n\n   ```\n   echo <host> {bad}\n   ```", by_model=False)
+    hook = Destination("w", Kind.WEBHOOK, "", "s")
+    for post in (*posts_of(hook, replace(made, title=bad)), notice_of(hook, bad, "k")):
+        text = post.body["text"]
+        assert not re.search(r"<[!@#]|<\w+:", text)
+        assert not re.search(r"@\w", re.sub("```.*?```", "", text, flags=re.DOTALL))
+        assert "evil.example" in text
