@@ -352,6 +352,14 @@ class TestRefused:
         bot.presses(offered, "2. Backup")
         bot.refuses("runbooks/backup.md has changed since this answer: ask again.", 2)
 
+    def test_a_second_press_after_a_restart_posts_nothing_either(self, bot):
+        offered = bot.asks("mails?")
+        bot.presses(offered, "2. Backup")
+        posts = len(posted(bot.makers, 3))
+        bot.restart()
+        bot.presses(offered, "2. Backup")
+        bot.refuses(ALREADY, posts)
+
     def test_a_document_that_is_gone(self, bot):
         offered = bot.asks("mails?")
         del bot.texts["runbooks/backup.md"]
