@@ -28,30 +28,29 @@ JSON: Final = "application/x-amz-json-1.1"
 ALREADY: Final = "OpsItemAlreadyExistsException"
 """An OpsItem of the same key is open."""
 
-_CUT: Final = "The rest is too long for this message: open the sources."
 
-
-def topic_message(title: str, text: str, short: str, key: str) -> dict[str, Any]:
+def topic_message(title: str, text: str, chat: str, short: str, key: str) -> dict[str, Any]:
     """Return what is published to a topic.
 
     Args:
         title: one line.
-        text: the whole answer as plain text.
+        text: the answer as plain text, of at most MAX_EMAIL characters.
+        chat: the same as one code block, of at most MAX_CHAT.
         short: the answer in one line.
         key: of the post.
     """
     ascii_title = title.encode("ascii", "replace").decode()[:MAX_SUBJECT].strip()
     starts = ascii_title[:1].isalnum()
-    chat = {
+    custom = {
         "version": "1.0",
         "source": "custom",
         "id": key,
-        "content": {"textType": "client-markdown", "title": "Runbook", "description": _block(text)},
+        "content": {"textType": "client-markdown", "title": "Runbook", "description": chat},
     }
     forms = {
-        "default": _cut(text, MAX_EMAIL),
+        "default": text.strip("\n"),
         "sms": short,
-        "https": json.dumps(chat, ensure_ascii=False),
+        "https": json.dumps(custom, ensure_ascii=False),
     }
     return {
         "Subject": ascii_title if starts else f"Alert {ascii_title}"[:MAX_SUBJECT],
@@ -61,11 +60,17 @@ def topic_message(title: str, text: str, short: str, key: str) -> dict[str, Any]
 
 
 def ops_item(title: str, text: str, key: str) -> dict[str, Any]:
-    """Return what Systems Manager is asked for; an OpsItem of the same key is made once."""
+    """Return what Systems Manager is asked for; an OpsItem of the same key is made once.
+
+    Args:
+        title: one line.
+        text: the answer, of at most MAX_DESCRIPTION characters.
+        key: of the post.
+    """
     same = json.dumps({"dedupString": key})
     return {
         "Title": title[:MAX_TITLE],
-        "Description": _cut(text, MAX_DESCRIPTION),
+        "Description": text.strip("\n"),
         "Source": "Knowledge RAG",
         "OperationalData": {"/aws/dedup": {"Value": same, "Type": "SearchableString"}},
     }
@@ -76,21 +81,3 @@ def published(topic: str, body: Mapping[str, Any]) -> bytes:
     return urlencode(
         {"Action": "Publish", "Version": "2010-03-31", "TopicArn": topic, **body}
     ).encode()
-
-
-def _block(text: str) -> str:
-    """Return a text as one code block for chat, at most about MAX_CHAT characters."""
-    shown = text.replace("```", "`` `")
-    for plain, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        shown = shown.replace(plain, escape)
-    return f"```\n{_cut(shown, MAX_CHAT)}\n```"
-
-
-def _cut(text: str, most: int) -> str:
-    """Cut a text between two lines, and say so; the receipt, its last line, stays."""
-    text = text.strip("\n")
-    if len(text) <= most:
-        return text
-    receipt = text.rpartition("\n")[2]
-    kept = text[: most - len(_CUT) - len(receipt) - 4]
-    return f"{kept[: max(0, kept.rfind(chr(10)))]}\n\n{_CUT}\n{receipt}"

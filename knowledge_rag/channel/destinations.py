@@ -18,9 +18,10 @@ from knowledge_rag.channel import aws
 from knowledge_rag.channel.buttons import Buttons
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.settings import Kind
+from knowledge_rag.channel.shortening import shortened, words_within
 from knowledge_rag.channel.signatures import signature
 from knowledge_rag.channel.slack import notice_blocks, to_slack
-from knowledge_rag.channel.text import to_short, to_text
+from knowledge_rag.channel.text import MAX_SHORT, calmed, chat_block, in_block, to_short, to_text
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.orchestrator.pager_formats import at
 
@@ -44,11 +45,6 @@ METADATA: Final = "knowledge_rag_answer"
 PLAIN: Final = (Kind.PAGERDUTY, Kind.OPSGENIE)
 """Kinds that show a note as it was written; the others read Markdown."""
 
-_CUT: Final = "\n\nThe rest is too long for this note: open the sources.\n"
-_SOURCES: Final = re.compile(r"\n(?:\*\*Sources\*\*|Sources:)\n")
-_LINE: Final = re.compile(r"\n(?=\S)")
-"""Begins a line of text that is of no step and no command above it."""
-_FENCE: Final = re.compile(r"^[> ]*`{3,}", re.MULTILINE)
 MAX_PAGES: Final = 10
 """Pages of a list that is looked through for a post."""
 
@@ -138,7 +134,7 @@ def posts_of(destination: Destination, message: Message, subject: str = "") -> l
             "id": key,
             "title": message.title,
             "status": message.status.value,
-            "text": to_text(message),
+            "text": to_text(message, for_chat=True),
             "markdown": to_note(message),
             "sources": [
                 {"number": number, "source_file": it[0], "start_line": it[1], "end_line": it[2], "url": message.url(it)}
@@ -147,13 +143,14 @@ def posts_of(destination: Destination, message: Message, subject: str = "") -> l
         }  # fmt: skip
         return [Post(body, key)]
     if kind is Kind.SNS:
-        return [
-            Post(aws.topic_message(message.title, to_text(message), to_short(message), key), key)
-        ]
+        text = shortened(message, to_text, aws.MAX_EMAIL)
+        chat = shortened(message, chat_block, aws.MAX_CHAT)
+        return [Post(aws.topic_message(message.title, text, chat, to_short(message), key), key)]
     if kind is Kind.OPS_ITEM:
-        return [Post(aws.ops_item(message.title, to_text(message), key), key)]
-    text = to_text(message) if kind in PLAIN else to_note(message)
-    return [note_of(destination, text, key, subject)]
+        text = shortened(message, to_text, aws.MAX_DESCRIPTION)
+        return [Post(aws.ops_item(message.title, text, key), key)]
+    writer = to_text if kind in PLAIN else to_note
+    return [note_of(destination, shortened(message, writer, MAX_NOTE[kind]), key, subject)]
 
 
 def notice_of(destination: Destination, words: str, key: str) -> Post:
@@ -161,9 +158,13 @@ def notice_of(destination: Destination, words: str, key: str) -> Post:
     if destination.kind is Kind.SLACK:
         return Post(notice_blocks(words) | {"channel": destination.channel}, key)
     if destination.kind is Kind.WEBHOOK:
-        return Post({"id": key, "title": words, "status": "summary", "text": words}, key)
+        return Post({"id": key, "title": words, "status": "summary", "text": calmed(words)}, key)
     if destination.kind is Kind.SNS:
-        return Post(aws.topic_message(words, f"{words}\n\nReceipt {key}", words, key), key)
+        short, chat = (
+            words_within(words, MAX_SHORT),
+            words_within(f"{words} Receipt {key}", aws.MAX_CHAT, in_block),
+        )
+        return Post(aws.topic_message(words, f"{words}\n\nReceipt {key}", chat, short, key), key)
     if destination.kind is Kind.OPS_ITEM:
         return Post(aws.ops_item(words, f"{words}\n\nReceipt {key}", key), key)
     return note_of(destination, f"{words}\n\nReceipt {key}\n", key)
@@ -172,9 +173,6 @@ def notice_of(destination: Destination, words: str, key: str) -> Post:
 def note_of(destination: Destination, text: str, key: str, subject: str = "") -> Post:
     """Return a note to be added to an incident, an alert or an issue."""
     kind = destination.kind
-    most = MAX_NOTE[kind]
-    if len(text) > most:
-        text = _shortened(text, most, is_plain=kind in PLAIN)
     if kind is Kind.PAGERDUTY:
         return Post({"note": {"content": text}}, key, subject)
     if kind is Kind.OPSGENIE:
@@ -183,23 +181,6 @@ def note_of(destination: Destination, text: str, key: str, subject: str = "") ->
         body = {"incident_id": subject, "message": text, "idempotency_key": key}
         return Post(body, key, subject)
     return Post({"body": text}, key)
-
-
-def _shortened(text: str, most: int, *, is_plain: bool) -> str:
-    """Cut a note between two blocks, outside code; the sources and the receipt stay."""
-    found = [0, *(it.start() for it in _SOURCES.finditer(text))][-1]
-    body, heading, rest = text[:found], text[found:], ""
-    room = most - len(heading + rest) - len(_CUT)
-    if not heading or room < most // 2:  # sources without steps are no answer
-        body, heading, rest = text, "", "\n" + text.rstrip("\n").rpartition("\n")[2]
-        room = most - len(rest) - len(_CUT)
-    kept = body[:room]
-    if is_plain:
-        return kept[: [0, *(it.start() for it in _LINE.finditer(kept))][-1]] + _CUT + heading + rest
-    kept = kept[: max(0, kept.rfind("\n\n"))]
-    if len(_FENCE.findall(kept)) % 2:
-        kept = kept[: kept.rfind("\n", 0, list(_FENCE.finditer(kept))[-1].start())]
-    return kept + _CUT + heading + rest
 
 
 def call_for(destination: Destination, post: Post, now: float) -> Call:

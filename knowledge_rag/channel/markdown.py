@@ -51,7 +51,50 @@ _SPECIAL: Final = re.compile(
 
 _AT_START: Final = re.compile(r"(?:(?=[-+=>#:]|~~~)|(\d+)(?=[.)]))")
 _AFTER_REFERENCE: Final = re.compile(r"[(:{]")
-_LANGUAGE: Final = re.compile(r"[a-z0-9+#-]{1,20}")
+_LANGUAGES: Final = frozenset(
+    [
+        "bash",
+        "c",
+        "console",
+        "cpp",
+        "csharp",
+        "css",
+        "diff",
+        "dockerfile",
+        "go",
+        "groovy",
+        "hcl",
+        "html",
+        "http",
+        "ini",
+        "java",
+        "javascript",
+        "json",
+        "kotlin",
+        "nginx",
+        "perl",
+        "php",
+        "powershell",
+        "promql",
+        "properties",
+        "python",
+        "ruby",
+        "rust",
+        "scala",
+        "sh",
+        "shell",
+        "shellsession",
+        "sql",
+        "swift",
+        "text",
+        "toml",
+        "typescript",
+        "xml",
+        "yaml",
+        "zsh",
+    ]
+)
+"""Languages that only colour a code block; of others, such as ``mermaid``, a site may draw something."""
 _PIPE: Final = re.compile(r"\\?\|")
 
 DEMOTED: Final = 2
@@ -114,6 +157,8 @@ def _note(message: Message) -> Iterator[str]:
         yield from ("", *(f"- Warning: {words(one)}" for one in message.warnings))
     if message.marked:
         yield from ("", *_body(message))
+    if message.missing:
+        yield from ("", f"*{words(message.missing)}*")
     yield from _reading(message)
     if message.unknown:
         yield from ("", words(message.unknown))
@@ -266,7 +311,7 @@ class _Writer(LineWriter):
 
     def _block_of_code(self, node: SyntaxTreeNode) -> list[str]:
         named = node.info.split() if node.type == "fence" else []
-        language = named[0].lower() if named and _LANGUAGE.fullmatch(named[0].lower()) else "text"
+        language = named[0].lower() if named and named[0].lower() in _LANGUAGES else "text"
         return list(fenced(self.as_written(node.content).removesuffix("\n"), language))
 
     def _table(self, node: SyntaxTreeNode) -> list[str]:

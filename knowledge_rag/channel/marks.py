@@ -177,6 +177,35 @@ def tree_of(marked: str) -> Sequence[SyntaxTreeNode]:
     return SyntaxTreeNode(parser.parse(marked, {})).children
 
 
+def units_of(nodes: Sequence[SyntaxTreeNode]) -> Iterator[list[SyntaxTreeNode]]:
+    """Yield the blocks and items that stay together: a step, what leads to it, and what stands below it.
+
+    A paragraph or a command below a step may be its condition or what it warns of, so neither begins a unit; nor do the
+    bullets below a colon.
+    """
+    unit: list[SyntaxTreeNode] = []
+    is_whole = False
+    for node in nodes:
+        is_list = node.type in ("bullet_list", "ordered_list")
+        is_below = node.type == "bullet_list" and bool(unit) and leads(unit[-1])
+        begins = is_list and not is_below
+        before = node.type in ("heading", "blockquote")
+        for part in node.children if is_list else [node]:
+            if is_whole and (begins or before):
+                yield unit
+                unit, is_whole = [], False
+            unit.append(part)
+            is_whole = is_whole or not (before or leads(part))
+    if unit:
+        yield unit
+
+
+def leads(node: SyntaxTreeNode) -> bool:
+    """Whether a paragraph ends in a colon, so that it belongs to what follows."""
+    inline = node.children[0].content if node.type == "paragraph" and node.children else ""
+    return str(inline).rstrip("* ").endswith(":")
+
+
 def rows_of(table: SyntaxTreeNode) -> Iterator[Sequence[SyntaxTreeNode]]:
     """Yield the cells of each row of a table."""
     for part in table.children:

@@ -94,6 +94,7 @@ class Message:
         reading_title: what ``reading`` is; ``""`` without any.
         reading: sections to look at, each with a name, which are no steps.
         choose: how a reader chooses one of them by its number; ``""`` where that can't be done.
+        missing: says that steps are left out and where they begin; ``""`` where none are.
         places: all cited lines, the first has number 1.
         first: lines of the first procedure, for a message of one line.
         steps: how many steps it has.
@@ -117,6 +118,7 @@ class Message:
     reading: tuple[tuple[str, Citation], ...] = ()
     choose: str = ""
     unknown: str = ""
+    missing: str = ""
     first: Place | None = None
     steps: int = 0
     dangerous: int = 0

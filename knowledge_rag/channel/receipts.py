@@ -38,6 +38,7 @@ FIRST: Final = "0" * 64
 
 _DAYS: Final = "????-??-??.jsonl"
 _REPORTS: Final = "reports.jsonl"
+_PRESSED: Final = "pressed.jsonl"
 
 _ID: Final = 20
 """Characters of base32, which are 100 bits."""
@@ -220,6 +221,15 @@ class Receipts:
         found = (it for it in _lines(self._folder / _REPORTS) if it.get("id") == number)
         return [{key: it[key] for key in ("citation", "by", "reported_at")} for it in found]
 
+    def was_pressed(self, button: str) -> bool:
+        """Whether the answer to a button was posted, see :meth:`pressed`."""
+        return {"button": _digest(button)} in _lines(self._folder / _PRESSED)
+
+    def pressed(self, button: str) -> None:
+        """Note that the answer to a button was posted, so that it isn't after a restart."""
+        with self._opened(_PRESSED) as (_, append):
+            append({"button": _digest(button)})
+
     @contextmanager
     def _opened(self, name: str) -> Iterator[tuple[Path, Callable[[Mapping[str, Any]], None]]]:
         """Yield a file of the folder, which nobody else changes meanwhile, and what appends a line to it."""
@@ -241,6 +251,10 @@ class Receipts:
                     os.fsync(opened.fileno())
 
                 yield path, append
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def citation_in(evidence: Mapping[str, Any]) -> Citation:

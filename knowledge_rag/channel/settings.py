@@ -357,6 +357,9 @@ class _Reader:
             missing = f"; there is no [destinations.{wrong[0]}]" if wrong else ""
             self.wrong.append(f"{about}: to must list names of destinations{missing}")
             return None
+        if repeated := sorted({it for it in map(str, to) if to.count(it) > 1}):
+            self.wrong.append(f"{about}: to names {', '.join(repeated)} more than once")
+            return None
         secret = self._secret(about, self._text(about, own, "secret_env"))
         return Hook(name, Maker(own["from"]), secret, tuple(map(str, to)))
 

@@ -16,11 +16,11 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import accumulate, chain, takewhile
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from knowledge_rag.channel.buttons import Act, is_receipt
-from knowledge_rag.channel.marks import Writer, citations_of, plain, rows_of, tree_of
+from knowledge_rag.channel.marks import Writer, citations_of, plain, rows_of, tree_of, units_of
 from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
 from knowledge_rag.channel.text import BRACKETS, numbers_of
 from knowledge_rag.guardrails.danger import dangers_in
@@ -126,25 +126,39 @@ def _pages(message: Message, buttons: Buttons | None, most: int) -> list[list[di
     writer = _Writer(message)
     foot = _Foot(message, buttons)
     whole = [_head(message), *writer.units(), *_tail(message)]
-    units = [part for unit in whole for part in ([unit] if foot.fits([unit]) else unit.apart())]
     pages: list[list[_Unit]] = [[]]
-    left = 0
-    for unit in units:
-        if pages[-1] and not foot.fits([*pages[-1], unit]):
-            if len(pages) == most:
-                left += 1
-                continue
-            pages.append([])
-        if not left:
-            pages[-1].append(unit)
+    left: list[_Unit] = []
+    for position, unit in enumerate(whole):
+        tried = [*map(list, pages)]
+        for part in [unit] if foot.fits([unit]) else unit.apart():
+            if tried[-1] and not foot.fits([*tried[-1], part]):
+                tried.append([])
+            tried[-1].append(part)
+        if len(tried) > most:  # a step is posted whole or not at all
+            left = whole[position:]
+            break
+        pages = tried
     if left:
-        words = f"{counted(left, 'further part')} not posted here: open the sources."
-        pages[-1].append(_Unit([_rich([_section([_words(words, italic=True)])])], frozenset()))
+        pages[-1].append(_left_out(message, left))
     last = len(pages)
     return [
-        foot.page(page, is_last=number == last, is_cut=left > 0)
+        foot.page(page, is_last=number == last, is_cut=bool(left))
         for number, page in enumerate(pages, start=1)
     ]
+
+
+def _left_out(message: Message, left: Sequence[_Unit]) -> _Unit:
+    """Return the line that says how much is missing, and where it begins."""
+    line = [_words(f"{counted(len(left), 'further part')} not posted here", italic=True)]
+    numbers = frozenset([min(unit.numbers) for unit in left if unit.numbers][:1])
+    for number in numbers:
+        line += _said(f". They begin at {_where(message.places[number - 1])} ", italic=True)
+        line.append(_link(message, number))
+    return _Unit([_rich([_section([*line, _words(".", italic=True)])])], numbers)
+
+
+def _where(cited: Place) -> str:
+    return f"{document_of(cited)}:{lines_of(cited)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +244,7 @@ def citations_blocks(places: Sequence[Place], receipt: str, buttons: Buttons) ->
     """Return a message that asks which citation is wrong."""
     options = [
         {
-            "text": _label(f"{number}. {document_of(cited)}:{lines_of(cited)}", tail=True),
+            "text": _label(f"{number}. {_where(cited)}", tail=True),
             "value": buttons.value(Act.WHICH, receipt, number),
         }
         for number, cited in enumerate(places[:MAX_OPTIONS], start=1)
@@ -320,7 +334,7 @@ def _sources(message: Message, numbers: frozenset[int]) -> list[dict[str, Any]]:
         by_file.setdefault(document_of(message.places[number - 1]), []).append(number)
     elements = [_section([_words("Sources", bold=True), _words("\n")])]
     for document, own in by_file.items():
-        line = [_words(f"{document}: ")]
+        line = [*_said(f"{document}: ")]
         for number in own:
             line += [_link(message, number), _words(f" {lines_of(message.places[number - 1])}  ")]
         elements.append(_section([*line, _words("\n")]))
@@ -395,11 +409,11 @@ def _rich(elements: Sequence[Element]) -> dict[str, Any]:
 
 
 def _blocks(elements: Iterable[Element]) -> list[dict[str, Any]]:
-    """Put elements into blocks of at most MAX_CHARACTERS, and cut one that is longer."""
+    """Put elements into blocks of about MAX_CHARACTERS, and cut one that is longer."""
     blocks: list[dict[str, Any]] = []
     used = MAX_CHARACTERS
     for element in chain.from_iterable(map(_cut, elements)):
-        size = sum(_length(it) for it in element["elements"])
+        size = sum(map(_length, element["elements"]))
         if used + size > MAX_CHARACTERS:
             blocks.append(_rich([]))
             used = 0
@@ -409,7 +423,8 @@ def _blocks(elements: Iterable[Element]) -> list[dict[str, Any]]:
 
 
 def _length(element: Element) -> int:
-    return len(element["text"]) + len(element.get("url", ""))
+    """Return what an element takes of a message: as JSON, where a letter beyond ASCII has six characters or more."""
+    return len(json.dumps(element))
 
 
 def _cut(element: Element) -> Iterator[Element]:
@@ -429,8 +444,11 @@ def _cut(element: Element) -> Iterator[Element]:
 
 def _parts(element: Element) -> Iterator[Element]:
     text = element["text"]
-    while len(text) > MAX_CHARACTERS and "url" not in element:
-        end = text.rfind("\n", 1, MAX_CHARACTERS) + 1 or MAX_CHARACTERS
+    room = MAX_CHARACTERS - _length({**element, "text": ""})
+    while "url" not in element and _length({**element, "text": text}) > MAX_CHARACTERS:
+        sizes = accumulate(len(json.dumps(it)) - 2 for it in text)
+        fits = sum(1 for _ in takewhile(room.__ge__, sizes))
+        end = text.rfind("\n", 1, fits) + 1 or fits
         yield {**element, "text": text[:end]}
         text = text[end:]
     if text:
@@ -451,15 +469,13 @@ class _Writer(Writer[Element]):
 
     def units(self) -> Iterator[_Unit]:
         """Yield the units: what leads to a step stands with it."""
-        for node in tree_of(self.message.marked):
-            if node.type in ("bullet_list", "ordered_list"):
-                for item in node.children:
-                    self._item(item, node.type, "")
-                    yield self._unit()
-                continue
-            self._block(node, "")
-            if node.type not in ("heading", "blockquote") and not _leads(node):
-                yield self._unit()
+        for unit in units_of(tree_of(self.message.marked)):
+            for node in unit:
+                if node.type == "list_item":
+                    self._item(node, node.parent.type if node.parent else "", "")
+                else:
+                    self._block(node, "")
+            yield self._unit()
         self._line += self.lost()
         self._end_line()
         if self._made:
@@ -545,9 +561,3 @@ class _Writer(Writer[Element]):
     def in_code(self, reference: Reference) -> str:
         self._numbers |= {self.message.number(one) for one in citations_of(reference)}
         return numbers_of(self.message, reference)
-
-
-def _leads(node: SyntaxTreeNode) -> bool:
-    """Whether a paragraph ends in a colon, so that it belongs to what follows."""
-    inline = node.children[0].content if node.type == "paragraph" and node.children else ""
-    return str(inline).rstrip("* ").endswith(":")

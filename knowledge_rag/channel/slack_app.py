@@ -275,13 +275,15 @@ class _Listeners:
 
     def _give(self, press: _Press) -> None:
         pressed = f"{press.channel}/{press.thread}/{press.value}"
-        if not self.conversations.is_new(pressed):
+        receipts = self.conversations.receipts
+        if receipts.was_pressed(pressed) or not self.conversations.is_new(pressed):
             raise InvalidRequest(ALREADY)
         try:
             for post in self.conversations.given(
                 press.act, press.value, press.channel, press.thread
             ):
                 self._post(press.channel, press.thread, post)
+            receipts.pressed(pressed)
         except BaseException:
             self.conversations.forget(pressed)
             raise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from knowledge_rag.channel.message import UNCLEAR, Message, one_line
 from knowledge_rag.core.citations import Citation
@@ -15,9 +15,23 @@ if TYPE_CHECKING:
 
     from knowledge_rag.channel.message import Offer, Place
 
+MAX_NAME: Final = 80
+"""Characters of a name that stands among others."""
+
+MAX_NAMES: Final = 10
+"""Names of a line."""
+
+MAX_BESIDE: Final = 1_000
+"""Characters of names that stand above the first of where steps begin; more have messages of their own."""
+
+MAX_NAMED: Final = 4
+"""Lines of names of such a message."""
+
 MAX_LINES: Final = 10
 """Alerts of one message of the list: each may have a button, and Slack bounds a message's size."""
 
+_Item = TypeVar("_Item")
+_NOT_LOOKED_UP: Final = "Not looked up, ask for them by name"
 _WITHOUT: Final = {
     Status.OK: "Several procedures may be meant, ask for them by name",
     Status.NO_MATCH: "Nothing documented",
@@ -36,35 +50,43 @@ def lists_of(
         key: of the list.
     """
     listed = [(_called(name, number), *it) for name, number, one in found for it in _steps(one)]
-    about = dict.fromkeys(_WITHOUT, "")
+    about: dict[str, list[str]] = {it: [] for it in (*_WITHOUT.values(), _NOT_LOOKED_UP)}
     for name, number, one in found:
         if not list(_steps(one)):
             status = Status.OK if one.reading_title == UNCLEAR else one.status
-            about[status] += f", {_called(name, number)}"
-    lines = [f"{_WITHOUT[status]}: {names[2:]}." for status, names in about.items() if names]
-    if more:
-        lines.append(
-            f"Not looked up, ask for them by name: {', '.join(_called(*it) for it in more)}."
-        )
-    chunks = [listed[at : at + MAX_LINES] for at in range(0, len(listed), MAX_LINES)] or [[]]
+            about[_WITHOUT[status]].append(_called(_short(name), number))
+    about[_NOT_LOOKED_UP] += [_called(_short(name), number) for name, number in more]
+    lines = [
+        f"{what}: {', '.join(names)}."
+        for what, own in about.items()
+        for names in _split(own, MAX_NAMES)
+    ]
+    # many names have messages of their own: they must not take the place of where steps begin
+    pages: list[tuple[Sequence[Any], Sequence[str]]] = [
+        (chunk, ()) for chunk in _split(listed, MAX_LINES)
+    ]
+    if sum(map(len, lines)) <= MAX_BESIDE:
+        pages[:1] = [(pages[0][0] if pages else (), lines)]
+    else:
+        pages += [((), chunk) for chunk in _split(lines, MAX_NAMED)]
     links = next((one.links for _, _, one in found if one.links), None)
     return [
         Message(
             title=f"{counted(len(found) + len(more), 'alert')} without an answer so far"
-            + (f" ({number}/{len(chunks)})" if len(chunks) > 1 else ""),
+            + (f" ({number}/{len(pages)})" if len(pages) > 1 else ""),
             status=Status.OK,
             outcome="They came faster than answers are posted.",
             marked="",
             references=(),
             places=tuple(dict.fromkeys(it for _, it, _ in chunk)),
-            warnings=tuple(lines) if number == 1 else (),
+            warnings=tuple(names),
             reading_title="Where the steps begin" if chunk else "",
             reading=tuple((name, Citation(*it)) for name, it, _ in chunk),
             offers=tuple(replace(offer, name=name) for name, _, offer in chunk),
             links=links,
             receipt=f"{key}-{number}",
         )
-        for number, chunk in enumerate(chunks, start=1)
+        for number, (chunk, names) in enumerate(pages, start=1)
     ]
 
 
@@ -75,6 +97,15 @@ def _steps(message: Message) -> Iterator[tuple[Place, Offer]]:
             at = (offer.source_file, offer.line)
             first = next(it for it in message.places if it[:2] == at)
             yield first, replace(offer, receipt=message.receipt, number=number)
+
+
+def _split(items: Sequence[_Item], most: int) -> list[Sequence[_Item]]:
+    return [items[at : at + most] for at in range(0, len(items), most)]
+
+
+def _short(name: str) -> str:
+    shown = one_line(name)
+    return shown if len(shown) <= MAX_NAME else f"{shown[: MAX_NAME - 1]}…"
 
 
 def _called(name: str, number: int) -> str:

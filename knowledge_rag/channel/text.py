@@ -15,7 +15,7 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from markdown_it.tree import SyntaxTreeNode
 
@@ -29,6 +29,8 @@ BRACKETS: Final = re.compile(r"(?:\[[^\[\]\n]*\]|[\[\]])+")
 """Brackets in words, which only citations may have."""
 
 _MENTION: Final = re.compile(r"@(?=\w)")
+_ENTITY: Final = re.compile(r"<(?=[!@#]|[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
+"""Begins what a chat makes a mention, a channel or a link of even in code: ``<!here>``, ``<https://a.example|words>``."""
 _FENCE: Final = "```"
 
 
@@ -45,20 +47,45 @@ def to_text(message: Message, *, for_chat: bool = False) -> str:
 def to_short(message: Message) -> str:
     """Return a message of at most MAX_SHORT characters: what was found, where, and how many steps are destructive."""
     strength = message.outcome.partition(" (")[0]
-    said = f"{message.title}: {strength}"
+    said = bracketed(f"{message.title}: {strength}")
     where = ""
     if message.first is not None and message.status is Status.OK:
         danger = f", {message.dangerous} destructive" if message.dangerous else ""
-        where = f" {counted(message.steps, 'step')}{danger}: {message.first[0]}:{lines_of(message.first)}"
+        at = bracketed(f"{message.first[0]}:{lines_of(message.first)}")
+        where = f" {counted(message.steps, 'step')}{danger}: {at}"
     tail = where + (f" {message.receipt}" if message.receipt else "")
     return said[: max(0, MAX_SHORT - len(tail))] + tail[:MAX_SHORT]
 
 
-def sources(message: Message) -> Iterator[str]:
+def chat_block(message: Message) -> str:
+    """Return a message as one code block for chat: entities are escaped, and nothing in it ends the block."""
+    return in_block(to_text(message).strip("\n"))
+
+
+def in_block(text: str) -> str:
+    """Return a text as one code block for chat."""
+    shown = text.replace("```", "`` `")
+    for plain_one, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        shown = shown.replace(plain_one, escape)
+    return f"```\n{shown}\n```"
+
+
+def calmed(text: str) -> str:
+    """Return a text in which a chat finds nobody to notify, and no address behind other words."""
+    return _MENTION.sub("@ ", _ENTITY.sub("< ", text))
+
+
+def bracketed(text: str) -> str:
+    """Return words, in which brackets stand between backticks."""
+    return BRACKETS.sub(lambda found: f"`{found[0]}`", plain(text))
+
+
+def _sources(message: Message, said: Callable[[str], str]) -> Iterator[str]:
     """Yield a line for each citation: its number, its lines, and where they can be opened."""
     for number, cited in enumerate(message.places, start=1):
         url = message.url(cited)
-        yield f"[{number}] {document_of(cited)}:{lines_of(cited)}" + (f" {url}" if url else "")
+        where = said(f"{document_of(cited)}:{lines_of(cited)}")
+        yield f"[{number}] {where}" + (f" {url}" if url else "")
 
 
 def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:
@@ -74,6 +101,8 @@ def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:
             yield from (BY_MODEL, *(f"> {line}".rstrip() for line in quoted))
         else:
             yield from written
+    if message.missing:
+        yield from ("", writer.said(message.missing))
     if message.reading:
         yield from ("", f"{message.reading_title}:")
         for name, citation in message.reading:
@@ -81,7 +110,7 @@ def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:
     if message.unknown:
         yield writer.said(message.unknown)
     if message.places:
-        yield from ("", "Sources:", *sources(message))
+        yield from ("", "Sources:", *_sources(message, writer.said))
     if message.receipt:
         yield from ("", f"Receipt {message.receipt}")
 
@@ -97,9 +126,8 @@ class _Writer(LineWriter):
         self._for_chat = for_chat
 
     def said(self, text: str) -> str:
-        """Return words, in which brackets stand between backticks."""
-        shown = BRACKETS.sub(lambda found: f"`{found[0]}`", plain(text))
-        return self._calm(shown)
+        """Return words, in which brackets stand between backticks, and nobody is mentioned in a chat."""
+        return self._calm(bracketed(text))
 
     def words(self, text: str, **_: bool) -> Iterator[str]:
         yield self.said(text)
@@ -118,7 +146,7 @@ class _Writer(LineWriter):
         return numbers_of(self._message, reference)
 
     def _calm(self, text: str) -> str:
-        return _MENTION.sub("@ ", text) if self._for_chat else text
+        return calmed(text) if self._for_chat else text
 
     def block(self, node: SyntaxTreeNode) -> list[str]:
         match node.type:
@@ -144,7 +172,7 @@ class _Writer(LineWriter):
         if not self._for_chat or _FENCE in text:
             return [f"    {self._calm(line)}" for line in lines]
         # one piece, so that no list indents a command's own lines
-        return ["\n".join((_FENCE, *lines, _FENCE))]
+        return [_ENTITY.sub("< ", "\n".join((_FENCE, *lines, _FENCE)))]
 
     def _line(self, node: SyntaxTreeNode) -> str:
         made = ""

@@ -75,7 +75,7 @@ class Search:
 
     def usable(self) -> list[RetrievalResult]:
         """Return what the first query found in documents that may give steps; all of it if they have nothing."""
-        found = self.asked[0].outcome.results
+        found = self.asked[0].outcome.results if self.asked else self.results
         return [it for it in found if it.citation.source_file in self.order] or [*found]
 
     def score(self, source_file: str) -> float:

@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from knowledge_rag.channel.buttons import Buttons
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.message import BY_MODEL, MASK, message_from
-from knowledge_rag.channel.slack import MAX_CHARACTERS, MAX_MESSAGES, to_slack
+from knowledge_rag.channel.slack import MAX_BYTES, MAX_CHARACTERS, MAX_MESSAGES, _size, to_slack
 from knowledge_rag.channel.text import MAX_SHORT, to_short, to_text
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.repository_links import RepositoryLinks
@@ -108,7 +108,27 @@ class TestSlack:
             assert set(inline) == set(listed)
         told = "".join(json.dumps(it["blocks"]) for it in posts)
         left = int(re.search(r"(\d+) further parts not posted here", told)[1])
-        assert left + sum(len(numbers_in(it["blocks"])[0]) for it in posts) == 120
+        shown = [number for it in posts for number in numbers_in(it["blocks"])[0]]
+        assert left + len(shown[:-1]) == 120
+        assert shown[-1] == shown[-2] + 1  # where the missing ones begin
+        assert f"They begin at runbooks/a.md:{shown[-1]} " in told
+
+    def test_a_step_is_posted_whole_or_not_at_all(self):
+        code = "\n".join(f"echo {number:04}" for number in range(900))
+        steps = [f"{n}. Run:\n\n{code}\n\nNever {n}." for n in range(1, 9)]
+        steps = [it.replace("\n", "\n   ").replace("echo 0000", "```\n   echo 0000").replace("echo 0899", "echo 0899\n   ```") for it in steps]  # fmt: skip
+        posts = to_slack(written("\n\n".join(steps), by_model=False))
+        texts = [it["text"] for one in posts for _, it in pieces_in(one["blocks"])]
+        told = "".join(texts)
+        assert 1 <= told.count("echo 0000") == told.count("echo 0899") == told.count("Never ")
+        assert "further parts not posted here" in told
+
+    @pytest.mark.parametrize("letter", ["日", "\U0001f525", '"', "\\", "[1] "])
+    @pytest.mark.parametrize("form", ["{}", "1. {}", "```\n{}\n```", "- `{}`"])
+    def test_no_page_is_larger_than_slack_takes_whatever_its_letters(self, letter, form):
+        made = written(form.format(letter * 20_000), by_model=False)
+        posts = to_slack(replace(made, receipt="kr-" + "a" * 20), Buttons("k", "C0123ABCDEF"), 25)
+        assert all(_size(it["blocks"]) <= MAX_BYTES for it in posts)
 
     def test_a_huge_command_is_cut_between_its_lines(self):
         code = "\n".join(f"echo {number:04}" for number in range(2000))
@@ -139,6 +159,11 @@ class TestSlack:
 
 
 class TestNote:
+    @pytest.mark.parametrize("name", ["mermaid", "Mermaid", "geojson", "math", "stl", "mermaid-x"])
+    def test_nothing_is_drawn_of_a_code_block(self, name):
+        assert "```text\nx\n```" in to_note(written(f"```{name}\nx\n```", by_model=False))
+        assert "```sql\nx\n```" in to_note(written("```SQL\nx\n```", by_model=False))
+
     def test_citations_are_numbers_that_link_to_their_lines(self, kept):
         text = to_note(kept)
         number = next(n for n, it in enumerate(kept.places, 1) if it[1] == 14)
@@ -324,3 +349,16 @@ def test_each_part_but_the_last_says_that_the_next_one_is_in_the_thread():
 def test_an_alerts_facts_repeat_no_title_and_have_a_moment_to_read():
     message = answered("QueueGrows", {"runbooks/queue.md": RUNBOOK})
     assert not any(it.startswith("QueueGrows") for it in message.about)
+
+
+def test_a_files_name_draws_no_citation_and_mentions_nobody():
+    name = "runbooks/queue [7] backs up @channel.md"
+    made = written([{"text": "1. Look. "}, cites(name)], by_model=False)
+    made = replace(made, first=made.places[0], steps=1)
+    posts = to_slack(made)
+    pieces = [it for one in posts for _, it in pieces_in(one["blocks"])]
+    assert not [it for it in pieces if "[7]" in it["text"] and not it.get("style", {}).get("code")]
+    for shown in (to_text(made), to_text(made, for_chat=True), to_short(made)):
+        assert "queue `[7]` backs up" in shown
+        assert "[7]" not in shown.replace("`[7]`", "")
+    assert "@channel" not in to_text(made, for_chat=True)

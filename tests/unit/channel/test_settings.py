@@ -60,6 +60,11 @@ def test_no_key_is_shown_by_its_settings():
             'to = ["oncall", "nobody"]',
             "to must list names of destinations; there is no [destinations.nobody]",
         ),
+        (
+            'to = ["oncall", "tracker"]',
+            'to = ["oncall", "oncall"]',
+            "hooks.alertmanager: to names oncall more than once",
+        ),
         ('kind = "slack"', 'kind = "teams"', "kind must be one of slack"),
         ('channel = "C0123ABCDEF"', 'channel = "#oncall"', "the channel's id"),
         ("buttons = true", 'buttons = "no"', "destinations.oncall: buttons must be true or false"),

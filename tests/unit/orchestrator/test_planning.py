@@ -23,6 +23,7 @@ from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, Concern, S
 from knowledge_rag.orchestrator.relevance import Floors
 from knowledge_rag.orchestrator.retrieval import Asked, Findings, gather
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED
+from knowledge_rag.orchestrator.searches import Search as Searched
 from knowledge_rag.orchestrator.wording import UNCLEAR
 from tests.support.runbooks import (
     Search,
@@ -648,3 +649,8 @@ class TestChosenProcedures:
     def test_of_a_superseded_page_are_not_given(self):
         page = self.PAGE.replace("# Cards", "# Cards (superseded)")
         assert self.at(7, texts={"cards.md": page, "mail.md": self.OTHER}).guidance == ()
+
+
+def test_a_place_for_which_nothing_was_searched_has_nothing_else_to_give():
+    incident = Incident(at=(DISK, 5))
+    assert Searched(incident, incident, ()).usable() == []
