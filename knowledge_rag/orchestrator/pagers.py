@@ -82,6 +82,9 @@ _OTHER_KEYS: Final = {
     "severity": ("priority", "level", "urgency"),
 }  # fmt: skip
 """Folded keys of unknown payloads for the same facts, the likeliest first."""
+_TITLES: Final = frozenset(
+    fold(key) for fact in ("alert_name", "title") for key in (*_OWN_KEYS[fact], *_OTHER_KEYS[fact])
+) - {"detailtype"}  # of EventBridge
 _ONLY_OUTSIDE: Final = frozenset({"name", "job", "error", "reason"})
 """Keys that count at the top only: ``{"user": {"name": ...}}`` is no title."""
 
@@ -213,7 +216,18 @@ def _carried(payload: Facts) -> Iterator[object]:
     records = [mapping(record) for record in members(payload.get("Records"))]
     if records:
         yield [record.get("Sns", record.get("body")) for record in records]
-    yield from (payload[key] for key in _ENVELOPES if key in payload)
+    parts = [payload[key] for key in _ENVELOPES if key in payload]
+    opens = _is_envelope(payload)
+    yield from (it for it in parts if opens or not isinstance(it, str))
+
+
+def _is_envelope(payload: Facts) -> bool:
+    """Whether JSON in a payload's texts is what it carries: where it has a title of its own, that is what somebody wrote.
+
+    A log line in an alert's message would else stand in for the alert. SNS has a subject beside what it carries.
+    """
+    own = {fold(first(key)) for key, it in payload.items() if isinstance(it, str) and it.strip()}
+    return "TopicArn" in payload or not _TITLES & own
 
 
 def _joined(found: list[_Known | None]) -> _Known | None:
@@ -373,6 +387,8 @@ def opened(payload: object) -> object:
     if isinstance(payload, str):
         payload = _decoded(payload)
     if not isinstance(payload, Mapping):
+        return payload
+    if not _is_envelope(payload):
         return payload
     inner = {key: it for key in _ENVELOPES if isinstance(it := payload.get(key), str)}
     return {**payload, **{key: _decoded(it) or it for key, it in inner.items()}}

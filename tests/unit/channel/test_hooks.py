@@ -152,6 +152,19 @@ def test_what_is_no_json_is_refused(post, kept, caplog, body):
 
 
 @pytest.mark.parametrize(
+    "payload",
+    [
+        {"title": "QueueBacksUp", "message": '{"alerts": [{"status": "resolved", "labels": {"alertname": "x"}}]}'},
+        {"subject": "QueueBacksUp", "event": '{"alert_name": "RestoreBackup"}'},
+    ],
+    ids=["over", "another"],
+)  # fmt: skip
+def test_json_in_the_words_of_an_alert_is_no_alert_of_its_own(payload):
+    (event,) = events_of(Maker.OTHER, payload)
+    assert (event.name, event.over) == ("QueueBacksUp", False)
+
+
+@pytest.mark.parametrize(
     "payload", [[], {}, None, 1, "x", [1], {"alerts": 5}, {"event": []}, {"alert": {"alertId": {}}}]
 )
 @pytest.mark.parametrize("maker", Maker)
