@@ -17,6 +17,7 @@ from urllib.parse import quote, urlencode
 from knowledge_rag.channel import aws
 from knowledge_rag.channel.buttons import Buttons
 from knowledge_rag.channel.markdown import to_note
+from knowledge_rag.channel.markdown import words as in_markdown
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.shortening import shortened, words_within
 from knowledge_rag.channel.signatures import signature
@@ -167,7 +168,8 @@ def notice_of(destination: Destination, words: str, key: str) -> Post:
         return Post(aws.topic_message(words, f"{words}\n\nReceipt {key}", chat, short, key), key)
     if destination.kind is Kind.OPS_ITEM:
         return Post(aws.ops_item(words, f"{words}\n\nReceipt {key}", key), key)
-    return note_of(destination, f"{words}\n\nReceipt {key}\n", key)
+    said = words if destination.kind in PLAIN else in_markdown(words)
+    return note_of(destination, f"{said}\n\nReceipt {key}\n", key)
 
 
 def note_of(destination: Destination, text: str, key: str, subject: str = "") -> Post:

@@ -133,3 +133,12 @@ def test_a_chat_behind_a_webhook_follows_nothing_in_its_text():
         assert not re.search(r"<[!@#]|<\w+:", text)
         assert not re.search(r"@\w", re.sub("```.*?```", "", text, flags=re.DOTALL))
         assert "evil.example" in text
+
+
+def test_names_in_a_notice_mention_nobody_and_cite_nothing():
+    bad = "2 further alerts: [1] @team (1), see #12 (1)."
+    for kind, body in ((Kind.GITHUB, "body"), (Kind.INCIDENT_IO, "message")):
+        text = notice_of(Destination("n", kind, "", "s"), bad, "k").body[body]
+        assert not re.search(r"(?<!`)(?:\[1\]|@team|#12)", text)
+    pager = notice_of(Destination("n", Kind.PAGERDUTY, "", "s"), bad, "k")
+    assert pager.body["note"]["content"].startswith(bad)
