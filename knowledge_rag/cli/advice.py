@@ -23,7 +23,7 @@ from knowledge_rag.orchestrator.consultation import advise_on, look_up
 from knowledge_rag.orchestrator.incident import Incident, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.pagers import MAX_PASTED, SUPPORTED, pasted
-from knowledge_rag.orchestrator.queries import MAX_QUERIES, build_queries, queries_for
+from knowledge_rag.orchestrator.queries import build_queries, queries_for
 from knowledge_rag.orchestrator.wording import BAR, counted
 
 if TYPE_CHECKING:
@@ -95,7 +95,10 @@ def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | 
         return build_queries(incident)
     if replace(incident, at=None) == Incident(title=one_line(asked) or ""):
         return queries_for(asked)
-    return (Query(asked), *build_queries(incident))[:MAX_QUERIES]
+    found = build_queries(
+        incident
+    )  # of three, all that is known and the reports: the question asks for the rest
+    return (Query(asked), *found[:1], *found[1:][-1:])
 
 
 def consulted(

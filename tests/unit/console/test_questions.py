@@ -171,7 +171,7 @@ def test_a_payload_is_shown_as_an_alert_from_the_start():
 
 def test_the_title_of_a_large_group_names_the_first_alerts():
     named = read_question({"question": group(*"ABCDEFG")}, ["extractive"]).text
-    assert named == "7 alerts: A, B, C, D, E, ..."
+    assert named == "7 alerts: A, B, C, D, E and 2 more"
 
 
 QUESTION = Question("RDS failover promote replica", "extractive")

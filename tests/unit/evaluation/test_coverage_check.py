@@ -111,7 +111,7 @@ def test_where_a_search_fails_nobody_says_that_there_is_a_gap(runbooks):
     way = Scripted(ok(found("else.md")), DEGRADED, DEGRADED, NOTHING)
     (checked,) = check_all([FAILOVER], runbooks, way)
     assert (checked.gap, checked.reason, checked.hit) == (None, Reason.TIMEOUT, None)
-    assert len(way.asked) == 4
+    assert len(way.asked) == 5
     report = summarise([checked], FILES, Wanted(5, threshold=0))
     assert (report.passed, len(report.unknown)) == (False, 1)
     assert report.to_dict()["degraded"] == [
