@@ -161,10 +161,8 @@ def notice_of(destination: Destination, words: str, key: str) -> Post:
     if destination.kind is Kind.WEBHOOK:
         return Post({"id": key, "title": words, "status": "summary", "text": calmed(words)}, key)
     if destination.kind is Kind.SNS:
-        short, chat = (
-            words_within(words, MAX_SHORT),
-            words_within(f"{words} Receipt {key}", aws.MAX_CHAT, in_block),
-        )
+        short = words_within(words, MAX_SHORT)
+        chat = words_within(f"{words} Receipt {key}", aws.MAX_CHAT, in_block)
         return Post(aws.topic_message(words, f"{words}\n\nReceipt {key}", chat, short, key), key)
     if destination.kind is Kind.OPS_ITEM:
         return Post(aws.ops_item(words, f"{words}\n\nReceipt {key}", key), key)

@@ -51,49 +51,12 @@ _SPECIAL: Final = re.compile(
 
 _AT_START: Final = re.compile(r"(?:(?=[-+=>#:]|~~~)|(\d+)(?=[.)]))")
 _AFTER_REFERENCE: Final = re.compile(r"[(:{]")
-_LANGUAGES: Final = frozenset(
-    [
-        "bash",
-        "c",
-        "console",
-        "cpp",
-        "csharp",
-        "css",
-        "diff",
-        "dockerfile",
-        "go",
-        "groovy",
-        "hcl",
-        "html",
-        "http",
-        "ini",
-        "java",
-        "javascript",
-        "json",
-        "kotlin",
-        "nginx",
-        "perl",
-        "php",
-        "powershell",
-        "promql",
-        "properties",
-        "python",
-        "ruby",
-        "rust",
-        "scala",
-        "sh",
-        "shell",
-        "shellsession",
-        "sql",
-        "swift",
-        "text",
-        "toml",
-        "typescript",
-        "xml",
-        "yaml",
-        "zsh",
-    ]
-)
+_LANGUAGES: Final = frozenset({
+    "bash", "c", "console", "cpp", "csharp", "css", "diff", "dockerfile", "go", "groovy", "hcl",
+    "html", "http", "ini", "java", "javascript", "json", "kotlin", "nginx", "perl", "php",
+    "powershell", "promql", "properties", "python", "ruby", "rust", "scala", "sh", "shell",
+    "shellsession", "sql", "swift", "text", "toml", "typescript", "xml", "yaml", "zsh",
+})  # fmt: skip
 """Languages that only colour a code block; of others, such as ``mermaid``, a site may draw something."""
 _PIPE: Final = re.compile(r"\\?\|")
 

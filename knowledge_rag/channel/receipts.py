@@ -282,10 +282,11 @@ def _chained(before: str, says: Mapping[str, Any]) -> str:
 
 def _remove_unfinished(opened: BinaryIO) -> None:
     """Cut off a last line without an end, as a full disk leaves it: what is appended would become part of it."""
-    opened.seek(0)
-    data = opened.read()
-    if not data.endswith(b"\n"):
-        opened.truncate(data.rfind(b"\n") + 1)
+    size = opened.seek(0, os.SEEK_END)
+    opened.seek(max(0, size - 1))
+    if opened.read() != b"\n":
+        opened.seek(0)
+        opened.truncate(opened.read().rfind(b"\n") + 1)
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:

@@ -95,9 +95,8 @@ def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | 
         return build_queries(incident)
     if replace(incident, at=None) == Incident(title=one_line(asked) or ""):
         return queries_for(asked)
-    found = build_queries(
-        incident
-    )  # of three, all that is known and the reports: the question asks for the rest
+    # of three, all that is known and the reports: the question asks for the rest
+    found = build_queries(incident)
     return (Query(asked), *found[:1], *found[1:][-1:])
 
 

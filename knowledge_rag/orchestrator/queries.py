@@ -2,8 +2,8 @@
 
 They begin with the alert's name as it is written, for the keyword search, and in words, for the search by
 meaning; then the words of its linked runbook, and the symptoms. The first one searches everything, another
-one the words of the linked runbook or else the name alone, the last one the reports of earlier incidents. Which section of a page says what to do is not asked here: the
-documents found are completed.
+one has the words of the linked runbook or else the name alone, the last one searches the reports of earlier
+incidents. Which section of a page says what to do is not asked here: the documents found are completed.
 """
 
 from __future__ import annotations
@@ -79,10 +79,8 @@ def _queries(incident: Incident) -> Iterator[Query]:
         return
     yield _query(text)
     named = linked or name_alone(incident)
-    if named not in (
-        "",
-        text,
-    ):  # symptoms may speak of another page that the alert isn't filed under
+    # symptoms may speak of another page that the alert isn't filed under
+    if named not in ("", text):
         yield _query(named)
     yield _query(f"{text} {_RESOLVED}", _POSTMORTEMS)
 

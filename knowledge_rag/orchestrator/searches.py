@@ -106,11 +106,7 @@ def _counting(asked: Iterable[Asked], member: Incident) -> Iterator[Asked]:
         if n == 0 or it.query.text != name_alone(member) or not it.outcome.results:
             yield it
             continue
-        filed = tuple(
-            one
-            for one in it.outcome.results
-            if any(same_name(written, member.alert_name) for written in _written(one))
-        )
+        filed = tuple(one for one in it.outcome.results if _is_called(one, member.alert_name))
         if filed:
             yield replace(it, outcome=replace(it.outcome, results=filed))
 
@@ -126,9 +122,12 @@ def _written(result: RetrievalResult) -> list[str]:
     ]
 
 
+def _is_called(result: RetrievalResult, name: str) -> bool:
+    return any(same_name(it, name) for it in _written(result))
+
+
 def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
-    written = _written(result)
-    return any(same_name(it, name) or name in result.content for it in written for name in names)
+    return any(name in result.content or _is_called(result, name) for name in names)
 
 
 def _spelled(text: str, results: Sequence[RetrievalResult]) -> Iterator[str]:

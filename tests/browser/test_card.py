@@ -8,6 +8,7 @@ import pytest
 from mcp.client.extension import advertise
 from playwright.sync_api import expect
 
+from knowledge_rag.channel.message import BY_MODEL
 from knowledge_rag.evaluation.faults.server import serving, silent
 from knowledge_rag.mcp_server import card
 from knowledge_rag.mcp_server.asking import Asking
@@ -122,7 +123,7 @@ def test_a_models_steps_stand_apart_and_open_on_what_they_cite(shown):
     (written,) = shown.frame.evaluate(
         "[...document.querySelectorAll('.by-model')].map((it) => it.innerText)"
     )
-    assert written.startswith("Written by a model. Only the citations come from the documents:")
+    assert written.startswith(BY_MODEL)
     assert "runbooks/none.md:1-9" in written
     assert shown.frame.evaluate("document.querySelectorAll('.by-model details').length") >= 1
 
