@@ -21,7 +21,7 @@ from knowledge_rag.channel.markdown import words as in_markdown
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.shortening import shortened, words_within
 from knowledge_rag.channel.signatures import signature
-from knowledge_rag.channel.slack import notice_blocks, to_slack
+from knowledge_rag.channel.slack import TEXT_ERRORS, notice_blocks, to_slack
 from knowledge_rag.channel.text import MAX_SHORT, calmed, chat_block, in_block, to_short, to_text
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.orchestrator.pager_formats import at
@@ -101,6 +101,8 @@ class Ended(StrEnum):
     """Nobody knows whether it was taken: look before it is sent again."""
     NO_THREAD = "thread gone"
     """The message in whose thread it should stand was deleted."""
+    TEXT = "text refused"
+    """It takes posts, but not this one's text."""
     NEVER = "refused"
 
 
@@ -312,6 +314,7 @@ _SLACK_ERRORS: Final = {
         "ratelimited", "rate_limited", "message_limit_exceeded", "service_unavailable", "team_added_to_org",
     ),
     Ended.UNSURE: ("fatal_error", "internal_error", "request_timeout", _NO_JSON),
+    Ended.TEXT: TEXT_ERRORS,
     Ended.NO_THREAD: ("thread_not_found", "message_not_found", "cannot_reply_to_message"),
 }  # fmt: skip
 """What Slack's error codes mean; any other one is a refusal."""

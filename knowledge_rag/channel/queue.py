@@ -19,7 +19,7 @@ from knowledge_rag.channel.events import Event
 from knowledge_rag.core.errors import KnowledgeRagError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 KEEP_SECONDS: Final = 30 * 24 * 3600.0
@@ -309,6 +309,15 @@ class Queue:
     def without_thread(self, post: Outgoing) -> None:
         """Let a post stand alone: the message in whose thread it belongs is gone."""
         self._update(post, "threaded = 0")
+
+    def instead(self, post: Outgoing, body: Mapping[str, Any], key: str) -> None:
+        """Post something else in a post's place, which answers no name."""
+        with self.change() as changed:
+            changed.execute(
+                "UPDATE posts SET body = ?, key = ?, unsure = 0 WHERE id = ?",
+                (json.dumps(body), key, post.id),
+            )
+            changed.execute("DELETE FROM answered WHERE post = ?", (post.id,))
 
     def _update(self, post: Outgoing, what: str, *values: object) -> None:
         with self.change() as changed:

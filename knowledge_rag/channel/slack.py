@@ -57,6 +57,11 @@ MAX_OPTIONS: Final = 100
 ACTION: Final = "knowledge-rag-"
 """Begins the id of our buttons; what they do follows."""
 
+TEXT_ERRORS: Final = (
+    "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "no_text",
+)  # fmt: skip
+"""Slack's errors that mean a message's text, not its channel (https://docs.slack.dev/reference/methods/chat.postMessage)."""
+
 _ROOM: Final = 4
 """Blocks kept free for what stands below: sources and the receipt."""
 
@@ -91,6 +96,14 @@ def to_slack(
 def notice_blocks(words: str) -> dict[str, Any]:
     """Return a message of one line of our own words."""
     return _settings(words, [_rich([_section(list(_said(words)))])])
+
+
+def refused_part(error: str, about: str = "") -> dict[str, Any]:
+    """Return what stands in place of a part of an answer that Slack refused; without it, steps were missing silently."""
+    to = f" to {about}" if about else ""
+    return notice_blocks(
+        f"Slack refused a part of the answer{to} ({error}). Steps are missing here."
+    )
 
 
 def _settings(text: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:

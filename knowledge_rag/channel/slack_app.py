@@ -30,10 +30,12 @@ from knowledge_rag.channel.slack import (
     ACTION,
     MAX_MESSAGES,
     MAX_WHOLE,
+    TEXT_ERRORS,
     citations_blocks,
     commands_blocks,
     commands_in,
     notice_blocks,
+    refused_part,
     to_slack,
 )
 from knowledge_rag.core.errors import InvalidRequest
@@ -298,7 +300,13 @@ class _Listeners:
             self._post(channel, thread, post)
 
     def _post(self, channel: str, thread: str, post: dict[str, Any]) -> None:
-        self.client.chat_postMessage(channel=channel, thread_ts=thread, **post)
+        try:
+            self.client.chat_postMessage(channel=channel, thread_ts=thread, **post)
+        except SlackApiError as error:
+            if (code := error.response.get("error")) not in TEXT_ERRORS:
+                raise
+            _logger.error("an answer's text was refused by Slack: %s", code)  # noqa: TRY400 - its text has the answer
+            self.client.chat_postMessage(channel=channel, thread_ts=thread, **refused_part(code))
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ from knowledge_rag.channel.destinations import (
 from knowledge_rag.channel.events import digest
 from knowledge_rag.channel.message import masked, message_from, one_line
 from knowledge_rag.channel.settings import SUBJECTS, Kind
-from knowledge_rag.channel.slack import notice_blocks
+from knowledge_rag.channel.slack import notice_blocks, refused_part
 from knowledge_rag.channel.storm import lists_of
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
@@ -75,6 +75,9 @@ MAX_LISTED: Final = 50
 _REMOVED: Final = "not in the settings any more"
 _OVER: Final = "over-"
 """Begins the key of a post that says that an alert is over."""
+
+_INSTEAD: Final = "instead-"
+"""Begins the key of a post that says that another one's text was refused."""
 
 _COUNTED: Final = {
     "done": "answered before",
@@ -387,7 +390,15 @@ class Worker:
                 _logger.info("%s | posted, receipt=%s", _about(destination, name), post.post.key)
         elif reply.ended is Ended.NO_THREAD and post.post.thread:
             self.queue.without_thread(post)
-        elif reply.ended in (Ended.NEVER, Ended.NO_THREAD) or now - post.created > GIVE_UP:
+        elif reply.ended is Ended.TEXT and not post.post.key.startswith(_INSTEAD):
+            _logger.error("%s | text refused", about)
+            alert = one_line(self.queue.alert_of(post))
+            notice = refused_part(reply.reason, alert) | {"channel": destination.channel}
+            self.queue.instead(post, notice, f"{_INSTEAD}{post.post.key}")
+        elif (
+            reply.ended in (Ended.TEXT, Ended.NEVER, Ended.NO_THREAD)
+            or now - post.created > GIVE_UP
+        ):
             _logger.error("%s | given up", about)
             self.queue.dead(post, reply.reason)
         else:

@@ -391,6 +391,13 @@ class TestRefused:
         bot.presses(offered, "2. Backup")
         bot.refuses("Slack refused the answer: thread_not_found.", 2)
 
+    def test_an_answer_whose_text_is_refused_says_so(self, bot):
+        offered = bot.asks("mails?")
+        bot.makers.plan = ["msg_blocks_too_long"]
+        bot.presses(offered, "2. Backup")
+        told = "Slack refused a part of the answer (msg_blocks_too_long). Steps are missing here."
+        assert posted(bot.makers, 3)[2]["text"] == told
+
     @pytest.mark.parametrize("error", ["channel_not_found", "is_archived", "token_expired"])
     def test_a_channel_that_is_gone_and_a_token_that_expired(self, bot, error):
         offered = bot.asks("mails?")

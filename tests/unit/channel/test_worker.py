@@ -368,6 +368,32 @@ class TestTrouble:
         assert played.states() == {"dead": 1, "done": 1}
         assert len(makers.of(Kind.GITHUB)) == 1
 
+    @pytest.mark.parametrize("part", [0, 1])
+    def test_a_part_whose_text_is_refused_says_so_in_its_place(self, play, makers, caplog, part):
+        makers.plan = [*[""] * part, "invalid_blocks"]
+        played = play(Kind.SLACK, answers=lambda event, now: answer(event, now, 120))
+        played.receive(fires("DiskFull", 1))
+        played.run()
+        posted = makers.of(Kind.SLACK)
+        told = "Slack refused a part of the answer to DiskFull (invalid_blocks). Steps are missing here."
+        assert [it["text"] for it in posted].count(told) == 1
+        assert posted[part]["text"] == told
+        assert {it["thread_ts"] for it in posted[1:]} == {posted[0]["ts"]}
+        assert "invalid_blocks | text refused" in caplog.text
+        assert played.states() == {"done": len(posted)}
+        played.receive(fires("DiskFull", 2))
+        played.run()
+        # without its first part, nobody was told what is documented
+        assert (len(makers.of(Kind.SLACK)) > len(posted)) == (part == 0)
+
+    def test_where_no_text_is_taken_a_post_is_given_up(self, play, makers):
+        makers.plan = ["msg_too_long"] * 2
+        played = play(Kind.SLACK)
+        played.receive(fires("DiskFull"))
+        played.run(60)
+        assert played.states() == {"dead": 1}
+        assert makers.calls == 2
+
     def test_an_answer_that_was_given_up_answers_no_name(self, play, makers):
         makers.plan = ["channel_not_found"]
         played = play(Kind.SLACK)
