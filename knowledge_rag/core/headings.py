@@ -167,8 +167,15 @@ _INSTRUCTION: Final = re.compile(
 """How a step begins, in English."""
 
 
+_WHEN: Final = re.compile(
+    r"\((?:before|after|until|if|when|only|optional)\b[^()]*\)", re.IGNORECASE
+)
+"""In brackets, when a part is for: "Rollback (before step 7)"."""
+
+
 def _matter_of(heading: str) -> list[str]:
     """Return the words of a heading that say neither a kind nor what any heading may say."""
+    heading = _WHEN.sub("", heading)
     if not heading.isascii():  # a run without spaces may hold both
         heading = UNSPACED.sub(
             lambda run: _OF_ANY_UNSPACED.sub(" ", _TOLD_UNSPACED.sub(" ", run[0])), heading

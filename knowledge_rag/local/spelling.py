@@ -7,9 +7,9 @@ A word of a question is replaced when all of this holds:
   (``Linkerd``, ``DocumentDB``, ``k8s``, ``rds-failover``) are never touched;
 - neither the documents nor the embedding model's vocabulary of usual words have it;
 - one word of the documents is nearer than all others: one mistake away, or two where the typed word
-  has 8 letters or more. A mistake is a letter replaced (but not the first), left out or doubled, two
-  neighbours swapped, or a vowel too many inside (``expirey``). Any other letter too many makes
-  another word: ``dgraph`` is no ``graph``, ``linkerd`` not ``linked``. Of several that are equally
+  has 8 letters or more. A mistake is a letter replaced (but not the first, nor one of only 4), left
+  out or doubled, two neighbours swapped, or a vowel too many inside (``expirey``). Any other letter
+  makes another word: ``dgraph`` is no ``graph``, ``linkerd`` not ``linked``, ``redo`` no ``repo``. Of several that are equally
   near and begin alike (``expire``, ``expired``, ``expiry``) it is the one that ends as typed, else the
   most frequent one;
 - that word stands in more than one chunk, or it might be a mistake itself.
@@ -94,6 +94,8 @@ class Spelling:
             words = self._by_length.get(length, [])
             found = extract(typed, words, scorer=OSA.distance, score_cutoff=most, limit=None)
             for word, mistakes, _ in found:
+                if length == len(typed) == MIN_LETTERS and sorted(word) != sorted(typed):
+                    continue
                 if length >= len(typed) or _has_one_too_many(typed, word, int(mistakes)):
                     yield word, int(mistakes)
 

@@ -35,13 +35,13 @@ PATH: Final = "/mcp"
 MAX_REQUEST_BYTES: Final = 1_048_576
 """The longest answer that is verified, escaped in JSON, takes a third of it."""
 
-MAX_SESSIONS: Final = 100
-"""That are open at once; one that is idle for SESSION_SECONDS ends."""
+MAX_SESSIONS: Final = 1_000
+"""That are open at once, at about 45 kB each; one that is idle for SESSION_SECONDS ends."""
 
 SESSION_SECONDS: Final = 1_800.0
 
-MAX_CONNECTIONS: Final = 2 * MAX_SESSIONS + 28
-"""Each session may keep a stream open beside the call that it makes."""
+MAX_CONNECTIONS: Final = 228
+"""A hundred clients may each keep a stream open beside the call that they make."""
 
 STOP_SECONDS: Final = 5.0
 """After which a server on standard input and output ends, whatever holds it up: it only reads."""

@@ -1,9 +1,9 @@
 """What documentation tools set apart and CommonMark doesn't know: tabs, admonitions, folded parts.
 
 This reads those of MkDocs (``=== "Linux"``, ``!!! danger "Title"``, ``??? note``: the body is indented by four), of
-Docusaurus, VitePress and Pandoc (``:::warning Title`` up to ``:::``), and of HTML (``<details>`` with a summary). A
-tab, a folded part, and an admonition that holds steps become sections; any other admonition becomes a quotation. The
-lines keep their numbers.
+Docusaurus, VitePress and Pandoc (``:::warning Title`` up to ``:::``), and of HTML (``<details>`` with a summary, and
+``<aside>``, which Notion makes of a callout). A tab, a folded part, and an admonition that holds steps become sections;
+any other admonition, and what is aside, becomes a quotation. The lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _FENCED: Final = re.compile(
 _FENCE_END: Final = re.compile(r" {0,3}:{3,}[ \t]*")
 _DETAILS: Final = re.compile(r" {0,3}<details\b[^<>]*>[ \t]*(?:<summary.*)?", re.IGNORECASE)
 _DETAILS_END: Final = re.compile(r" {0,3}</details>[ \t]*", re.IGNORECASE)
+_ASIDE: Final = re.compile(r" {0,3}<aside\b[^<>]*>[ \t]*", re.IGNORECASE)
+_ASIDE_END: Final = re.compile(r" {0,3}</aside>[ \t]*", re.IGNORECASE)
 _SUMMARY: Final = re.compile(r"<summary[^<>]*>(?P<title>.{1,300}?)</summary>[ \t]*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>\n]{0,300}>")
 _RULE: Final = "***"
@@ -49,6 +51,7 @@ WARNINGS: Final = frozenset(
     }
 )
 """Types of admonitions that warn, whatever their words are."""
+_NAMELESS: Final = "aside"
 _STEPS: Final = re.compile(r" {0,3}(?:\d{1,9}[.)][ \t]|[-*+][ \t]|`{3}|~{3}|\|)")
 
 
@@ -92,10 +95,13 @@ class _Unfolding:
                 continue
             kind, title, end = opened
             body = [self._lines[n].removeprefix(mark) for n in range(place + 1, end)]
-            is_section = not kind or (kind not in WARNINGS and any(map(_STEPS.match, body)))
+            is_quote = kind in WARNINGS or kind == _NAMELESS
+            is_section = not kind or (not is_quote and any(map(_STEPS.match, body)))
             inner = mark if is_section else f"{mark}> "
             name = title or kind.capitalize()
             self._lines[place] = f"{mark}###### {name}" if is_section else f"{inner}**{name}**"
+            if kind == _NAMELESS:
+                self._lines[place] = mark + _RULE
             for number, text in enumerate(body, place + 1):
                 self._lines[number] = inner + text
             if is_section:
@@ -117,6 +123,9 @@ class _Unfolding:
         elif end < behind and (it := _SUMMARY.search(line)):
             self._lines[end] = mark + _RULE
             return "", " ".join(_TAG.sub(" ", it["title"]).split()), end
+        elif end < behind and _ASIDE.fullmatch(line):
+            self._lines[end] = mark + _RULE
+            return _NAMELESS, "", end
         return None
 
     def _dedented(self, first: int, behind: int, mark: str, indent: int) -> int:
@@ -137,6 +146,7 @@ class _Unfolding:
         """Yield where ``:::``, or a summary of HTML, opens a container, and where that is closed."""
         fences: list[int] = []
         folded: list[int] = []
+        asides: list[int] = []
         for place, line in enumerate(self._lines):
             if not line.lstrip(" ").startswith((":::", "<")) or place in self._in_code:
                 continue
@@ -152,6 +162,10 @@ class _Unfolding:
                 folded.append(place + is_apart)
             elif folded and _DETAILS_END.fullmatch(line):
                 yield folded.pop(), place
+            elif _ASIDE.fullmatch(line):
+                asides.append(place)
+            elif asides and _ASIDE_END.fullmatch(line):
+                yield asides.pop(), place
 
 
 def _in_code(lines: list[str]) -> Iterator[int]:

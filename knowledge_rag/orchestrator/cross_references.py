@@ -55,7 +55,7 @@ _OUTSIDE: Final = re.compile(
     r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`),:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
     r"|[*_\"“](?P<said>[^*_\"“”\n]{3,60})[*_\"”]+ (?:in|of|on) `?(?P<of>[\w./-]+\.(?:md|txt|html?))\b"
     r"|\b(?i:section|chapter) (?P<number>\d+(?:\.\d+)*) (?:in|of|on) `?(?P<on>[\w./-]+\.(?:md|txt|html?))\b"
-    r"|(?<![\w./-])(?P<at>[\w./-]+\.(?:md|txt|html?))`?,? (?i:section|chapter) (?P<counted>\d+(?:\.\d+)*)"
+    r"|(?<![\w./-])(?P<at>[\w./-]+\.(?:md|txt|html?))[`)]*,? (?i:section|chapter) (?P<counted>\d+(?:\.\d+)*)"
 )
 """A link to a section of another document: by its anchor, its name, or its number."""
 _PAGE: Final = re.compile(r"\[[^\]\n]*\]\(([\w./-]+\.(?:md|txt|html?))(#[\w.%-]+)?\)")

@@ -19,6 +19,7 @@ from knowledge_rag.core.headings import (
     instructs,
     is_called_rules,
     is_numbered,
+    kind_told,
     number_of,
     tells_only_kind,
 )
@@ -46,6 +47,7 @@ from knowledge_rag.orchestrator.procedures import (
     procedure_of,
     rules_of,
 )
+from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import Place, asks_to_undo, is_asked_for
 from knowledge_rag.orchestrator.words import words_of
 
@@ -68,7 +70,10 @@ _UNDO_LABEL: Final = re.compile(
 )
 """How an item, or the words that lead into its list, begin that undo those before it."""
 _LABEL_WORDS: Final = 6
-_ONE_NAME: Final = re.compile(r"[\w.-]{2,40}")
+_ONE_NAME: Final = re.compile(
+    r"(?P<label>[\w.-]{2,40} ?[=:] ?)?(?P<value>(?(label)[\w.-]{1,40}|[\w.-]{2,40}))"
+)
+"""A heading that is a name: "hist-plant", or a label's value: "zone = a"."""
 _STEP_NUMBER: Final = re.compile(r"\b(?:step|point) (\d{1,3})\b", re.IGNORECASE)
 
 
@@ -113,6 +118,8 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     if has_no_steps_yet(outline, place.section):
         return None
     main = _climbed(place, wanted)
+    if wanted.asks(WHO) and is_short_contacts(outline):
+        return outline.root
     if is_one_procedure(outline, wanted) and not _asks_for_part(wanted, main):
         return outline.root
     tops = (outline.root, top_of(outline))
@@ -124,6 +131,12 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     if place.why == "found" and place.section in tops and not short:
         return None
     return place.section
+
+
+def is_short_contacts(outline: Outline) -> bool:
+    """Whether a page only says whom to call, in at most MAX_PAGE lines: its rules hold for each of its numbers."""
+    is_contacts = kind_told(outline.title) is Kind.ESCALATION and tells_only_kind(outline.title)
+    return outline.whole and is_contacts and action_lines(outline, outline.root) <= MAX_PAGE
 
 
 def matter_at(outline: Outline, line: int, wanted: Wanted) -> Section:
@@ -141,15 +154,21 @@ def section_at(outline: Outline, line: int) -> Section:
 def _of_others(wanted: Wanted, main: Section) -> list[Section]:
     """Return the sections below one that are for others than the one of several that the alert's labels name.
 
-    Of "hist-plant" and "hist-lab" the one is left out if the label ``cluster`` is the other; of tabs, those that
-    share no word with the incident, if another one does.
+    Of "hist-plant" and "hist-lab" the one is left out if the label ``cluster`` is the other, and so is "zone = a" if
+    the label ``zone``, or a question's "zone-b", is the other; of tabs, those that share no word with the incident,
+    if another one does.
     """
-    labels = {fold(it) for it in wanted.labels.split()}
+    labels, told = ({fold(it) for it in said.split()} for said in (wanted.labels, wanted.text))
     others = list(tabs_of_others(wanted, main))
     for above in main.walk():
-        named = [it for it in above.children if _ONE_NAME.fullmatch(it.heading.strip(" :`*"))]
-        meant = [it for it in named if fold(it.heading) in labels]
-        others += (it for it in named if len(meant) == 1 and it not in meant)
+        named = {}
+        for it in above.children:
+            if name := _ONE_NAME.fullmatch(it.heading.strip(" :`*")):
+                named[it.start] = fold(name["value"]) in labels or (
+                    name["label"] is not None and fold(it.heading) in told
+                )
+        is_one = sum(named.values()) == 1
+        others += (it for it in above.children if is_one and not named.get(it.start, True))
     return others
 
 
@@ -190,11 +209,13 @@ def _is_notes(outline: Outline) -> bool:
 def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
     """Yield the rows of tables of cases, and items of notes, that are for other cases than the incident.
 
-    A table is one of cases if its first column is headed so, or if the incident names what a single row has as code.
+    A table is one of cases if its first column is headed so, if a question whom to call gets it, or if the incident names
+    what a single row has as code.
     An item of notes that forbids something stays.
     """
     asked = words_of([*wanted.names, wanted.text])
     is_notes = _is_notes(outline)
+    calls = wanted.asks(WHO) and is_short_contacts(outline)
     for block in (it for section in outline.sections() for it in section.blocks):
         head, rows = block.start, [*range(block.start + 2, block.end + 1)]
         if is_notes and block.form is Form.LIST:
@@ -203,7 +224,7 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
             yield from (n for n in others if not forbids(LIST_MARK.sub("", texts[n])))
         if block.form is not Form.TABLE:
             continue
-        if not _CASES.search(cells_of(outline.text(head, head))[0]):
+        if not (calls or _CASES.search(cells_of(outline.text(head, head))[0])):
             said = " ".join((*wanted.names, wanted.text))
             named = [n for n in rows if names_code(said, outline.text(n, n))]
             if len(named) == 1:
@@ -307,13 +328,14 @@ def _asks_for_part(wanted: Wanted, section: Section) -> bool:
 def _climbed(place: Place, wanted: Wanted) -> Section:
     """Go up until there is something to do, and the heading names a matter rather than a part of one."""
     section = place.section
-    parts = [
-        it for it in place.outline.sections() if section.holds(it) and _asks_for_part(wanted, it)
-    ]
-    if len(parts) == 1:
-        return parts[0]
-    while section.parent:
+    while True:
+        held = (it for it in place.outline.sections() if section.holds(it))
+        parts = [it for it in held if _asks_for_part(wanted, it)]
+        if len(parts) == 1:
+            return parts[0]
         above = section.parent
+        if above is None:
+            return section
         is_part = (
             tells_only_kind(section.heading)
             or _is_step(section)
@@ -327,8 +349,7 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
         ):
             section = above
         else:
-            break
-    return section
+            return section
 
 
 def _is_step(section: Section) -> bool:
@@ -389,7 +410,7 @@ def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
     """Whether a page is one procedure.
 
     It is if it is filed under the alert's name alone and has at most MAX_PAGE action lines, or if its headings
-    say what its parts are for: all of them, or at least MIN_KINDS that ask for something.
+    say what its parts are for: all of them, or at least MIN_KINDS that ask for something; or if most are its steps.
     """
     if not outline.whole:
         return False
@@ -407,9 +428,14 @@ def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
     asking = [it.kind for it in parts if it.kind in ACTIONS and tells_only_kind(it.heading)]
     # several matters may share their verification and their contacts
     is_one = len(asking) >= MIN_KINDS and bool({Kind.DIAGNOSIS, Kind.RESOLUTION} & set(asking))
-    return is_one or all(
-        tells_only_kind(it.heading) or _is_step(it) or it.kind in (Kind.BACKGROUND, *NEVER)
-        for it in parts
+    counts_steps = 2 * sum(map(_is_step, parts)) > len(parts)
+    return (
+        is_one
+        or counts_steps
+        or all(
+            tells_only_kind(it.heading) or _is_step(it) or it.kind in (Kind.BACKGROUND, *NEVER)
+            for it in parts
+        )
     )
 
 

@@ -57,11 +57,13 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
     """Return what a page says instead of its steps for what is asked.
 
     It says to stop in that case, or forbids in every case what a question asks for, its verb and most of its words, and
-    its steps have that verb: those for something else stay, below what is forbidden.
+    its steps have that verb: those for something else stay, below what is forbidden. So do steps that forbid it too:
+    they say what to do instead.
     """
     items = [item for one in procedures for item in one.items]
     governing = [it for item in items for it in item.governing]
     steps = [part.text for item in items for part in item.parts]
+    told = [it for step in steps for it in forbidden_by(step)]
     asked = words_of([wanted.text, wanted.labels])
     for it in (*_said_before(place), *governing):
         if it.withheld:
@@ -70,7 +72,9 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
         if any(
             _is_asked(words_of([what]), asked)
             for what in forbidden
-            if _has_verb(what, wanted.task) and any(_has_verb(what, step) for step in steps)
+            if _has_verb(what, wanted.task)
+            and any(_has_verb(what, step) for step in steps)
+            and not any(_has_verb(what, it) for it in told)
         ):
             return it
         case = stopped_by(it.text)

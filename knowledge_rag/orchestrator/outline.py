@@ -280,6 +280,10 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
                 level = TAB_LEVEL if start in tabs else level
                 while current.level >= level and current.parent:
                     current = current.parent
+                if current is root and _is_repeated(words, root.children):
+                    current = root.children[0]
+                    position = behind
+                    continue
                 section = Section(
                     level, words, start, current, heading_end=end, kind=kind_told(words)
                 )
@@ -297,6 +301,11 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
     if title and not any(it.level <= title.level for it in root.children[1:]):
         title.kind = Kind.OTHER
     return root
+
+
+def _is_repeated(heading: str, before: Sequence[Section]) -> bool:
+    """Whether a heading only says again what its page is called, as exports of wikis have it."""
+    return len(before) == 1 and before[0].heading.startswith(heading)
 
 
 def _blank_closers(shape: Sequence[str], first: int, lines: dict[int, str]) -> None:

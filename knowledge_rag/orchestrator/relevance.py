@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -167,6 +168,8 @@ _COMPOUND: Final = re.compile(
 """A name of several parts, as things are called: redis-session, aodb_core; of one among several, it has a number."""
 _OF_A_SERIES: Final = re.compile(r"(?<![\w/.-])[a-z]{2,}[-_][a-z](?![\w/-])")
 """A name that ends in a single letter, as those of a series do: mq-a."""
+_OF_A_KIND: Final = re.compile(r"(?<![\w-])[a-z]{1,8}-?\d{2,}(?![\w-])")
+"""A code or a name that ends in a number: ORA-01653, gate-07."""
 _OF_AN_ENVIRONMENT: Final = re.compile(
     r"\b(?!(?:the|this|our|each|every|an?|production|prod|live)\b)(\w+) (?:environment|env)\b",
     re.IGNORECASE,
@@ -180,7 +183,8 @@ def _siblings_of(text: str, place: Place) -> list[str]:
     """Return the names in a text that a page doesn't hold, though it holds others that begin alike as code, or as its own.
 
     "redis-session" is not what a page about `redis-badge` is for; "fail-over" is a word. Of a series, the section
-    has to name the same one: what is done on "mq-a" is not for "mq-b".
+    has to name the same one: what is done on "mq-a" is not for "mq-b", nor is a section headed "ORA-01653" for
+    "ORA-30036".
     """
     outline, section = place.outline, place.section
     page = "\n".join([*outline.lines.values(), outline.source_file, outline.title])
@@ -193,16 +197,22 @@ def _siblings_of(text: str, place: Place) -> list[str]:
         *named,
         *_others_alike(_COMPOUND, text, code, page),
         *_others_alike(_OF_A_SERIES, text, own, own),
+        *_others_alike(_OF_A_KIND, text, " ".join(section.path), own),
     ]
 
 
 def _others_alike(pattern: re.Pattern[str], text: str, among: str, page: str) -> Iterator[str]:
     """Yield the names in a text that a page doesn't hold, of those that begin like a name among its words."""
-    heads = {re.split("[-_]", it)[0] for it in pattern.findall(among.casefold())}
+    heads = {_head(it) for it in pattern.findall(among.casefold())}
     folded = fold(page)
     for name in dict.fromkeys(pattern.findall(text.casefold())):
-        if re.split("[-_]", name)[0] in heads and fold(name) not in folded:
+        if _head(name) in heads and fold(name) not in folded:
             yield name
+
+
+def _head(name: str) -> str:
+    """Return the letters that a name begins with."""
+    return "".join(itertools.takewhile(str.isalpha, name))
 
 
 _NAMED: Final = re.compile(

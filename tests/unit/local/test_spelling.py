@@ -81,7 +81,8 @@ def test_of_forms_of_one_word_it_is_the_one_that_ends_as_typed_else_the_most_fre
     assert fixed("expird", forms).text == "expired"
     assert fixed("expirx", forms).text == "expiry"
     assert fixed("expird", forms | {"export": 9, "expert": 9}).text == "expired"
-    assert fixed("grah", {"graph": 5, "gray": 9}).text == "grah"
+    assert fixed("grafs", {"grass": 5, "grabs": 9}).text == "grafs"
+    assert fixed("redo", {"repo": 5}).text == "redo"  # of four letters, one is too much
 
 
 def test_what_was_meant_is_told_with_neighbours_joined():

@@ -44,7 +44,7 @@ def test_limits_are_those_of_the_code():
         f"{evidence_store.MAX_SESSION_SEARCHES} of a session, {evidence_store.MAX_SEARCHES} of all",
         f"is verified | {MAX_REFERENCES:,} |",
         f"{serving.MAX_REQUEST_BYTES // 2**20} MiB",
-        f"{serving.MAX_SESSIONS} at once",
+        f"{serving.MAX_SESSIONS:,} at once",
         f"{resources.PAGE} documents a page",
         f"verified at once | {MAX_REVIEWS} |",
     ):

@@ -106,6 +106,17 @@ class TestHeadings:
             "Restart the service",
         ]
 
+    def test_a_page_of_steps_is_one_procedure_whatever_stands_beside_them(self):
+        text = (
+            "# Reprocess days\n\nNot while billing runs.\n\n### 1. Stop the writers\n\n`stop`\n\n### 2. Mark the days\n\n`mark`\n\n"
+            "### 3. Release\n\n`release`\n\n## Rollback (before step 3)\n\n1. `unmark` the days to reprocess.\n\n"
+            "## Stop it halfway\n\n1. `halt`\n"
+        )
+        given = advised(question("reprocess two days, step by step"), {PAGE: text})
+        assert actions(given)[:3] == ["stop", "mark", "release"]
+        undone = advised(question("reprocessed days, how do I roll back"), {PAGE: text})
+        assert actions(undone) == ["`unmark` the days to reprocess."]
+
     def test_chapters_below_a_procedure_leave_the_pages_other_parts_to_each(self):
         text = (
             "# Host failure\n\n## 1 Purpose\n\nTo restore service.\n\n## 2 Prerequisites\n\n- A ticket exists.\n\n"

@@ -205,6 +205,23 @@ class TestOfSeveral:
         given = advised(alert("DiskFilling", labels=labels), {DISK: self.TEXT})
         assert actions(given) == ["Grow the disk.", "Prune the table."]
 
+    VALUES = "# DiskFilling\n\nIn both zones.\n\n## zone = a\n\n- Grow the disk.\n\n## zone = b\n\n- Prune the table.\n"
+
+    @pytest.mark.parametrize(
+        ("incident", "steps"),
+        [
+            (alert("DiskFilling", labels={"zone": "b"}), ["Prune the table."]),
+            (question("DiskFilling on zone-b, the table grows"), ["Prune the table."]),
+            (
+                alert("DiskFilling", labels={"zone": "c"}),
+                ["Grow the disk.", "Prune the table."],
+            ),
+            (question("DiskFilling, is it a or b"), ["Grow the disk.", "Prune the table."]),
+        ],
+    )
+    def test_a_heading_may_be_a_labels_value(self, incident, steps):
+        assert actions(advised(incident, {DISK: self.VALUES})) == steps
+
 
 class TestTabs:
     TEXT = (
@@ -938,6 +955,13 @@ class TestNamed:
             "runbooks/disk.md": "# Disks\n\n## The restart\n\n1. Start slowly.\n\n## Other\n\n1. Look.\n",
         }
         assert actions(advised(question("mail down"), texts))[1:] == ["Start slowly."]
+
+    def test_a_numbered_section_is_followed_behind_a_link(self):
+        texts = {
+            MAIL: "# Mail down\n\n1. Go to [../net/vpn.txt](../net/vpn.txt), section 2, tunnel `mail`.\n",
+            "net/vpn.txt": "VPN\n===\n\n1  LOAD\n-------\n\n- Look.\n\n2  TUNNELS\n----------\n\n- Flush it.\n",
+        }
+        assert actions(advised(question("mail down"), texts))[1:] == ["Flush it."]
 
 
 class TestIndexOfOtherPages:

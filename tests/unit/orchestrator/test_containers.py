@@ -7,7 +7,7 @@ import pytest
 from knowledge_rag.orchestrator.containers import MAX_DEPTH, Container, shown_as, unfolded
 from knowledge_rag.orchestrator.governing import Governs
 from knowledge_rag.orchestrator.procedures import Why
-from tests.support.runbooks import procedure_in
+from tests.support.runbooks import actions, advised, procedure_in, question
 
 
 def unfold(text: str) -> tuple[list[str], list[Container]]:
@@ -40,6 +40,28 @@ def test_containers_between_colons_may_stand_in_one_another():
     lines, found = unfold(":::tip[Do this]\n1. a\n:::danger\nNot twice.\n:::\n:::")
     assert found == [Container(0, 4, "Do this")]
     assert lines == ["###### Do this", "1. a", "> **Danger**", "> Not twice.", "***", "***"]
+
+
+def test_what_is_aside_is_a_quotation():
+    lines, found = unfold("<aside>\n🔴 Not twice.\n- a\n</aside>\n\n1. b\n<aside>\nopen")
+    assert not found
+    assert lines == ["***", "> 🔴 Not twice.", "> - a", "***", "", "1. b", "<aside>", "open"]
+
+
+def test_a_callout_of_notion_governs_the_steps_of_its_section_and_of_its_page():
+    """Notion's exports have one above the title's second occurrence, too."""
+    text = (
+        "# Money 5f2c9a\n\nOwner: us\n\n<aside>\n⚠️ A file that is sent twice pays twice.\n</aside>\n\n# Money\n\n"
+        "## Not sent\n\n<aside>\n🔴 Do **not** send it by mail.\n</aside>\n\n1. Send it.\n"
+    )
+    given = advised(question("money: the file was not sent"), {"notion/money.md": text})
+    assert actions(given) == ["Send it."]
+    guards = [it.to_dict() for it in given.guidance[0].guards]
+    told = [(it["kind"], it["text"], it["citation"]["start_line"]) for it in guards]
+    assert [it for it in told if it[0] != "note"] == [
+        ("caution", "⚠️ A file that is sent twice pays twice.", 6),
+        ("caution", "🔴 Do **not** send it by mail.", 14),
+    ]
 
 
 @pytest.mark.parametrize(

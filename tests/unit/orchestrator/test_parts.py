@@ -136,6 +136,22 @@ class TestWhomToCall:
         given = advised(question("sunday 2 am, the viewer of images is slow, who do I wake"), texts)
         assert {it.citations[0].citation.source_file for it in given.guidance} == {CONTACTS}
 
+    @pytest.mark.parametrize(
+        ("asked", "people", "hidden"),
+        [
+            ("the viewer hangs, do I wake them", ["Rory"], [(7, 8)]),
+            ("whom do I page for the printer", ["Hanneke", "Ada", "Rory"], []),
+        ],
+    )
+    def test_of_a_page_of_contacts_the_rules_and_the_rows_that_fit_are_given(
+        self, asked, people, hidden
+    ):
+        text = "# Who to call\n\n- Page first.\n\n| Area | Person |\n|---|---|\n| Database | Hanneke |\n| Network | Ada |\n| Viewer | Rory |\n"
+        given = advised(question(asked), {CONTACTS: text})
+        assert actions(given)[0] == "Page first."
+        assert [it for it in ("Hanneke", "Ada", "Rory") if it in str(actions(given))] == people
+        assert [(it.start, it.end) for it in given.procedures[0].not_shown] == hidden
+
 
 class TestNotes:
     NOTES = (

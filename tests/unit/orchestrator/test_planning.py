@@ -181,6 +181,15 @@ class TestNearMisses:
         for words in ("mq-a has a memory alarm", "the memory alarm of plan-b"):
             assert advised(question(words), {MAIL: text}).guidance
 
+    def test_a_section_headed_by_another_code_of_its_kind_is_not_meant(self):
+        text = (
+            "# Database\n\n## ORA-01652 unable to extend\n\n- Add a file.\n\n## Slow\n\n- Wait.\n"
+        )
+        missed = advised(question("ORA-30036: unable to extend"), {MAIL: text})
+        assert missed.status is Status.NO_MATCH
+        for words in ("ORA-01652: unable to extend", "db-07 is unable to extend"):
+            assert actions(advised(question(words), {MAIL: text})) == ["Add a file."]
+
     def test_a_place_counts_for_nothing_on_a_page_that_names_the_service(self):
         text = "# Lockers\n\nHub: `locker-hub`.\n\n## All lockers are offline\n\n- Divert the lockers.\n\n## Slow\n\n- Wait.\n"
         asked = "All lockers are offline in Fulda"
@@ -296,6 +305,13 @@ class TestNearMisses:
         assert given.guidance[0].guards[-1].text == "Don't flush the realm cache."
         flushing = text.replace("Refresh the keys", "Flush the keys")
         assert actions(advised(asked, {MAIL: flushing})) == ["Don't flush the realm cache."]
+
+    def test_steps_that_forbid_it_themselves_say_what_to_do_instead(self):
+        steps = ["One host: restart it.", "Both hosts: don't restart them, call storage."]
+        text = f"# Maps\n\n## Dead\n\n1. {steps[0]}\n2. {steps[1]}\n\nNever restart both hosts at once.\n"
+        given = advised(question("maps are dead on both hosts, restart both?"), {MAIL: text})
+        assert actions(given) == steps
+        assert given.guidance[0].guards[-1].text == "Never restart both hosts at once."
 
     @pytest.mark.parametrize(
         ("mode", "is_given"), [("none", True), ("expand", True), ("contract", False)]

@@ -106,6 +106,7 @@ class TestTypedQuestions:
             ("who owns the mail queue?", True),
             ("somebody to be woken for the mail queue", True),
             ("five lobbies are down, do I get somebody out of bed", True),
+            ("mails are 4 h old, do I wake payments or not", True),
             ("why does the mail queue grow?", False),
         ],
     )
