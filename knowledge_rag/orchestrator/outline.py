@@ -304,8 +304,8 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
 
 
 def _is_repeated(heading: str, before: Sequence[Section]) -> bool:
-    """Whether a heading only says again what its page is called, as exports of wikis have it."""
-    return len(before) == 1 and before[0].heading.startswith(heading)
+    """Whether a heading only says again what its page is called, maybe without its id, as exports of wikis have it."""
+    return len(before) == 1 and bool(heading) and f"{before[0].heading} ".startswith(f"{heading} ")
 
 
 def _blank_closers(shape: Sequence[str], first: int, lines: dict[int, str]) -> None:
