@@ -36,7 +36,7 @@ ACTIONS: Final = frozenset(
 )
 """Kinds whose sections say what to do."""
 _RULES: Final = re.compile(
-    r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|approvals?|safety|warnings?|limitations?|scope"
+    r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|conditions|responsibilities|approvals?|safety|warnings?|limitations?|scope"
     r"|read(?: this| me)?(?: first)?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the)(?: whole| entire)? \w+)?"
     r"|(?:wichtige )?(?:hinweise|regeln|voraussetzungen|warnungen)|vor beginn|wichtig|achtung|pré-?requis|règles|avertissements?|à lire (?:d['’]abord|avant)"
     r"|reglas|requisitos(?: previos)?|advertencias?|prerequisiti|regole|avvertenze|pré-requisitos|regras|avisos|предварительные условия|правила|важно|предупреждени[ея]"
@@ -137,9 +137,8 @@ def kind_told(heading: str) -> Kind:
     >>> kind_told("Mitigation"), kind_told("What not to do"), kind_told("Replica lag")
     (<Kind.RESOLUTION: 'resolution'>, <Kind.PROHIBITED: 'prohibited'>, <Kind.OTHER: 'other'>)
     """
-    if _NAME.fullmatch(heading.strip()):
-        # an alert's name: MimirCompactorNotCleaningUpBlocks says nothing of its section
-        return Kind.OTHER
+    # an alert's name, such as MimirCompactorNotCleaningUpBlocks, says nothing of its section
+    heading = _NAME.sub(" ", heading)
     found = (kind for kind, pattern in _PATTERNS.items() if pattern.search(heading))
     kind = next(found, Kind.OTHER)
     # "Low number of background workers" is a matter: only a heading that says nothing else describes

@@ -192,7 +192,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
     """
     headings = _headings(source)
     lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
-    said = (it for n in lines for it in sentences(outline.lines.get(n, "")))
+    said = (it for n in lines for it in sentences(_LEAVES.sub("", outline.lines.get(n, ""))))
     allowed = [it for it in said if not forbids(it)]
     sending = [it for it in allowed if _BELOW.search(it)]
     text = "\n".join(allowed)
@@ -218,6 +218,12 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
             yield section
     for section in source.walk():
         yield from _beside(outline, section)
+
+
+_LEAVES: Final = re.compile(
+    r"\b(?:do not|don[’']?t|never) (?:go on|continue|proceed)\b.*?(?=\.\s|$)", re.IGNORECASE
+)
+"""Says to leave a procedure for what it isn't for: "if several are affected, don't go on here; see 5.2"."""
 
 
 def _headings(section: Section) -> set[int]:

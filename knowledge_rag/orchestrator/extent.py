@@ -27,6 +27,7 @@ from knowledge_rag.orchestrator.cross_references import linked_sections, only_se
 from knowledge_rag.orchestrator.governing import (
     Governs,
     forbids,
+    governs,
     holds_for_all,
     is_unwritten,
     says_nothing,
@@ -52,7 +53,7 @@ from knowledge_rag.orchestrator.wanted import Place, asks_to_undo, is_asked_for
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
@@ -74,6 +75,7 @@ _ONE_NAME: Final = re.compile(
     r"(?P<label>[\w.-]{2,40} ?[=:] ?)?(?P<value>(?(label)[\w.-]{1,40}|[\w.-]{2,40}))"
 )
 """A heading that is a name: "hist-plant", or a label's value: "zone = a"."""
+_AND: Final = re.compile(r", | and | & | / ")
 _STEP_NUMBER: Final = re.compile(r"\b(?:step|point) (\d{1,3})\b", re.IGNORECASE)
 
 
@@ -123,12 +125,13 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     if is_one_procedure(outline, wanted) and not _asks_for_part(wanted, main):
         return outline.root
     tops = (outline.root, top_of(outline))
-    short = action_lines(outline, main) <= MAX_PAGE
+    short = action_lines(outline, main) <= MAX_PAGE and not has_chapters(outline)
     if main not in tops or (place.section.kind is Kind.BACKGROUND and short):
         return main
     # a page of several matters is no procedure: what was found there is all there is of this one,
     # unless that describes what the page is about
-    if place.why == "found" and place.section in tops and not short:
+    describes = place.section.kind is Kind.BACKGROUND
+    if place.why == "found" and (describes or (place.section in tops and not short)):
         return None
     return place.section
 
@@ -152,24 +155,44 @@ def section_at(outline: Outline, line: int) -> Section:
 
 
 def _of_others(wanted: Wanted, main: Section) -> list[Section]:
-    """Return the sections below one that are for others than the one of several that the alert's labels name.
-
-    Of "hist-plant" and "hist-lab" the one is left out if the label ``cluster`` is the other, and so is "zone = a" if
-    the label ``zone``, or a question's "zone-b", is the other; of tabs, those that share no word with the incident,
-    if another one does.
-    """
-    labels, told = ({fold(it) for it in said.split()} for said in (wanted.labels, wanted.text))
+    """Return the sections below one that are for others than the incident, beside one that is for it."""
     others = list(tabs_of_others(wanted, main))
     for above in main.walk():
-        named = {}
-        for it in above.children:
-            if name := _ONE_NAME.fullmatch(it.heading.strip(" :`*")):
-                named[it.start] = fold(name["value"]) in labels or (
-                    name["label"] is not None and fold(it.heading) in told
-                )
-        is_one = sum(named.values()) == 1
-        others += (it for it in above.children if is_one and not named.get(it.start, True))
+        others += _named_otherwise(wanted, above.children)
+        others += _of_other_cases(wanted, above.children)
     return others
+
+
+def _named_otherwise(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Section]:
+    """Yield the sections headed by names, where just one has the alert's.
+
+    Of "hist-plant" and "hist-lab, hist-test" the one is left out if the label ``cluster`` is the other, and so is
+    "zone = a" if the label ``zone``, or a question's "zone-b", is the other.
+    """
+    labels, told = ({fold(it) for it in said.split()} for said in (wanted.labels, wanted.text))
+    meant: dict[bool, list[Section]] = {True: [], False: []}
+    for section in beside:
+        names = [_ONE_NAME.fullmatch(it) for it in _AND.split(section.heading.strip(" :`*"))]
+        if all(names):
+            is_meant = any(
+                fold(it["value"]) in labels or (it["label"] and fold(it[0]) in told)
+                for it in names
+                if it
+            )
+            meant[is_meant].append(section)
+    yield from meant[False] if len(meant[True]) == 1 else ()
+
+
+def _of_other_cases(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Section]:
+    """Yield the sections headed by conditions that share no word with the alert's labels, where another one does."""
+    labels = words_of([wanted.labels]) | {fold(it) for it in wanted.labels.split()}
+    cases = [it for it in beside if governs(it.heading) is Governs.CONDITION]
+    meant = [
+        it
+        for it in cases
+        if labels & (words_of([it.heading]) | {fold(word) for word in it.heading.split()})
+    ]
+    yield from (it for it in cases if meant and it not in meant)
 
 
 def tabs_of_others(wanted: Wanted, main: Section) -> Iterator[Section]:
@@ -371,6 +394,11 @@ def _is_chapter(section: Section) -> bool:
     return counting > 1 and len(run) > 2 * told
 
 
+def has_chapters(outline: Outline) -> bool:
+    """Whether numbered headings of a page are about a matter of their own each."""
+    return any(map(_is_chapter, outline.sections()))
+
+
 def _tells_matter(section: Section) -> bool:
     heading = section.heading
     return (
@@ -399,9 +427,9 @@ def has_no_steps_yet(outline: Outline, section: Section) -> bool:
 
 
 def top_of(outline: Outline) -> Section:
-    """Return the section that is the page: the root, or its only heading."""
+    """Return the section that is the page: the root, or its only heading, whatever stands above that."""
     top = outline.root
-    while len(top.children) == 1 and not top.blocks:
+    while len(top.children) == 1 and not (top.level and top.blocks):
         top = top.children[0]
     return top
 
@@ -416,7 +444,7 @@ def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
         return False
     if is_filed_alone(outline, wanted):
         return action_lines(outline, outline.root) <= MAX_PAGE
-    if any(_is_chapter(it) for it in outline.sections()):
+    if has_chapters(outline):
         return False
     top = top_of(outline)
     parts = [

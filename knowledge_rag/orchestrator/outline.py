@@ -44,6 +44,7 @@ _BOX_ALONE: Final = re.compile(r"^([ \t]*)\[([ xX])\](?=[ \t]+\S)")
 """A box to tick without a mark before it, as lists in plain text have them."""
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
 _DECIMAL_MARK: Final = re.compile(r"^( {0,3})(\d{1,2})\.(\d{1,2})([.)]?)(?=[ \t]+\S)")
+_DECIMAL_ALONE: Final = re.compile(r"\d{1,2}\.\d{1,2}[.)]?[ \t]+\S[^\n]*[^\s.:;,!?]")
 _HASH: Final = re.compile(r"^([ \t]*)#")
 _BARS: Final = re.compile(r"(?<!\\)\|")
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -297,10 +298,32 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
                 current.blocks.append(_block(tokens[position:behind], start, end, first, lines))
         position = behind
     _entitle(root, lines)
+    _correct_kinds(root, lines)
+    return root
+
+
+def _says_what_to_do(block: Block, lines: Mapping[int, str]) -> bool:
+    """Whether a block is a table with a column for what to do: of symptoms, too, that is no background."""
+    cells = cells_of(lines.get(block.start, "")) if block.form is Form.TABLE else []
+    return any(_TO_DO_COLUMN.fullmatch(cell.strip(" *:")) for cell in cells)
+
+
+_TO_DO_COLUMN: Final = re.compile(
+    r"(?:what )?(?:to )?do(?: this)?|(?:your |first |next )?(?:actions?|fix|fixes|remed(?:y|ies)|solutions?|steps?|response|measures?)"
+    r"|(?:was tun|maßnahmen?|que faire|mesures?)",
+    re.IGNORECASE,
+)
+
+
+def _correct_kinds(root: Section, lines: Mapping[int, str]) -> None:
+    """Take a page's title, and what a table of what to do stands under, for no kind of section."""
+    for section in root.walk():
+        says = any(_says_what_to_do(it, lines) for it in section.blocks)
+        if section.kind is Kind.BACKGROUND and says:
+            section.kind = Kind.OTHER
     title = next(iter(root.children), None)
     if title and not any(it.level <= title.level for it in root.children[1:]):
         title.kind = Kind.OTHER
-    return root
 
 
 def _is_repeated(heading: str, before: Sequence[Section]) -> bool:
@@ -372,13 +395,29 @@ _FORMS: Final = {
 def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
     """Return the lines of a page as they are meant."""
     shape = [_shape(line) for line in lines]
+    headings = set(_headings_alone(shape)) if plain else set()
+    for place in headings:
+        shape[place] = f"### {shape[place]}"
     _mark_decimals(shape)
     if plain:  # there "#" begins a comment, or a point of a list; what is underlined is no item
-        shape = [_HASH.sub(r"\1\\#", line) for line in shape]
+        shape = [
+            line if place in headings else _HASH.sub(r"\1\\#", line)
+            for place, line in enumerate(shape)
+        ]
         for place, below in enumerate(shape[1:]):
             if _UNDERLINE.fullmatch(below):
                 shape[place] = _NUMBER_MARK.sub(r"\1\\\2", shape[place])
     return shape
+
+
+def _headings_alone(shape: Sequence[str]) -> Iterator[int]:
+    """Yield the lines of a plain text that count by two numbers, stand alone, are no sentence and lead to indented lines."""
+    for place, line in enumerate(shape):
+        around = (*shape[max(0, place - 1) : place], *shape[place + 1 : place + 2])
+        if _DECIMAL_ALONE.fullmatch(line) and not any(map(str.strip, around)):
+            behind = next(filter(str.strip, shape[place + 1 :]), "")
+            if behind.startswith((" ", "\t")):
+                yield place
 
 
 def _mark_decimals(shape: list[str]) -> None:

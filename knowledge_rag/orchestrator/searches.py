@@ -177,7 +177,8 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     )
     # "DatastoreFull: DS-GOLD-04 has less than 1 % free": only a page that is called so can tell
     called, colon, _ = member.title.partition(":")
-    before = (called,) if colon and re.fullmatch(r"[^\W_][\w-]*[A-Z_-][\w-]*", called) else ()
+    is_name = re.fullmatch(r"[^\W_][\w-]*[A-Z_-][\w-]*(?<!-\w)", called)  # "Control-M" is a product
+    before = (called,) if colon and is_name else ()
     numbers = () if member.alert_name else _numbers(text, results)
     known = (member.alert_name, *titles, *more, *before, *_spelled(text, results), *numbers)
     names = tuple(dict.fromkeys(filter(None, known)))

@@ -131,6 +131,24 @@ class TestHeadings:
             "Take it out of maintenance.",
         ]
 
+    def test_what_describes_a_page_of_chapters_means_none_of_them(self):
+        text = (
+            "Skip to the content\n\n# Exchange\n\n## 1. Purpose\n\nMailboxes are restored quickly.\n\n## 2. Procedures\n\n"
+            "### 2.1 Database down\n\n1. Look.\n2. Mount it.\n\n### 2.2 Volume full\n\n1. Look.\n2. Move them.\n"
+        )
+        given = advised(question("how are mailboxes restored quickly"), {PAGE: text})
+        assert actions(given) == []
+
+    def test_responsibilities_come_with_each_chapter(self):
+        text = (
+            "# Storage\n\n## 2 Responsibilities\n\nGrowing a volume takes two engineers.\n\n## 5 Procedures\n\n"
+            "### 5.1 Paths lost\n\n1. Look.\n2. Rescan.\n\n### 5.2 Grow a volume\n\n1. Stop.\n2. Grow it.\n"
+        )
+        given = advised(question("grow a volume"), {PAGE: text})
+        assert "Growing a volume takes two engineers." in {
+            it.text for it in given.guidance[0].guards
+        }
+
     @pytest.mark.parametrize(
         ("heading", "kind"),
         [

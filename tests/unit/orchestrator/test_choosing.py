@@ -205,6 +205,33 @@ class TestOfSeveral:
         given = advised(alert("DiskFilling", labels=labels), {DISK: self.TEXT})
         assert actions(given) == ["Grow the disk.", "Prune the table."]
 
+    @pytest.mark.parametrize(
+        ("cluster", "steps"),
+        [("hist-test", ["Prune the table."]), ("hist-plant", ["Grow the disk."])],
+    )
+    def test_one_heading_may_name_several(self, cluster, steps):
+        text = self.TEXT.replace("### hist-lab", "### hist-lab and hist-test")
+        assert (
+            actions(advised(alert("DiskFilling", labels={"cluster": cluster}), {DISK: text}))
+            == steps
+        )
+
+    @pytest.mark.parametrize(
+        ("system", "steps"),
+        [
+            ("widevine", ["Change the region.", "Restart it."]),
+            ("fairplay", ["Renew the key.", "Restart it."]),
+            ("clearkey", ["Change the region.", "Renew the key.", "Restart it."]),
+        ],
+    )
+    def test_of_conditions_those_without_a_word_of_the_labels_are_for_others(self, system, steps):
+        text = (
+            "# LicenceErrors\n\n## Only Widevine (Android)\n\n- Change the region.\n\n## Only FairPlay (iPhone)\n\n"
+            "- Renew the key.\n\n## All systems\n\n- Restart it.\n"
+        )
+        incident = alert("LicenceErrors", labels={"system": system})
+        assert actions(advised(incident, {DISK: text})) == steps
+
     VALUES = "# DiskFilling\n\nIn both zones.\n\n## zone = a\n\n- Grow the disk.\n\n## zone = b\n\n- Prune the table.\n"
 
     @pytest.mark.parametrize(
@@ -955,6 +982,19 @@ class TestNamed:
             "runbooks/disk.md": "# Disks\n\n## The restart\n\n1. Start slowly.\n\n## Other\n\n1. Look.\n",
         }
         assert actions(advised(question("mail down"), texts))[1:] == ["Start slowly."]
+
+    def test_a_section_that_one_is_sent_to_by_leaving_this_one_is_not_followed(self):
+        text = page(
+            ("Mail down", "1. {} \n2. Restart it."),
+            ("All mails down", "- Overwrite all copies."),
+            title="Mail",
+        )
+        for said, given in (
+            ("Look; all down: *All mails down*.", ["Overwrite all copies."]),
+            ("If all are, don't go on here; see *All mails down*.", []),
+        ):
+            found = advised(question("one mail is down, restart"), {MAIL: text.format(said)})
+            assert actions(found)[2:] == given
 
     def test_a_numbered_section_is_followed_behind_a_link(self):
         texts = {

@@ -343,3 +343,26 @@ def test_a_question_alone_in_bold_is_a_heading(line):
 def test_a_sentence_in_bold_is_none():
     outline = outlined("# FAQ\n\n**Nobody starts it alone.**\n\nA: Restart it.\n")
     assert [it.heading for it in outline.sections() if it.level] == ["FAQ"]
+
+
+def test_in_plain_text_a_numbered_line_that_stands_alone_above_indented_ones_is_a_heading():
+    text = (
+        "BATCH\n=====\n\n5 JOBS\n------\n\n5.1 CLASS C ENDED NOT OK\n\n  a) Look.\n  b) Rerun it.\n\n"
+        "5.2 PAYRUN ENDED NOT OK\n\n  a) Do not rerun it.\n\n6 CLOSING\n---------\n\n6.1 Write it down.\n\n6.2 Go home.\n"
+    )
+    headings = [it.heading for it in outlined(text, "batch.txt").sections() if it.level]
+    assert headings == ["BATCH", "5 JOBS", "5.1 CLASS C ENDED NOT OK", "5.2 PAYRUN ENDED NOT OK", "6 CLOSING"]  # fmt: skip
+    assert "5.1 CLASS C ENDED NOT OK" not in [it.heading for it in outlined(text).sections()]
+
+
+def test_a_table_of_what_to_do_is_no_background():
+    text = "# CDN\n\n## Symptoms\n\n| See | {} |\n|---|---|\n| 503 | wait |\n"
+    for column, kind in (("Do", Kind.OTHER), ("What to do", Kind.OTHER), ("Why", Kind.BACKGROUND)):
+        assert section_called(outlined(text.format(column)), "Symptoms").kind is kind
+
+
+def test_a_name_in_a_heading_says_nothing_of_its_section():
+    text = "# Portal\n\n## Alert: PortalChangelogLock\n\n1. Release the lock.\n\n## Changelog\n\n- 2024: more.\n"
+    outline = outlined(text)
+    assert section_called(outline, "Alert: PortalChangelogLock").kind is Kind.OTHER
+    assert section_called(outline, "Changelog").kind is Kind.OBSOLETE
