@@ -120,25 +120,25 @@ def is_filed_alone(outline: Outline, wanted: Wanted) -> bool:
 
 
 def is_listed(place: Place, name: str) -> bool:
-    """Whether a line of a section's own text that speaks of alerts holds the name."""
+    """Whether a line of a section's own text that speaks of alerts holds the name, or a row, or the section, begins with it."""
     return any(
-        names_alert(line, name) or (is_row and _begins_with(line, name))
-        for line, is_row in _lines_naming(place.outline, place.section)
+        names_alert(line, name) or (begins and _begins_with(line, name))
+        for line, begins in _lines_naming(place.outline, place.section)
     )
 
 
 def listed_names(outline: Outline, section: Section) -> list[str]:
     """Return the names of alerts in a section's heading and on the lines by which it :func:`is_listed` under them."""
     found = [it[0] for it in NAME.finditer(section.heading) if is_camel_case(it[0])]
-    for line, is_row in _lines_naming(outline, section):
+    for line, begins in _lines_naming(outline, section):
         label, _, named = line.partition(":")
         words = [it[0] for it in NAME.finditer(line) if is_camel_case(it[0])]
         if _ALERT_LINE.search(label):  # "alerts: Gateway5xx" and "`Gateway5xx`", of two words
             words += filter(_JOINED.search, (it.strip(" *_`.") for it in _LIST.split(named)))
-        cell = CODE_SPAN.match(cells_of(line)[0].strip()) if is_row else None
+        cell = CODE_SPAN.match(cells_of(line)[0].strip()) if begins else None
         words += [cell[1]] if cell and _JOINED.search(cell[1]) else []
         found += [
-            it for it in words if names_alert(line, it) or (is_row and _begins_with(line, it))
+            it for it in words if names_alert(line, it) or (begins and _begins_with(line, it))
         ]
     return list(dict.fromkeys(it.rstrip(".:/-") for it in found))
 
@@ -148,13 +148,14 @@ _LIST: Final = re.compile(r"[,;]|\band\b")
 
 
 def _lines_naming(outline: Outline, section: Section) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a section's own text on which alerts may be named, and whether each is a table's row."""
+    """Yield the lines of a section's own text that may name alerts, and whether they may begin with one: rows, and the first."""
     # a list of symptoms names the alarms that tell of them; one of steps may name any other alert
     steps = (Form.CODE,) if section.kind is Kind.BACKGROUND else (Form.CODE, Form.LIST)
-    for block in section.blocks:
+    for place, block in enumerate(section.blocks):
         if block.form not in steps:
             for number in range(block.start, block.end + 1):
-                yield outline.lines.get(number, ""), block.form is Form.TABLE
+                begins = block.form is Form.TABLE or (place == 0 and number == block.start)
+                yield outline.lines.get(number, ""), begins
 
 
 def is_mentioned(place: Place, name: str) -> bool:
@@ -167,10 +168,10 @@ def is_mentioned(place: Place, name: str) -> bool:
 
 
 def _begins_with(row: str, name: str) -> bool:
-    """Whether a table's row begins with a name as code, and says more of it than where to look."""
-    cell, *others = cells_of(row)
-    first = CODE_SPAN.fullmatch(cell.strip())
-    says = len(" ".join(others).split()) >= _SAYING
+    """Whether a line, or a table's row, begins with a name as code, and says more of it than where to look."""
+    text = " ".join(cells_of(row)).strip()
+    first = CODE_SPAN.match(text)
+    says = first is not None and len(text[first.end() :].split()) >= _SAYING
     return first is not None and same_name(first[1], name) and says
 
 

@@ -189,6 +189,17 @@ class TestByIndex:
         assert actions(advised(incident, {DISK: text})) == ["Move a disk."]
 
 
+def test_a_section_that_begins_with_the_alerts_name_as_code_is_filed_under_it():
+    opening = "`RedisMemoryHigh` > 85 %, or the log says OOM"
+    text = page(
+        ("queue", f"{opening}\n\n- Collect the results."), ("session", "- Flush it."), title="Redis"
+    )
+    given = advised(alert("RedisMemoryHigh"), {DISK: text})
+    assert (actions(given), given.evidence.strength) == (["Collect the results."], "strong")
+    mentioned = text.replace(opening, f"Full.\n\n{opening}")
+    assert advised(alert("RedisMemoryHigh"), {DISK: mentioned}).evidence.strength != "strong"
+
+
 class TestOfSeveral:
     TEXT = "# DiskFilling\n\nOn hist-plant or hist-lab.\n\n### hist-plant\n\n- Grow the disk.\n\n### hist-lab\n\n- Prune the table.\n"
 
