@@ -143,8 +143,11 @@ class Firefox:
         self._run(_MEDIA, self._media)
 
     def letters(self, page: Page, pixels: int) -> None:  # noqa: ARG002 - of all pages
-        """Set the size of letters of all pages."""
+        """Set the size of letters of all pages, which takes effect when something else about their media changes."""
         self._run(_LETTERS, pixels)
+        is_dark = self._media.get("color_scheme") == "dark"
+        for scheme in ({"color_scheme": "light" if is_dark else "dark"}, {}):
+            self._run(_MEDIA, self._media | scheme)
 
     def forget(self, page: Page, origin: str) -> bool:  # noqa: ARG002
         """Forget what pages of an origin keep, which needs a new place."""

@@ -261,6 +261,7 @@ def test_a_dialog_keeps_the_focus_and_gives_it_back(page):
     expect(button).to_be_focused()
 
 
+@pytest.mark.chromium("Playwright's taps reach none of its pages")
 def test_on_a_phone_a_tap_shows_the_lines_and_leads_on(watched):
     page = watched(viewport=PHONE, has_touch=True, is_mobile=True).open()
     page.page.locator("#question").fill(QUESTION)

@@ -174,6 +174,7 @@ def test_where_nothing_is_documented_the_closest_sections_are_offered_as_reading
     page.page.locator(".line.marked").first.wait_for()
 
 
+@pytest.mark.chromium("it ends with a segmentation fault of its own when roles are looked up here")
 def test_where_several_may_be_meant_one_is_chosen_by_a_click(page):
     page.open().ask("disk of the mail queue is nearly full")
     expect(page.outcome.locator("strong").first).to_have_text("Which one is meant?")
