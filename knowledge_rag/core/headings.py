@@ -37,6 +37,8 @@ ACTIONS: Final = frozenset(
 """Kinds whose sections say what to do."""
 _RULES: Final = re.compile(
     r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|conditions|responsibilities|approvals?|safety|warnings?|limitations?|scope"
+    r"|restrictions?|exceptions?|exclusions?|applicability|when not to use(?: (?:this|it))?|important(?: notes?)?|gotchas?|compliance|permissions|requirements?"
+    r"|policy|disclaimers?|maintenance windows?"
     r"|read(?: this| me)?(?: first)?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the)(?: whole| entire)? \w+)?"
     r"|(?:wichtige )?(?:hinweise|regeln|voraussetzungen|warnungen)|vor beginn|wichtig|achtung|pré-?requis|règles|avertissements?|à lire (?:d['’]abord|avant)"
     r"|reglas|requisitos(?: previos)?|advertencias?|prerequisiti|regole|avvertenze|pré-requisitos|regras|avisos|предварительные условия|правила|важно|предупреждени[ея]"
@@ -44,16 +46,25 @@ _RULES: Final = re.compile(
     re.IGNORECASE,
 )
 """How a section is called whose text holds for those beside it."""
+_REMARKS: Final = re.compile(
+    r"(?:good|things) to know|(?:additional |further |more )?(?:notes?|remarks?|information)|announcements?|updates?|news|risks?|tips|hints|nota bene|"
+    r"bemerkungen|anmerkungen|hinweis|remarques?|notas?|observa\w+|note",
+    re.IGNORECASE,
+)
+"""How a section is called that may have a rule for those beside it, or anything else."""
 NEVER: Final = frozenset({Kind.PROHIBITED, Kind.OBSOLETE})
 """Kinds whose sections never give steps, whatever else includes them."""
 
 _WORDS: Final = {
     Kind.PROHIBITED: r"what (?:(?:you|we) )?(?:must |should |may )?not(?: to)?(?: be)? ?do(?:ne)?|leave alone|hands off|off limits|(?:things|what) to avoid|^\W*(?:(?:you|we) )?(?:do ?n[o’']ts?|never|(?:must|may) not)\b|not (?:for|by) on-?call"
     r"|anti[ -]?patterns?|forbidden|prohibited|bad (?:advice|practices?|ideas?)|wrong (?:way|approach|fix)"
+    r"|^\W*[⛔❌🚫☠]|^\W*(?:wrong|bad examples?|pitfalls?)\W*$"
     r"|what (?:went|we did) wrong|mistakes|look right but|we don[’']t do this",
     Kind.OBSOLETE: r"obsolete|deprecated|superseded|out ?dated|historical|history|(?:old|former|previous|legacy)"
     r" (?:procedure|process|way|method|steps?|runbook|instructions?)|no longer (?:used|valid|needed|applies|relevant)"
-    r"|changelog|archived\b|^\W*archive\W*$|retired|(?:until|before) (?:v\d|20\d\d\b)",
+    r"|changelog|archived\b|^\W*archive\W*$|retired|no longer in use|not (?:used|valid|in use) any ?more|out of date|how it was before"
+    r"|^\W*~~.+~~\W*$|^\W*(?:rejected|cancell?ed|withdrawn|discarded|invalid|old|legacy|draft|proposal|replaced by\b[^\n]*)(?: (?:alternatives?|proposals?|ideas?))?\W*$"
+    r"|draft\b.{0,5}\bdo not use|(?:until|up to) version \d|(?:until|before) (?:v\d|20\d\d\b)",
     Kind.VERIFICATION: r"verif|validat|how (?:do|can) (?:i|we|you) know|(?:is|are) (?:it|we|everything) (?:\w+ )?(?:over|done|fixed|healthy|fine|ok(?:ay)?|good|back|working|up)\b|done when\b|(?:can|may|to) close\b"
     r"|^after\b|^at the end\b|afterwards|aftercare|clean(?:ing)?[ -]?up|when (?:it )?is (?:it )?over|closing|post[ -]?checks?|confirm",
     Kind.ROLLBACK: r"roll(?:ing)?[ -]?back|revert|undo|back[ -]?out|fall(?:ing)?[ -]?back",
@@ -191,6 +202,11 @@ def is_numbered(heading: str) -> bool:
 def is_called_rules(heading: str) -> bool:
     """Whether a heading says that what stands below it holds for the sections beside it: "2. Rules"."""
     return _RULES.fullmatch(_COUNTED.sub("", heading, count=1).strip(" :.!")) is not None
+
+
+def is_called_remarks(heading: str) -> bool:
+    """Whether a heading says that what stands below it is about the sections beside it, be it a rule or not: "Notes"."""
+    return _REMARKS.fullmatch(_COUNTED.sub("", heading, count=1).strip(" :.!")) is not None
 
 
 def number_of(heading: str) -> str:

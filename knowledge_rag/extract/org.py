@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from knowledge_rag.extract.shaping import Line
 
 _HEADING: Final = re.compile(
-    r"(?P<stars>\*{1,15}) +(?:(?:TODO|DONE|NEXT|WAITING|CANCELLED|STARTED) +)?(?:\[#[A-Z0-9]\] +)?(?P<words>\S.*)$"
+    r"(?P<stars>\*{1,15}) +(?:(?P<state>TODO|DONE|NEXT|WAITING|CANCELLED|STARTED|COMMENT) +)?(?:\[#[A-Z0-9]\] +)?(?P<words>\S.*)$"
 )
+_GONE_STATES: Final = frozenset(("CANCELLED", "COMMENT"))
+_GONE_TAGS: Final = re.compile(r":(?:archive|obsolete|deprecated|noexport):", re.IGNORECASE)
 _TAGS: Final = re.compile(r":[\w@#%:]+:$")
 _TITLE: Final = re.compile(r"#\+title: *(?P<words>\S.*)$", re.IGNORECASE)
 _BEGIN: Final = re.compile(r" *#\+begin_(?P<kind>[\w-]+)(?: +(?P<given>\S+))?.*$", re.IGNORECASE)
@@ -46,6 +48,8 @@ _INLINE: Final = (
     (re.compile(r"\[\[([^\[\]]+)\]\]"), r"\1"),
     (re.compile(r"(?<![\w=~])[=~](?=\S)([^=~\n]*?\S)[=~](?![\w=~])"), r"`\1`"),
 )
+_ALL_STRUCK: Final = re.compile(r"^((?:\s*(?:[-+]|\d{1,9}[.)]) +)?)\+(?=\S)([^+\n]*\S)\+$")
+"""With code in it as well, which ends any other mark."""
 _MARKED: Final = (
     (re.compile(r"(?<![\w*])\*(?=\S)([^*\n]*?\S)\*(?![\w*])"), r"**\1**"),
     (re.compile(r"(?<![\w+])\+(?=\S)([^+\n]*?\S)\+(?![\w+])"), r"~~\1~~"),
@@ -62,8 +66,11 @@ def read_org(lines: Sequence[str]) -> list[str]:
         if found := _HEADING.match(lines[place]):
             level = min(len(found["stars"]) + titled, 6)
             words, _, tags = found["words"].rpartition(" ")
-            said = words.rstrip() if words.strip() and _TAGS.match(tags) else found["words"]
-            shape.put(place, f"{'#' * level} {_inline(said)}")
+            tagged = bool(words.strip()) and _TAGS.match(tags) is not None
+            said = words.rstrip() if tagged else found["words"]
+            # what Org keeps and doesn't publish is none of the page's steps
+            gone = found["state"] in _GONE_STATES or (tagged and _GONE_TAGS.search(tags))
+            shape.put(place, f"{'#' * level} {_inline(said)}{' (obsolete)' if gone else ''}")
             place += 1
             continue
         behind = place
@@ -176,6 +183,7 @@ class _Section:
 def _inline(text: str) -> str:
     for pattern, written in _INLINE:
         text = pattern.sub(written, text)
+    text = _ALL_STRUCK.sub(r"\1~~\2~~", text)
     return outside_code(text, _marked)
 
 

@@ -74,6 +74,15 @@ _SUPERSEDED: Final = re.compile(
     re.IGNORECASE,
 )
 """How a page's title or first words say that it isn't used any more."""
+_OUT_OF_USE: Final = re.compile(
+    r"^[\s>*_#|]*(?:status|state|lifecycle|labels?|tags?)\b[\s:*_|]+(?:[^\n]{0,40}[\s,])?[*_]*"
+    r"(?:deprecated|obsolete|retired|withdrawn|superseded|archived|outdated|out of service|end of life|decommissioned)\b"
+    r"|^[\s>*_#]*(?:draft\W{1,4})?(?:do not|don[’']?t) (?:use|follow)(?: this (?:page|runbook|document|procedure))?(?: any ?more)?[\s.!*_]*(?:$|[.!] )"
+    r"|^[\s>*_#]*this (?:page|runbook|document) (?:is (?:not valid|not used|not maintained|no longer maintained)(?: any ?more)?|has (?:been )?(?:moved|withdrawn))\b"
+    r"|^[\s>*_#]*\[?!\[[^\]\n]*\b(?:deprecated|obsolete|retired|do not use)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""How a line at a page's head says so, be it in a table of facts or the words of a badge."""
 _ENVIRONMENT: Final = re.compile(
     r"\b(?:staging|sandbox|pre-?prod(?:uction)?|dev(?:elopment)?|playground)\b", re.IGNORECASE
 )
@@ -307,12 +316,10 @@ def is_superseded(outline: Outline) -> bool:
     if is_out_of_use(outline.source_file, outline.status):
         return True
     top = top_of(outline)
-    first = [
-        outline.text(it.start, it.end)
-        for it in top.blocks[:2]
-        if it.form in (Form.PARAGRAPH, Form.QUOTE)
-    ]
-    return any(_SUPERSEDED.match(text) for text in (outline.title, top.heading, *first))
+    blocks = [(it.form, outline.text(it.start, it.end)) for it in top.blocks[:2]]
+    first = [text for form, text in blocks if form in (Form.PARAGRAPH, Form.QUOTE)]
+    said = any(_SUPERSEDED.match(text) for text in (outline.title, top.heading, *first))
+    return said or any(_OUT_OF_USE.search(text) for form, text in blocks if form is not Form.CODE)
 
 
 def _gives_steps(outline: Outline, wanted: Wanted) -> bool:

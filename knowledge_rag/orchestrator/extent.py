@@ -17,6 +17,7 @@ from knowledge_rag.core.headings import (
     NEVER,
     Kind,
     instructs,
+    is_called_remarks,
     is_called_rules,
     is_numbered,
     kind_told,
@@ -25,12 +26,14 @@ from knowledge_rag.core.headings import (
 )
 from knowledge_rag.orchestrator.cross_references import linked_sections, only_sent_to
 from knowledge_rag.orchestrator.governing import (
+    Governing,
     Governs,
     forbids,
     governs,
     holds_for_all,
     is_unwritten,
     says_nothing,
+    warns,
 )
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import CODE_SPAN, is_filed_alone, names_code
@@ -335,7 +338,7 @@ def with_rules(
         if not is_part or above in tops or it.kind is not Governs.NOTE
     ]
     never = [it for it in section.walk() if it.kind is Kind.PROHIBITED and it is not section]
-    said += [rules_of(outline, it) for it in (*_rules_beside(outline, section), *never)]
+    said += [*_rules_beside(outline, section), *(rules_of(outline, it) for it in never)]
     rules = [it for it in said if it.kind is not Governs.NOTE]
     first, *others = procedure.items
     items = (governed(first, *said), *(governed(it, *rules) for it in others))
@@ -507,17 +510,28 @@ def _mostly_forbids(outline: Outline, section: Section) -> bool:
     return not section.children and 2 * len(forbidding) > len(items) > 1
 
 
-def _rules_beside(outline: Outline, main: Section) -> Iterator[Section]:
-    """Yield the sections of rules, and of what not to do, beside a procedure, or beside the ones around it.
+def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
+    """Yield what sections of rules, and of what not to do, say beside a procedure, or beside the ones around it.
 
-    One of whose items most forbid something is of rules, whatever it is called.
+    One of whose items most forbid something is of rules, whatever it is called; of remarks, those that warn; of
+    any other section, what holds for the whole page.
     """
     for around in (main, *main.above()):
         for beside in around.parent.children if around.parent else ():
-            if beside is not around and (
+            if beside is around:
+                continue
+            text = outline.text(beside.start, beside.end)
+            if (
                 is_called_rules(beside.heading)
                 or beside.kind is Kind.PROHIBITED
                 or _mostly_forbids(outline, beside)
-                or holds_for_all(outline.text(beside.start, beside.end))
+                or (is_called_remarks(beside.heading) and (warns(text) or forbids(text)))
             ):
-                yield beside
+                yield rules_of(outline, beside)
+            else:
+                blocks = (block for it in beside.walk() for block in it.blocks)
+                yield from (
+                    Governing(said, Governs.PRECONDITION, it.start, it.end)
+                    for it in blocks
+                    if holds_for_all(said := outline.text(it.start, it.end))
+                )

@@ -83,7 +83,7 @@ _SENTENCE_END: Final = re.compile(
 )
 _IN_BRACKETS: Final = re.compile(r"\([^()]*\)")
 _FORBIDS_BEHIND: Final = re.compile(
-    r"^\W*[⛔❌🚫]|`\W*[⛔❌🚫]\W*$|(?:<-+|←|—|–|-|//|#|\()\s*(?:never|no|don[’']t|do not|not in prod\w*)\s*[!.)]*\s*$",
+    r"^\W*[⛔❌🚫]|`\W*[⛔❌🚫]\W*$|(?:<-+|←|—|–|-|//|#|\()\s*(?:never|no|don[’']t|do not|not in prod\w*|wrong\b[^`\n]{0,40})\s*[!.)]*\s*$",
     re.IGNORECASE,
 )
 """Forbids what stands before it on its line."""
@@ -97,7 +97,7 @@ _UNLESS: Final = re.compile(
 )
 """Makes a condition of a prohibition: it holds at times only ("don't restart it before you have: ...")."""
 _GONE: Final = (
-    r"(?:obsolete|deprecated|superseded|out of date|outdated|retired|no longer (?:used|valid|needed|necessary|required|applies|applicable|works|supported|in use)"
+    r"(?:obsolete|deprecated|superseded|out of date|outdated|retired|withdrawn|no longer (?:used|valid|needed|necessary|required|applies|applicable|works|supported|in use)"
     r"|not (?:needed|necessary|used|valid) (?:any ?more|since))\b"
 )
 _OF_THIS: Final = (
@@ -118,11 +118,28 @@ _GONE_BEHIND: Final = re.compile(
 
 "Delete what is no longer needed" and "verify that it no longer exists" are steps."""
 _WENT_WRONG: Final = re.compile(
-    r"\b(?:used to (?:be|do|run)|old advice|was wrong|were wrong|(?:that|which) made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference)|tried,? without success|for the record|we don[’']t do this|we no longer (?:do|use|run)\b"
+    r"\b(?:used to (?:be|do|run)|old advice|was wrong|were wrong|(?:that|which) made (?:it|things) worse|did not (?:help|work)|kept for (?:the )?(?:audit|history|reference)|tried,? without success|for the record|we don[’']t do this|we no longer (?:do|use|run)\b|\bbanned (?:since|by|after)\b"
     r"|used to be the fix|veraltet|überholt|obsolète|périmée?|obsoleto)\b|已废弃|已弃用|过时"
     r"|:\s*wrong\b\W*$",
     re.IGNORECASE,
 )
+_ONCE: Final = re.compile(
+    _OPENING
+    + r"(?:(?:previously|formerly|originally|historical(?:ly)?|back then|in the past|legacy|old|not any ?more|withdrawn|cancell?ed|discontinued"
+    r"|(?:for )?(?:history|reference) only|(?:until|up to|before) (?:19|20)\d\d)\b"
+    r"|(?:replaced by|instead of)\b|(?:we|they|people|somebody|on-?call) used to\b|(?:the|our) (?:old|former) \w+ (?:was|were)\b)",
+    re.IGNORECASE,
+)
+"""Leads into what was done once; without a colon, words such as "old" or "until 2023" tell anything."""
+_BAD: Final = re.compile(
+    _OPENING
+    + r"(?:(?:the )?(?:wrong|bad) (?:way|idea|advice|example)|banned|tempting|rejected|refused|(?:an? |the |our )?(?:most )?(?:common|typical|frequent|usual) mistakes?"
+    r"|what went wrong|(?:this|that|it|the following) (?:does(?:n[’']t| not) work|breaks?|broke|hangs?|destroys?)\b)"
+    r"|\b(?:stack ?overflow|chatgpt|(?:a|the|some) forum|the internet|the vendor)\b[^:\n]{0,60}\b(?:recommends?|suggests?|advises?|we reject|refused)\b"
+    r"|\b(?:which|that) we reject\b|\b(?:rejected|refused) by us\b|\b(?:we|it|that) (?:have )?lost (?:us )?(?:all )?(?:data|customers|mails?|orders?)\b",
+    re.IGNORECASE,
+)
+"""Leads into what somebody did or advises, and was wrong."""
 _OLD_STEPS: Final = re.compile(
     _OPENING
     + r"(?:(?:the|our|these|those)\s+)?(?:old|former|legacy|previous) (?:procedure|way|process|method|steps?)\s*(?:$|[:,(–—-])",
@@ -158,7 +175,7 @@ _SCOPE: Final = re.compile(
 """Says for which environment or system a page is."""
 _BEFORE_ALL: Final = re.compile(
     r"\bbefore (?:anything|you (?:do|start|run|touch|follow)|any of|doing anything|running any|using|following)"
-    r"|\b(?:prerequisites?|preconditions?|requirements?|requires?|you(?:['’]ll)? need|only for|only applies|applies to|not for)\b",
+    r"|\b(?:prerequisites?|preconditions?|requirements?|requires?|you(?:['’]ll)? need|only for|only applies|applies to|not (?:for|applicable))\b",
     re.IGNORECASE,
 )
 _WRONG: Final = re.compile(_OPENING + r"(?:wrong|incorrect|bad)\s*[*_]*(?::|$)", re.IGNORECASE)
@@ -189,10 +206,11 @@ def governs(text: str) -> Governs:
     (<Governs.CONDITION: 'condition'>, <Governs.NOTE: 'note'>)
     """
     text = text.replace("*", "")
-    if is_struck(text) or is_obsolete(text):
+    is_lead = text.rstrip().endswith(":")
+    is_bad = is_lead and not _IF.match(text) and _BAD.search(text) is not None
+    if is_struck(text) or is_obsolete(text) or is_bad or (is_lead and _ONCE.match(text)):
         return Governs.OBSOLETE
     first, *others = sentences(text)
-    is_lead = text.rstrip().endswith(":")
     if _FORBIDS_BEHIND.search(text.partition("\n")[0]):
         return Governs.PROHIBITED
     forbidding = list(filter(_forbids, [first, *others[-1:]] if is_lead else [first]))
@@ -283,7 +301,8 @@ def excluded_by(text: str) -> list[str]:
 
 _FOR_ALL: Final = re.compile(
     r"\b(?:every|each|all|any|everything|anything|nothing|always)\b[^.\n]{0,50}\b(?:procedures?|steps?|sections?|commands?|of|on|in) (?:on |of |in )?this (?:page|runbook|document)\b"
-    r"|\bthis (?:goes|holds|applies|counts) (?:for|to) (?:all|every|everything|each|any)\b",
+    r"|\bthis (?:goes|holds|applies|counts) (?:for|to) (?:all|every|everything|each|any)\b"
+    r"|\bthis (?:whole |entire )?(?:page|runbook|document) (?:only )?(?:applies|holds|counts|is (?:only )?(?:valid|meant))\b",
     re.IGNORECASE,
 )
 

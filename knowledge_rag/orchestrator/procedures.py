@@ -798,9 +798,20 @@ def _wrong(lines: Iterable[str]) -> Iterator[bool]:
             goes_on = line.strip() and not (comment and (not commented or _GOOD.match(comment[1])))
             is_wrong = bool(goes_on)
         else:
-            is_wrong = comment is not None and governs(comment[1]) in NEVER
+            is_wrong = comment is not None and _calls_wrong(comment[1])
         commented = comment is not None
         yield is_wrong
+
+
+def _calls_wrong(comment: str) -> bool:
+    """Whether a comment says that the lines below it must not be run; one that says when or where only warns."""
+    return governs(comment) in NEVER and (_leads(comment) or not _WHERE.search(comment))
+
+
+_WHERE: Final = re.compile(
+    r"\b(?:on|in|at|during|while|for|from|without|unless|until|if|when|before|after)\b",
+    re.IGNORECASE,
+)
 
 
 def _never(said: str, parts: Sequence[Part]) -> Governs | None:

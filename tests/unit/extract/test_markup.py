@@ -10,6 +10,7 @@ from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.documents import is_extracted
 from knowledge_rag.extract.documents import cut, extract, fingerprint, is_document
 from knowledge_rag.extract.markup import READERS, as_markdown
+from knowledge_rag.extract.org import read_org
 from tests.support.exactness import assert_exact
 
 RST = {
@@ -131,7 +132,7 @@ def test_a_document_is_cited_by_its_own_lines_and_titled_by_its_own_heading():
         (1, 12, ("Vault", "Unseal")),
     ]
     assert_exact(source, cut(read))
-    assert fingerprint("a.rst", None) == "markup-1"
+    assert fingerprint("a.rst", None) == "markup-2"
     assert not is_extracted("a.rst")
 
 
@@ -211,3 +212,16 @@ def test_what_is_made_to_be_slow_is_read_all_the_same(suffix, text):
     started = time.process_time()
     assert len(as_markdown(f"a{suffix}", lines)) == len(lines)
     assert time.process_time() - started < 10
+
+
+def test_what_org_keeps_without_publishing_it_is_marked_as_obsolete():
+    lines = read_org(
+        [
+            "* CANCELLED By Puppet", "* By hand :ARCHIVE:", "* COMMENT By tape", "* DONE By rail :ops:",
+            "3. +Disable the checks: =checks off=+", "- +plain+ and more",
+        ]
+    )  # fmt: skip
+    assert lines == [
+        "# By Puppet (obsolete)", "# By hand (obsolete)", "# By tape (obsolete)", "# By rail",
+        "3. ~~Disable the checks: `checks off`~~", "- ~~plain~~ and more",
+    ]  # fmt: skip

@@ -464,6 +464,32 @@ class TestOthers:
         given = advised(alert("MailFull"), {name: text, DISK: "# Mail is full\n\n- Drain it.\n"})
         assert actions(given) == ["Drain it."]
 
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "Status: deprecated", "**Status:** withdrawn", "Lifecycle: end of life", "Tags: obsolete, old", "DO NOT USE",
+            "This page has moved to the new wiki.", "Do not follow this page any more.", "Draft - do not use.",
+            "| Owner | Status |\n|---|---|\n| us | x |\n| Status | **RETIRED** |",
+            "[![status: do not use](https://badge.example/x)](https://wiki.example)", "![deprecated](https://badge.example/red)",
+        ],
+    )  # fmt: skip
+    def test_a_page_whose_head_says_that_it_is_out_of_use_gives_no_steps(self, said):
+        text = f"# Pager\n\n{said}\n\n## Fail it over\n\n1. Go.\n"
+        assert actions(advised(question("fail the pager over"), {DISK: text})) == []
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "Status: current",
+            "Do not use the old console.",
+            "The status page is deprecated.",
+            "Tags: storage",
+        ],
+    )
+    def test_a_page_that_says_something_like_it_gives_them(self, said):
+        text = f"# Pager\n\n{said}\n\n## Fail it over\n\n1. Go.\n"
+        assert actions(advised(question("fail the pager over"), {DISK: text})) == ["Go."]
+
     def test_a_superseded_page_of_the_alert_is_named_where_nothing_else_is_documented(self):
         old = "---\nalerts: [MailFull]\nstatus: deprecated\n---\n# Spool\n\nOf 2019.\n\n## Do\n\n- Drop it.\n"
         texts = {"spool.md": old, DISK: "# The disk of a mail relay\n\n- Grow the mail disk.\n"}

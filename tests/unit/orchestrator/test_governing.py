@@ -7,6 +7,7 @@ from knowledge_rag.orchestrator.governing import (
     Governs,
     excluded_by,
     governs,
+    holds_for_all,
     is_precondition,
     is_struck,
     prohibits,
@@ -244,3 +245,38 @@ def test_only_what_is_struck_out_whole_is_struck_out(text, is_one):
 )
 def test_a_bare_link_and_a_gap_to_be_filled_say_nothing(text, is_one):
     assert says_nothing(text) is is_one
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Previously:", "Formerly we did this:", "In the past we did this:", "Until 2023:", "Up to 2023 it went like this:", "Old:",
+        "We used to recover it in this way:", "The old procedure was:", "Not any more:", "Legacy:", "Instead of:",
+        "Replaced by the commands below:", "For history only, nobody does this today:", "Wrong way:", "Bad idea:", "Banned:",
+        "A common mistake is:", "What went wrong last time:", "Tempting, but dangerous:", "This does not work and hangs the host:",
+        "Somebody on Stack Overflow recommends:", "ChatGPT suggests this, it breaks the cluster:",
+        "The vendor's advice, which we reject:", "In incident 311 somebody did this, and we lost data:",
+        "Tempting, but banned since the outage of May: `killall -9 haproxy`",
+    ],
+)  # fmt: skip
+def test_what_leads_into_old_or_bad_advice_makes_it_no_step(text):
+    assert governs(text) in NEVER
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "If that does not work:", "If it breaks again:", "If we lost data:", "Login does not work:", "Before the migration:",
+        "Previously we saw this at night.", "The old node is drained first.", "The command is used to drain:", "Replace it:",
+        "When the disk was replaced:", "Until the queue is empty:",
+    ],
+)  # fmt: skip
+def test_ordinary_words_of_the_same_kind_lead_into_steps(text):
+    assert governs(text) not in NEVER
+
+
+@pytest.mark.parametrize(
+    "text", ["This whole page applies to the EU only.", "Everything on this page needs two people."]
+)
+def test_some_words_hold_for_the_whole_page(text):
+    assert holds_for_all(text)

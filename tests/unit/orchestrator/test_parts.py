@@ -193,3 +193,39 @@ class TestNotes:
         page = "# Router\n\n## SlotLost\n\n- Never resend it.\n\n## QueueFull\n\n1. Add a worker.\n\n## DiskFull\n\n1. Wait.\n"
         (step,) = advised(alert("QueueFull"), {PAGE: page}).guidance
         assert not any("resend" in guard.text for guard in step.guards)
+
+
+class TestRulesBeside:
+    """What other sections of a page say of a procedure."""
+
+    STEPS = (
+        "# Store\n\n## Compact the store\n\n1. Flush it.\n\n## Grow the store\n\n1. Add a disk.\n\n"
+    )
+
+    def guards(self, behind):
+        given = advised(question("compact the store"), {PAGE: self.STEPS + behind})
+        assert actions(given) == ["Flush it."]
+        return [it.text for it in given.guidance[0].guards if not it.text.startswith("##")]
+
+    @pytest.mark.parametrize(
+        "heading",
+        ["Notes", "Remarks", "Important", "Restrictions", "Exceptions", "When not to use", "Gotchas", "Compliance"],
+    )  # fmt: skip
+    def test_a_section_that_is_called_so_comes_with_it(self, heading):
+        warning = "Never do it while a backup runs."
+        assert warning in self.guards(f"## {heading}\n\n{warning}\n")
+
+    def test_notes_that_warn_of_nothing_do_not(self):
+        assert self.guards("## Notes\n\nThe store was built in 2019.\n") == []
+
+    def test_of_another_procedure_only_what_holds_for_the_page_comes(self):
+        rule = "Everything on this page presupposes that the hall is empty."
+        assert self.guards(f"{rule}\n") == [rule]
+
+
+def test_a_comment_that_says_where_not_to_run_code_leaves_it_whole():
+    text = "# Thumbnails\n\n```\n# DO NOT RUN ON media-1\nthumbs purge\nthumbs rebuild\n```\n"
+    given = advised(question("thumbnails"), {PAGE: text})
+    assert actions(given) == ["# DO NOT RUN ON media-1\nthumbs purge\nthumbs rebuild"]
+    wrong = text.replace("DO NOT RUN ON media-1", "never do this:")
+    assert "purge" not in str(actions(advised(question("thumbnails"), {PAGE: wrong})))
