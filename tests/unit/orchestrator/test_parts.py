@@ -229,3 +229,14 @@ def test_a_comment_that_says_where_not_to_run_code_leaves_it_whole():
     assert actions(given) == ["# DO NOT RUN ON media-1\nthumbs purge\nthumbs rebuild"]
     wrong = text.replace("DO NOT RUN ON media-1", "never do this:")
     assert "purge" not in str(actions(advised(question("thumbnails"), {PAGE: wrong})))
+
+
+def test_a_footnote_comes_with_the_step_that_calls_it():
+    text = (
+        "# Keys\n\n## Revoke a key\n\n1. Disable it.\n2. Delete it.[^1]\n\n## Other\n\n- Look.\n\n"
+        "[^1]: Not before forensics has its copy, never on a Friday.\n[^2]: Uncalled.\n"
+    )
+    given = advised(question("revoke a key"), {PAGE: text})
+    said = [[it.text for it in step.guards] for step in given.guidance]
+    assert "Not before forensics has its copy, never on a Friday." in said[1]
+    assert not any("forensics" in it or "Uncalled" in it for it in said[0])
