@@ -126,13 +126,12 @@ class _Unit:
     numbers: frozenset[int]
 
     def apart(self) -> Iterator[_Unit]:
-        """Yield its blocks one by one; numbers that stand in code count for the last one."""
-        left = self.numbers
-        for block in self.blocks[:-1]:
-            own = left & _numbers_of(block)
-            left -= own
+        """Yield its blocks one by one, each with the numbers it shows; those that stand in code count for the last one."""
+        shown = [self.numbers & _numbers_of(block) for block in self.blocks]
+        for block, own in zip(self.blocks[:-1], shown, strict=False):
             yield _Unit([block], own)
-        yield _Unit(self.blocks[-1:], left)
+        hidden = self.numbers.difference(*shown)
+        yield _Unit(self.blocks[-1:], frozenset().union(*shown[-1:], hidden))
 
 
 def _pages(message: Message, buttons: Buttons | None, most: int) -> list[list[dict[str, Any]]]:

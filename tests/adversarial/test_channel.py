@@ -142,6 +142,15 @@ def test_a_hostile_answer_brings_nothing_of_its_own_into_a_channel(family, shelv
         assert not wrong, (family, index, wrong, answer)
 
 
+def test_a_part_of_a_step_lists_a_source_again_that_an_earlier_part_had(shelves):
+    (answer, _), shelf, _ = hostile("tags_with_brackets", 229, shelves)
+    message = message_from("Why?", WHOLE, told_parts(verify(answer, shelf.ledger)), by_model=True)
+    posted = to_slack(replace(message, links=LINKS))
+    inline = [set(numbers_in(it["blocks"])[0]) for it in posted]
+    assert inline[0] & inline[1]
+    assert [set(numbers_in(it["blocks"])[1]) for it in posted] == inline
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_hostile_headings_of_documents_make_no_button_that_says_more_than_a_name(family, shelves):
     for index in range(EACH):
