@@ -804,8 +804,9 @@ def _wrong(lines: Iterable[str]) -> Iterator[bool]:
 
 
 def _calls_wrong(comment: str) -> bool:
-    """Whether a comment says that the lines below it must not be run; one that says when or where only warns."""
-    return governs(comment) in NEVER and (_leads(comment) or not _WHERE.search(comment))
+    """Whether a comment calls the lines below it bad, or forbids them; one that forbids them at times or somewhere warns."""
+    names_wrong = names_the_wrong(comment) or _leads(comment)
+    return governs(comment) in NEVER and (names_wrong or not _WHERE.search(comment))
 
 
 _WHERE: Final = re.compile(
