@@ -51,7 +51,7 @@ WARNINGS: Final = frozenset(
     }
 )
 """Types of admonitions that warn, whatever their words are."""
-_NAMELESS: Final = "aside"
+_CALLOUT: Final = "aside"
 _STEPS: Final = re.compile(r" {0,3}(?:\d{1,9}[.)][ \t]|[-*+][ \t]|`{3}|~{3}|\|)")
 
 
@@ -95,12 +95,12 @@ class _Unfolding:
                 continue
             kind, title, end = opened
             body = [self._lines[n].removeprefix(mark) for n in range(place + 1, end)]
-            is_quote = kind in WARNINGS or kind == _NAMELESS
+            is_quote = kind in WARNINGS or kind == _CALLOUT
             is_section = not kind or (not is_quote and any(map(_STEPS.match, body)))
             inner = mark if is_section else f"{mark}> "
             name = title or kind.capitalize()
             self._lines[place] = f"{mark}###### {name}" if is_section else f"{inner}**{name}**"
-            if kind == _NAMELESS:
+            if kind == _CALLOUT:
                 self._lines[place] = mark + _RULE
             for number, text in enumerate(body, place + 1):
                 self._lines[number] = inner + text
@@ -125,7 +125,7 @@ class _Unfolding:
             return "", " ".join(_TAG.sub(" ", it["title"]).split()), end
         elif end < behind and _ASIDE.fullmatch(line):
             self._lines[end] = mark + _RULE
-            return _NAMELESS, "", end
+            return _CALLOUT, "", end
         return None
 
     def _dedented(self, first: int, behind: int, mark: str, indent: int) -> int:
