@@ -112,7 +112,8 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         found = _undoing(found[0]) or found
     if found[0].path == main.path:
         found[0] = with_rules(outline, main, found[0], is_part=_asks_for_part(wanted, main))
-    found = [_with_footnotes(outline, it) for it in found]
+    if notes := _footnotes(outline):
+        found = [_with_footnotes(outline, it, notes) for it in found]
     source = outline.source_file
     left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
     return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
@@ -122,15 +123,20 @@ _FOOTNOTE: Final = re.compile(r"\[\^(?P<name>[^\]\s]{1,40})\]:[ \t]+(?P<text>\S.
 _CALL: Final = re.compile(r"\[\^([^\]\s]{1,40})\](?!:)")
 
 
-def _with_footnotes(outline: Outline, procedure: Procedure) -> Procedure:
-    """Return a procedure whose items have the footnotes that they call, wherever these stand on the page."""
+def _footnotes(outline: Outline) -> dict[str, Governing]:
+    """Return a page's footnotes by their names."""
     notes = {}
     for number, line in outline.lines.items():
         if note := _FOOTNOTE.match(line):
             kind = Governs.CAUTION if warns(line) or forbids(note["text"]) else Governs.NOTE
             notes[note["name"]] = Governing(note["text"], kind, number, number)
-    if not notes:
-        return procedure
+    return notes
+
+
+def _with_footnotes(
+    outline: Outline, procedure: Procedure, notes: Mapping[str, Governing]
+) -> Procedure:
+    """Return a procedure whose items have the footnotes that they call, wherever these stand on the page."""
     called = (
         [notes[it] for it in _CALL.findall(outline.text(item.start, item.end)) if it in notes]
         for item in procedure.items

@@ -318,8 +318,9 @@ _TO_DO_COLUMN: Final = re.compile(
 def _correct_kinds(root: Section, lines: Mapping[int, str]) -> None:
     """Take a page's title, and what a table of what to do stands under, for no kind of section."""
     for section in root.walk():
-        says = any(_says_what_to_do(it, lines) for it in section.blocks)
-        if section.kind is Kind.BACKGROUND and says:
+        if section.kind is Kind.BACKGROUND and any(
+            _says_what_to_do(it, lines) for it in section.blocks
+        ):
             section.kind = Kind.OTHER
     title = next(iter(root.children), None)
     if title and not any(it.level <= title.level for it in root.children[1:]):
