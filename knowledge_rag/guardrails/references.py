@@ -193,7 +193,7 @@ Reference = tuple[Numbers | Lines, ...]
 
 _COMMON: Final = re.compile(
     rf"\[(?:(?P<number>[1-9][0-9]{{0,{_MAX_DIGITS - 1}}})"
-    r"|Source: (?P<file>(?!(?i:line))[A-Za-z](?:[\w./-]*[A-Za-z0-9])?)"
+    r"|Source: (?P<file>(?!(?i:line))(?:[A-Za-z](?:[\w./-]*[A-Za-z0-9])?|[0-9][\w./-]*\.[A-Za-z][A-Za-z0-9]*))"
     rf", lines? (?P<first>{_NUMBER})(?:-(?P<last>{_NUMBER}))?)\]",
     re.ASCII,
 )
