@@ -107,6 +107,15 @@ def is_hidden(attributes: Mapping[str, str | None]) -> bool:
     )
 
 
+def is_struck_out(attributes: Mapping[str, str | None]) -> bool:
+    """Whether an element has a line through its text, by its own attributes."""
+    style = attributes.get("style") or ""
+    return "line-through" in style.lower() and any(
+        name.startswith("text-decoration") and "line-through" in value.split()
+        for name, value in declarations(style)
+    )
+
+
 def declarations(style: str) -> Iterator[tuple[str, str]]:
     """Return names and values in lower case, escapes decoded, without strings and comments."""
     for declaration in _TOKEN.sub(_without, style).split(";"):

@@ -11,7 +11,7 @@ import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.extract.html_hidden import is_hidden
+from knowledge_rag.extract.html_hidden import is_hidden, is_struck_out
 from knowledge_rag.extract.shaping import fence_around
 
 if TYPE_CHECKING:
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
 
 _LEFT_OUT: Final = frozenset(
-    ("head", "script", "style", "noscript", "nav", "footer", "aside", "iframe", "frame",
+    ("head", "script", "style", "noscript", "nav", "footer", "iframe", "frame",
      "frameset", "object", "embed", "applet", "svg", "canvas", "audio", "video", "map",
      "select", "button", "input", "textarea", "datalist", "meter", "progress", "title", "meta", "link",
      "img", "picture", "search")
 )  # fmt: skip
+_OF_THE_SITE: Final = frozenset(("header", "aside"))
+"""Left out around the page's main part; within it, they head it, and warn beside it."""
 _UNRENDERED: Final = frozenset(
     ("template", "noframes", "noembed", "annotation", "annotation-xml", "rp")
 )
@@ -81,7 +83,7 @@ class Selection:
             return _is_anchor(node)
         if tag == "form":
             return node.css_first(_CONTENT) is None
-        return tag in _LEFT_OUT or (tag == "header" and not self._whole)
+        return tag in _LEFT_OUT or (tag in _OF_THE_SITE and not self._whole)
 
     def _count(self, node: LexborNode) -> None:
         characters = sum(
@@ -120,7 +122,7 @@ def main_part(page: LexborHTMLParser) -> LexborNode | None:
 def _is_shown(node: LexborNode) -> bool:
     above: LexborNode | None = node
     while above is not None and above.tag != "-document":
-        if above.tag in _LEFT_OUT or _is_unseen(above, above.attributes):
+        if above.tag in _LEFT_OUT or above.tag == "aside" or _is_unseen(above, above.attributes):
             return False
         above = above.parent
     return True
@@ -232,6 +234,12 @@ class Inline:
         self._parts: list[str] = []
         self._code = 0  # how deep in code
         self._code_start = 0
+        self._struck = 0  # how deep in what is struck out
+
+    @property
+    def is_struck(self) -> bool:
+        """Whether what comes next is struck out."""
+        return self._struck > 0
 
     def meet(self, node: LexborNode, selection: Selection) -> bool | None:
         """Read a node that a walk comes to, if it belongs to running text.
@@ -247,44 +255,59 @@ class Inline:
         tag = node.tag or ""
         if tag not in INLINE:
             return None
-        self._enter(tag)
+        self._enter(node)
         return tag != "br"
 
     def text(self, text: str) -> None:
         """Add text as it stands in the page; its blanks count as one."""
-        self._parts.append(_SPACE.sub(" ", text.replace(GLUE, "\ufffd")))
+        text = _SPACE.sub(" ", text.replace(GLUE, "\ufffd"))
+        is_begun = self._struck and not self._code and self._parts[-1:] == [STRIKE]
+        if is_begun and text.startswith(" "):  # Markdown's mark stands at a word
+            self._parts.insert(-1, " ")
+            text = text[1:]
+        if text:
+            self._parts.append(text)
 
-    def _enter(self, tag: str) -> None:
+    def strike(self, node: LexborNode, step: int) -> None:
+        """Enter (1) or leave (-1) an element of any kind, which may strike out what is in it."""
+        if node.tag in STRUCK or is_struck_out(node.attributes):
+            self._struck += step
+            if self._struck == (step > 0):
+                last = self._parts.pop() if step < 0 and self._parts else ""
+                self._parts += filter(None, (last.rstrip(" "), STRIKE, " " * last.endswith(" ")))
+
+    def _enter(self, node: LexborNode) -> None:
+        tag = node.tag
         if tag == "br":
             self._parts.append("\n")
-        elif tag == "q":
+            return
+        self.strike(node, 1)
+        if tag == "q":
             self._parts.append('"')
-        elif tag in STRUCK:
-            self._parts.append(STRIKE)
         elif tag in CODE:
             if not self._code:
                 self._code_start = len(self._parts)
             self._code += 1
 
-    def leave(self, tag: str) -> None:
+    def leave(self, node: LexborNode) -> None:
         """End an element of running text."""
-        if tag == "q":
+        if node.tag == "q":
             self._parts.append('"')
-        elif tag in STRUCK:
-            self._parts.append(STRIKE)
-        elif tag in CODE:
+        elif node.tag in CODE:
             self._code -= 1
             if not self._code:
                 self._close_code()
+        self.strike(node, -1)
 
     def take(self) -> list[str]:
         """Return what was collected, a string for each line that the page itself breaks; empty it."""
         if self._code:  # a block within code: what comes behind it is code still
             self._close_code()
-            self._code_start = 0
-        whole = "".join(self._parts).replace(STRIKE + STRIKE, "")
-        self._parts.clear()
-        if whole.strip() == STRIKE:  # a block within what is struck out
+        struck = [STRIKE] if self._struck else []  # so does what is struck out go on behind a block
+        whole = "".join([*self._parts, *struck]).replace(STRIKE + STRIKE, "")
+        self._parts = struck
+        self._code_start = len(self._parts)
+        if not whole.replace(STRIKE, "").strip():
             whole = ""
         lines = (" ".join(part.split(" ")) for part in whole.split("\n"))
         return [line for part in lines if (line := _SPACE.sub(" ", part).strip(" "))]
@@ -315,7 +338,7 @@ def read_inline(root: LexborNode, selection: Selection) -> str:
         return met is not False
 
     def leave(node: LexborNode) -> None:
-        inline.leave(node.tag or "")
+        inline.leave(node)
         if node.tag not in INLINE:
             inline.text(" ")
 
@@ -470,6 +493,7 @@ class _TableReader:
         if node.tag in _LAYOUT:
             raise _LayoutFound
         self._inline.text(" ")
+        self._inline.strike(node, 1)
         if node.tag == "tr":
             self.rows.append([])
         return True
@@ -477,13 +501,15 @@ class _TableReader:
     def leave(self, node: LexborNode) -> None:
         tag = node.tag or ""
         if tag in INLINE:
-            self._inline.leave(tag)
-        elif tag in ("td", "th") and self.rows:
+            self._inline.leave(node)
+            return
+        if tag in ("td", "th") and self.rows:
             self.rows[-1].append(self._inline.one_line())
         elif tag == "caption":
             self.caption = self._inline.one_line()
         else:
             self._inline.text(" ")
+        self._inline.strike(node, -1)
 
 
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
@@ -519,14 +545,19 @@ class _Renderer:
         if met is not None:
             return met
         self.flush()
-        return self._enter_block(node, node.tag or "")
+        self._inline.strike(node, 1)
+        goes_on = self._enter_block(node, node.tag or "")
+        if not goes_on:
+            self._inline.strike(node, -1)
+        return goes_on
 
     def leave(self, node: LexborNode) -> None:
         tag = node.tag or ""
         if tag in INLINE:
-            self._inline.leave(tag)
+            self._inline.leave(node)
             return
         self.flush()
+        self._inline.strike(node, -1)
         if tag in _LISTS:
             self._lists.pop()
         elif tag in ("li", "blockquote", "dd"):
@@ -545,10 +576,19 @@ class _Renderer:
     def _enter_block(self, node: LexborNode, tag: str) -> bool:
         """Begin a block; return whether what is below it is to be visited."""
         if tag in _HEADINGS:
-            self.lines.heading(_HEADINGS[tag], read_inline(node, self._selection))
+            text = read_inline(node, self._selection)
+            is_marked = self._inline.is_struck and text and STRIKE not in text
+            self.lines.heading(_HEADINGS[tag], f"{STRIKE}{text}{STRIKE}" if is_marked else text)
             return False
         if tag in _VERBATIM:
-            self.lines.code(_verbatim(node, self._selection), _language(node))
+            text = _verbatim(node, self._selection)
+            if self._inline.is_struck:  # a fence has no mark for that
+                lines = (line.strip() for line in _LINE_END.split(text))
+                self.lines.block(
+                    f"{STRIKE}{_code_span(line)}{STRIKE}".replace(GLUE, " ") for line in lines if line
+                )
+            else:
+                self.lines.code(text, _language(node))
             return False
         if tag == "table":
             return not self._table(node)
@@ -605,10 +645,12 @@ class _List:
 
 
 def _is_admonition(node: LexborNode) -> bool:
-    """Whether an element is what Confluence or Notion sets apart as a warning or a note."""
+    """Whether an element is set apart as a warning or a note, as Confluence, Notion or HTML itself does it."""
     name = node.attributes.get("class") or ""
     if node.tag == "div":
         return _ADMONITION.search(name) is not None
+    if node.tag == "aside":
+        return True
     return node.tag == "figure" and _CALLOUT.search(name) is not None
 
 

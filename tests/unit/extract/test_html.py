@@ -96,6 +96,36 @@ def test_furniture_scripts_and_forms_are_left_out_and_the_main_part_is_taken():
     assert text("<main></main><p>said</p>") == "said\n"
 
 
+def test_an_aside_of_the_main_part_is_set_apart_in_its_place():
+    aside = "<aside>Never restart gw1.</aside>"
+    assert text(f"<main><ol><li>Save{aside}</ol>") == "1. Save\n\n   > Never restart gw1.\n"
+
+
+@pytest.mark.parametrize(
+    "struck",
+    [
+        "<li><del>Wipe</del>",
+        "<li style='text-decoration: underline line-through red'>Wipe",
+        "<li><span style='TEXT-DECORATION-LINE:line-through'> Wipe </span>",
+        "</li><del><li>Wipe</li></del>",
+    ],
+)
+def test_what_is_struck_out_by_whatever_means_says_so(struck):
+    assert text(f"<ol><li>Save{struck}<li>End</ol>") == "1. Save\n2. ~~Wipe~~\n3. End\n"
+
+
+def test_all_blocks_in_what_is_struck_out_are():
+    blocks = "<p>One.<pre>wipe --all\nend</pre><h3>Two</h3><ul><li>a<li>b</ul>"
+    assert text(f"<del>{blocks}</del><p>Now.") == (
+        "~~One.~~\n\n~~`wipe --all`~~\n~~`end`~~\n\n### ~~Two~~\n\n- ~~a~~\n- ~~b~~\n\nNow.\n"
+    )
+
+
+def test_a_row_that_is_struck_out_has_no_cell_that_is_not():
+    row = "<tr style='text-decoration:line-through'><td>x<td> y"
+    assert text(f"<table><tr><th>a<th>b{row}</table>").splitlines()[-1] == "| ~~x~~ | ~~y~~ |"
+
+
 def test_the_sign_beside_a_heading_that_links_to_it_is_none_of_its_words():
     signs = "".join(
         f"<h2><a href=#x>{sign}</a>Indexing</h2>" for sign in ("\u00a7", "\u00b6", " # ")
