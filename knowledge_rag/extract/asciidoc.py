@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.extract.shaping import (
     MAX_DEPTH,
     Shape,
+    anchor_of,
     delimiter,
     first_behind,
     outside_code,
@@ -65,11 +66,41 @@ _UNSEEN: Final = re.compile(r"icon:[\w-]{0,40}\[[^\]]{0,80}\] ?| ?\[\[[\w:.-]{1,
 """Icons, and anchors in running text."""
 
 
+_ID: Final = re.compile(r"\[(?:\[|[^\[\],#]*#|id=\"?)(?P<id>[\w:.-]+)[^\[\]]*\]{1,2}")
+_REFERENCE: Final = re.compile(
+    r"<<#?(?P<id>[\w:.-]+)(?:, *(?P<words>[^<>]+))?>>|xref:#?(?P<of>[\w:.-]+)\[(?P<said>[^\[\]]*)\]"
+)
+
+
 def read_asciidoc(lines: Sequence[str]) -> list[str]:
     """Return as many lines of Markdown."""
-    shape = Shape(lines)
+    shape = Shape(lines, _titles_by_id(lines))
     _Body(shape, list(enumerate(lines)), "").write()
     return shape.lines
+
+
+def _titles_by_id(lines: Sequence[str]) -> dict[str, str]:
+    """Return the sections' titles by what refers to them: the anchor above or in them, or the one made of their words.
+
+    A reference without words of its own is shown as the title (AsciiDoc, "Cross References").
+    """
+    titles: dict[str, str] = {}
+    ids: list[str] = []
+    for number, line in enumerate(lines):
+        below = lines[number + 1] if number + 1 < len(lines) else ""
+        found = _HEADING.match(line)
+        if found or (_UNDERLINE.match(below) and abs(len(below) - len(line)) <= 1):
+            words = found["words"] if found else line
+            ids += [it["id"] for it in _ID.finditer(words)]
+            title = " ".join(re.sub(r"[\[\]<>]", " ", _ID.sub("", words)).split())
+            for each in (*ids, "_" + anchor_of(title).replace("-", "_"), title):
+                titles.setdefault(each, title)
+            ids = []
+        elif given := _ID.match(line):
+            ids.append(given["id"])
+        elif line.strip() and not _ATTRIBUTES.match(line):
+            ids = []
+    return titles
 
 
 @dataclass(slots=True)
@@ -172,11 +203,11 @@ class _Body:
             self._item(number, item["mark"], item["words"], pending)
         elif callout := _CALLOUT.match(text):
             self._shape.put(
-                number, f"{self._here}({callout['number']}) {_inline(callout['words'])}"
+                number, f"{self._here}({callout['number']}) {self._inline(callout['words'])}"
             )
         elif title := _BLOCK_TITLE.match(text):
             self._leave_lists()
-            self._shape.put(number, f"{self._here}**{_inline(title['words'])}**")
+            self._shape.put(number, f"{self._here}**{self._inline(title['words'])}**")
             self._pending = pending
         elif (term := _TERM.match(text)) and (self._apart or self._levels):
             self._term(number, term)
@@ -210,7 +241,7 @@ class _Body:
         self._levels.clear()
         first = self._pending.places[0] if self._pending.places else number
         self._pending = _Pending()
-        self._shape.put(first, f"{'#' * level} {_inline(words)}")
+        self._shape.put(first, f"{'#' * level} {self._inline(words)}")
         self._apart = True
         while level == 1 and behind < len(self._lines) and self._lines[behind][1].strip():
             behind += 1  # authors, revision, attributes
@@ -255,7 +286,7 @@ class _Body:
         """Write a paragraph, which may be literal, an admonition or more of an item's text."""
         number, text = self._lines[place]
         if not self._apart and not self._attached and self._levels and not pending.places:
-            self._shape.put(number, self._here + _inline(text.strip()))
+            self._shape.put(number, self._here + self._inline(text.strip()))
             return place + 1
         is_literal = self._apart and text.startswith(" ")
         if not is_literal:
@@ -275,7 +306,7 @@ class _Body:
         kind = found["kind"].lower() if found else pending.kind
         for n, line in lines:
             words = found["words"] if found and n == number else line.strip()
-            self._shape.put(n, here + _inline(words))
+            self._shape.put(n, here + self._inline(words))
         if kind:
             self._shape.quote(lines, here, kind.capitalize())
         return behind
@@ -310,7 +341,7 @@ class _Body:
         else:
             written = f"{counted}. " if counted else "- "
         level.pad = ""
-        self._shape.put(number, f"{self._here}{written}{_inline(words)}")
+        self._shape.put(number, f"{self._here}{written}{self._inline(words)}")
         level.pad = " " * len(written)
 
     def _open(self, mark: str, number: int) -> _Level:
@@ -324,8 +355,8 @@ class _Body:
 
     def _term(self, number: int, term: re.Match[str]) -> None:
         self._open(term["mark"], 0)
-        said = f" {_inline(term['said'])}" if term["said"] else ""
-        self._shape.put(number, f"{self._here}**{_inline(term['words'])}:**{said}")
+        said = f" {self._inline(term['said'])}" if term["said"] else ""
+        self._shape.put(number, f"{self._here}**{self._inline(term['words'])}:**{said}")
 
     # tables
 
@@ -345,14 +376,14 @@ class _Body:
         (first, head), *others = rows
         below = next(place for place, _ in inside if place >= first)
         is_apart = self._shape.is_blank(first + 1) and others
-        self._shape.put(first if is_apart else opener, here + row(map(_inline, head)))
+        self._shape.put(first if is_apart else opener, here + row(map(self._inline, head)))
         self._shape.put(first + 1 if is_apart else below, here + delimiter(columns))
         last = rows[-1][0]
         for place, text in inside:
             if not text.strip() and (first + 1 if is_apart else first) < place < last:
                 self._shape.put(place, here + row([""] * columns))
         for place, cells in others:
-            self._shape.put(place, here + row(map(_inline, cells)))
+            self._shape.put(place, here + row(map(self._inline, cells)))
 
     def _cells(self, rows: list[tuple[int, list[str]]], inside: list[Line], columns: int) -> None:
         """Write a table whose rows have several lines as a list: an item for each row."""
@@ -361,8 +392,16 @@ class _Body:
         for place, cells in rows:
             words = " | ".join(cell.strip() for cell in cells) if cells else texts[place].strip()
             mark = "- " if cells and count % max(columns, 1) == 0 else "  "
-            self._shape.put(place, f"{self._here}{mark}{_inline(words)}")
+            self._shape.put(place, f"{self._here}{mark}{self._inline(words)}")
             count += len(cells)
+
+    def _inline(self, text: str) -> str:
+        def named(found: re.Match[str]) -> str:
+            title = self._shape.titles.get(found["id"] or found["of"])
+            words = found["words"] or found["said"] or title
+            return f"[{words}](#{anchor_of(title)})" if title else found[0]
+
+        return _inline(outside_code(text, lambda words: _REFERENCE.sub(named, words)))
 
 
 def _inline(text: str) -> str:

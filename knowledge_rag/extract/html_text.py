@@ -585,7 +585,9 @@ class _Renderer:
             if self._inline.is_struck:  # a fence has no mark for that
                 lines = (line.strip() for line in _LINE_END.split(text))
                 self.lines.block(
-                    f"{STRIKE}{_code_span(line)}{STRIKE}".replace(GLUE, " ") for line in lines if line
+                    f"{STRIKE}{_code_span(line)}{STRIKE}".replace(GLUE, " ")
+                    for line in lines
+                    if line
                 )
             else:
                 self.lines.code(text, _language(node))

@@ -58,7 +58,7 @@ _MARKED: Final = (
 
 def read_org(lines: Sequence[str]) -> list[str]:
     """Return as many lines of Markdown."""
-    shape = Shape(lines)
+    shape = Shape(lines, {})
     titled = any(_TITLE.match(line) for line in lines)
     place = 0
     numbered = list(enumerate(lines))

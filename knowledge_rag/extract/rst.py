@@ -7,12 +7,14 @@ nothing that a document names is opened.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.extract.shaping import (
     MAX_DEPTH,
     Shape,
+    anchor_of,
     dedented,
     delimiter,
     indent_of,
@@ -62,6 +64,11 @@ _WITHOUT_WORDS: Final = frozenset(
 _LINKED: Final = re.compile(r"(?:(?<![\w:]):[\w:+-]{1,40}:)?`([^`<>]++)<([^`<> ]++)>`(?:__?)?")
 _ROLE: Final = re.compile(r"(?<![\w`:]):[A-Za-z][\w:+-]{0,40}:`([^`]+)`")
 _LITERAL: Final = re.compile(r"(``.+?``)")
+_LABEL: Final = re.compile(r"\.\. +_`?(?P<label>[^:`]+)`?:\s*$")
+_REFERENCE: Final = re.compile(
+    r"(?<![\w`:]):(?:std:)?(?:ref|numref):`(?:(?P<words>[^`<>]++)<)?(?P<label>[^`<>]++)>?`"
+    r"|(?<![\w`:])`(?P<title>[^`<>]++)`_(?![\w_])|(?<![\w`:.-])(?P<word>[^\W_](?:\w{0,60}[^\W_])?)_(?![\w_])"
+)
 _FIELD: Final = re.compile(r":([A-Za-z][\w /-]{0,40}): +(?=\S)")
 
 
@@ -72,9 +79,26 @@ def read_rst(lines: Sequence[str]) -> list[str]:
     return reader.shape.lines
 
 
+def _titles_by_label(lines: Sequence[str]) -> dict[str, str]:
+    """Return the sections' titles by the labels above them, and by themselves, in lower case (docutils, "Targets")."""
+    titles: dict[str, str] = {}
+    labels: list[str] = []
+    for line, below in itertools.pairwise((*lines, "")):
+        if label := _LABEL.match(line):
+            labels.append(label["label"])
+        elif _ADORNMENT.match(below) and line.strip() and not _ADORNMENT.match(line):
+            title = " ".join(re.sub(r"[`<>]", " ", line).split())
+            for each in (*labels, title):
+                titles.setdefault(" ".join(each.lower().split()), title)
+            labels = []
+        elif line.strip() and not _ADORNMENT.match(line):
+            labels = []
+    return titles
+
+
 class _Reader:
     def __init__(self, lines: Sequence[str]) -> None:
-        self.shape = Shape(lines)
+        self.shape = Shape(lines, _titles_by_label(lines))
         self._styles: list[tuple[str, bool]] = []
         """Of the sections' titles, by level: the character, and whether it stands above, too."""
         self._depth = 0
@@ -151,7 +175,7 @@ class _Reader:
         if style not in self._styles:
             self._styles.append(style)
         level = min(self._styles.index(style) + 1, 6)
-        return f"{'#' * level} {_inline(words)}"
+        return f"{'#' * level} {self._inline(words)}"
 
     # directives, comments and targets
 
@@ -232,7 +256,7 @@ class _Reader:
         behind = _paragraph(lines, place)
         for number, text in lines[place:behind]:
             plain = _FIELD.sub(r"\1: ", text.removeprefix("| "), count=1)
-            self.shape.put(number, indent + _MISTAKEN.sub(r"\\", _inline(plain), count=1))
+            self.shape.put(number, indent + _MISTAKEN.sub(r"\\", self._inline(plain), count=1))
         number, last = lines[behind - 1]
         if not last.endswith("::"):
             return behind
@@ -240,7 +264,7 @@ class _Reader:
         code = without_blank_ends(lines[behind:end])
         if not code:
             return behind
-        self.shape.put(number, indent + ("" if last == "::" else _inline(last[:-1])))
+        self.shape.put(number, indent + ("" if last == "::" else self._inline(last[:-1])))
         self.shape.code(code, code[0][0] - 1, indent)
         return end
 
@@ -272,8 +296,26 @@ class _Reader:
             elif n in borders_at or not text.strip():
                 self.shape.put(number, indent + row([""] * len(columns)))
             else:
-                self.shape.put(number, indent + row(map(_inline, cells)))
+                self.shape.put(number, indent + row(map(self._inline, cells)))
         return behind
+
+    def _inline(self, text: str) -> str:
+        """Return running text with Markdown's links and code marks, and without the names of roles."""
+        parts = _LITERAL.split(text)
+        for number, part in enumerate(parts):
+            if number % 2 == 0:
+                referred = _REFERENCE.sub(self._referred, part)
+                linked = _LINKED.sub(lambda it: f"[{it[1].strip()}]({it[2]})", referred)
+                parts[number] = _ROLE.sub(r"`\1`", linked)
+            elif "`" not in part.strip("`"):
+                parts[number] = f"`{part.strip('`')}`"
+        return "".join(parts)
+
+    def _referred(self, found: re.Match[str]) -> str:
+        label = found["label"] or found["title"] or found["word"]
+        title = self.shape.titles.get(" ".join(label.lower().split()))
+        said = (found["words"] or "").strip() or (label if found["title"] else title)
+        return f"[{said}](#{anchor_of(title)})" if title else found[0]
 
 
 def _cells(text: str, columns: Sequence[tuple[int, int]], *, is_grid: bool) -> list[str]:
@@ -301,15 +343,3 @@ def _paragraph(lines: Sequence[Line], place: int) -> int:
             break
         place += 1
     return place
-
-
-def _inline(text: str) -> str:
-    """Return running text with Markdown's links and code marks, and without the names of roles."""
-    parts = _LITERAL.split(text)
-    for number, part in enumerate(parts):
-        if number % 2 == 0:
-            linked = _LINKED.sub(lambda it: f"[{it[1].strip()}]({it[2]})", part)
-            parts[number] = _ROLE.sub(r"`\1`", linked)
-        elif "`" not in part.strip("`"):
-            parts[number] = f"`{part.strip('`')}`"
-    return "".join(parts)

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Line = tuple[int, str]
 """Place of a line in its document, from 0, and its text without the indent of what is around it."""
@@ -24,14 +24,21 @@ _CODE_SPAN: Final = re.compile(r"(`[^`]*`)")
 WARNINGS: Final = frozenset(("attention", "caution", "danger", "error", "important", "warning"))
 
 
+def anchor_of(title: str) -> str:
+    """Return the anchor of a heading, as Markdown's readers make it of its words."""
+    return "-".join(re.findall(r"\w+", title.lower()))
+
+
 class Shape:
     """The Markdown of a document, a line for each of its own; blank where nothing is written.
 
     Args:
         lines: of the document.
+        titles: of its sections, by what refers to them.
     """
 
-    def __init__(self, lines: Sequence[str]) -> None:
+    def __init__(self, lines: Sequence[str], titles: Mapping[str, str]) -> None:
+        self.titles = titles
         self.lines = [""] * len(lines)
         self._source = lines
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.headings import (
     number_of,
 )
-from knowledge_rag.orchestrator.governing import forbids, sentences
+from knowledge_rag.orchestrator.governing import Governs, forbids, sentences
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import NAME, is_called, is_camel_case
 from knowledge_rag.orchestrator.outline import cells_of
@@ -42,23 +42,25 @@ _SET_APART: Final = re.compile(
 _CHAPTER: Final = re.compile(r"\b(?:section|chapter|procedure) (\d+(?:\.\d+)*)", re.IGNORECASE)
 """How a chapter is named by its number."""
 _NUMBER_ALONE: Final = re.compile(
-    r"\b(?:go (?:on )?to|see|as in|continue (?:at|in|with)) (\d{1,2}(?:\.\d+)*)(?=[ \t]*(?:[.,;:)]|[a-z]\)|$))",
+    r"\b(?:go (?:on )?to|see|as in|continue (?:at|in|with)) (\d{1,2}(?:\.\d+)*|(?-i:[A-Z]))(?=[ \t]*(?:[.,;:)]|[a-z]\)|$))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""How one is where its steps don't count so: "go to 3."."""
+"""How one is where its steps don't count so: "go to 3.", "go to C"."""
+_LETTERED: Final = re.compile(r"([A-Z])[.):] ")
 _NEXT: Final = re.compile(r"\b(?:(?:next|following) section|section below)\b", re.IGNORECASE)
 _PREVIOUS: Final = re.compile(r"\b(?:(?:previous|last) section|section above)\b", re.IGNORECASE)
 
 
+_FILE: Final = r"[\w./-]+\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|ipynb|docx|pdf)"
 _OUTSIDE: Final = re.compile(
-    r"\]\((?P<path>[\w./-]+\.(?:md|txt|html?))#(?P<anchor>[\w.%-]+)\)"
-    r"|(?<![\w./-])(?P<file>[\w./-]+\.(?:md|txt|html?))[`),:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{3,60})[\"”]"
-    r"|[*_\"“](?P<said>[^*_\"“”\n]{3,60})[*_\"”]+ (?:in|of|on) `?(?P<of>[\w./-]+\.(?:md|txt|html?))\b"
-    r"|\b(?i:section|chapter) (?P<number>\d+(?:\.\d+)*) (?:in|of|on) `?(?P<on>[\w./-]+\.(?:md|txt|html?))\b"
-    r"|(?<![\w./-])(?P<at>[\w./-]+\.(?:md|txt|html?))[`)]*,? (?i:section|chapter) (?P<counted>\d+(?:\.\d+)*)"
+    rf"\]\((?P<path>{_FILE})#(?P<anchor>[\w.%-]+)\)"
+    rf"|(?<![\w./-])(?P<file>{_FILE})[`),:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{{3,60}})[\"”]"
+    rf"|[*_\"“](?P<said>[^*_\"“”\n]{{3,60}})[*_\"”]+ (?:in|of|on) `?(?P<of>{_FILE})\b"
+    rf"|\b(?i:section|chapter) (?P<number>\d+(?:\.\d+)*) (?:in|of|on) `?(?P<on>{_FILE})\b"
+    rf"|(?<![\w./-])(?P<at>{_FILE})[`)]*,? (?i:section|chapter) (?P<counted>\d+(?:\.\d+)*)"
 )
 """A link to a section of another document: by its anchor, its name, or its number."""
-_PAGE: Final = re.compile(r"\[[^\]\n]*\]\(([\w./-]+\.(?:md|txt|html?))(#[\w.%-]+)?\)")
+_PAGE: Final = re.compile(rf"\[[^\]\n]*\]\(({_FILE})(#[\w.%-]+)?\)")
 """A link to another document, or to a section of it."""
 
 
@@ -75,12 +77,14 @@ class Elsewhere:
     section: str
 
 
-def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
-    """Return the sections of other documents that a procedure names, in its order, each once.
+def links_out(outline: Outline, procedure: Procedure, labels: str = "") -> list[Elsewhere]:
+    """Return the sections of other documents that a procedure's steps name, in its order, each once.
 
-    A document as a whole is named by a link in a line, or row, that says little else: an index of alerts.
+    Not those that a branch for another value of a label names.
+    A document as a whole is named by a link in a sentence, or cell, that says little else: an index of alerts.
     """
-    lines = [outline.lines.get(number, "") for number in sorted(procedure.lines)]
+    numbers = _followed(procedure) - set(_branches_of_others(outline, procedure, labels))
+    lines = [outline.lines.get(number, "") for number in sorted(numbers)]
     folder = procedure.source_file.rpartition("/")[0]
 
     def elsewhere(path: str, named: str, *, is_link: bool) -> Iterator[Elsewhere]:
@@ -98,10 +102,44 @@ def links_out(outline: Outline, procedure: Procedure) -> list[Elsewhere]:
         found += elsewhere(path, named, is_link=bool(link["path"]))
     if len(procedure.items) == 1:
         item = procedure.items[0]
-        for line in (outline.lines.get(number, "") for number in range(item.start, item.end + 1)):
-            if (page := page_referred(line)) and not page[1]:
+        said = outline.text(item.start, item.end)
+        for sentence in (it for line in said.split("\n") for it in sentences(line)):
+            if (page := page_referred(sentence)) and not page[1]:
                 found += elsewhere(page[0], "", is_link=True)
     return list(dict.fromkeys(found))
+
+
+def _followed(procedure: Procedure) -> set[int]:
+    """Return the lines whose links are followed: those of steps, and of what says when and with what care to take them."""
+    told = {Governs.CAUTION, Governs.CONDITION, Governs.PRECONDITION}
+    governing = (it for item in procedure.items for it in item.governing if it.kind in told)
+    parts = ((it.start, it.end) for it in (*procedure.items, *governing))
+    return {number for start, end in parts for number in range(start, end + 1)}
+
+
+_BRANCH: Final = re.compile(
+    r"(?P<indent> *)[-*+] +[*`]*(?P<names>[\w.-]+(?:(?:, | or | and | / )[\w.-]+)*)[*`]*(?=[,:]|$)"
+)
+"""An item that begins with names, as a branch for values of a label does: "L1 or L2, one of them"."""
+
+
+def _branches_of_others(outline: Outline, procedure: Procedure, labels: str) -> Iterator[int]:
+    """Yield the lines of items that begin with names, beside just one that begins with a label's value."""
+    values = {fold(it) for it in labels.split()}
+    for item in procedure.items:
+        lines = {n: outline.lines.get(n, "") for n in range(item.start, item.end + 1)}
+        found = {n: it for n, line in lines.items() if (it := _BRANCH.match(line))}
+        for depth in {it["indent"] for it in found.values()}:
+            beside = {n: it["names"] for n, it in found.items() if it["indent"] == depth}
+            meant = [n for n, it in beside.items() if values & set(map(fold, re.split(r",? ", it)))]
+            for start in set(beside) - set(meant) if len(meant) == 1 else ():
+                behind = (n for n, it in lines.items() if n > start and it.strip())
+                yield start
+                yield from itertools.takewhile(lambda n: _is_inside(lines[n], depth), behind)  # noqa: B023
+
+
+def _is_inside(line: str, indent: str) -> bool:
+    return line.startswith(f"{indent} ")
 
 
 def page_referred(line: str) -> tuple[str, str] | None:
@@ -212,7 +250,8 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
         is_named |= heading.startswith(" the ") and heading in spelled
         name = section.heading.partition(":")[0]
         is_named |= not names.isdisjoint((fold(section.heading), fold(name), fold(section.anchor)))
-        is_named |= number_of(section.heading) in numbers
+        lettered = _LETTERED.match(section.heading)
+        is_named |= (lettered[1] if lettered else number_of(section.heading)) in numbers
         is_named |= any(_sends_below(it, section) for it in sending)
         if is_named and section.level and asks_for_something(outline, section):
             yield section

@@ -498,6 +498,16 @@ def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
     )
 
 
+def steps_of(outline: Outline) -> Section | None:
+    """Return the one chapter of a page that is called what steps are called; ``None`` of a page with none or several."""
+    called = [
+        it
+        for it in top_of(outline).children
+        if it.kind is Kind.RESOLUTION and tells_only_kind(it.heading)
+    ]
+    return called[0] if outline.whole and len(called) == 1 else None
+
+
 def _resolving(main: Section) -> Iterator[Section]:
     """Yield the sections right behind a diagnosis that resolve what it finds."""
     if main.kind is Kind.DIAGNOSIS and main.parent:

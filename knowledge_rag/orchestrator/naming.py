@@ -86,9 +86,10 @@ def is_exactly(section: Section, names: Sequence[str]) -> bool:
 
 
 def is_called(section: Section, anchor: str) -> bool:
-    """Whether a link's anchor names a section's heading, or is the one that the heading sets."""
+    """Whether a link's anchor names a section's heading, or one of several names in it, or is the one that it sets."""
     wanted = fold(anchor.removeprefix("user-content-"))
-    return bool(wanted) and wanted in (fold(section.heading), fold(section.anchor))
+    names = (section.heading, *section.heading.split(" / "), section.anchor)
+    return bool(wanted) and wanted in map(fold, names)
 
 
 def names_alert(line: str, name: str) -> bool:

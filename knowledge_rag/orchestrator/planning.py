@@ -25,6 +25,7 @@ from knowledge_rag.orchestrator.extent import (
     has_no_steps_yet,
     is_one_procedure,
     procedures_at,
+    steps_of,
     top_of,
     with_rules,
 )
@@ -239,7 +240,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         may_be_unclear = is_found and is_about and not unread
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
         if procedures and is_about and not unclear:
-            elsewhere = links_out(place.outline, procedures[0])
+            elsewhere = links_out(place.outline, procedures[0], wanted.labels)
             given = with_elsewhere(procedures, elsewhere, outlines, wanted, alert)
             return Block(
                 alert,
@@ -388,11 +389,12 @@ def with_elsewhere(
 def _going_on(
     section: str, known: Sequence[Outline], wanted: Wanted, alert: str
 ) -> Sequence[Procedure]:
-    """Return the procedure of a section, or the procedures of a page that is about one matter."""
+    """Return the procedure of a section, or of a page: all of one about one matter, else its one chapter called "Steps"."""
     for outline in known:
         if not section:
-            if is_one_procedure(outline, wanted) and not is_superseded(outline):
-                return procedures_at(Place(outline, outline.root, "linked"), wanted, alert=alert)
+            main = outline.root if is_one_procedure(outline, wanted) else steps_of(outline)
+            if main and not is_superseded(outline):
+                return procedures_at(Place(outline, main, "linked"), wanted, alert=alert)
             continue
         called = section_called(outline, section)
         if called and (more := procedure_of(outline, called, alert=alert)):

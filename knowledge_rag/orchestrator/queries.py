@@ -35,7 +35,8 @@ _RESOLVED: Final = "resolution"
 """Added to what reports are searched for: of them, the section that says what helped is shown."""
 _ESCALATION: Final = "Escalation, contacts, on-call:"
 WHO: Final = re.compile(
-    r"\bwho(?:['’]s| is| are| has)\b|\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:any|some)(?:body|one) to be (?:woken|called|paged)\b"
+    r"\bwho(?:['’]?s| is| are| has| else| next)\b|\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:any|some)(?:body|one) to be (?:woken|called|paged)\b"
+    r"|\b(?:\w+n['’]?t|not|nobody|no ?one) (?:picks?(?:ing)? up|answers?(?:ing)? (?:the |his |her |their )?(?:phone|pager|calls?|pages?))\b"
     r"|\b(?:wake|page|ring|call|phone) (?:any|some)(?:body|one)\b|\bout of bed\b|\b(?:which|what|whose) (?:phone )?number\b|\b(?:do|should|can|may|must) (?:i|we) (?:(?:wake|ring|phone)\b|call (?:anybody|somebody|them|him|her)\b)|\bto (?:wake|page|escalate to)\b|\bescalat(?:e|ion) (?:to|path|contacts?)\b",
     re.IGNORECASE,
 )
