@@ -40,6 +40,7 @@ from knowledge_rag.orchestrator.naming import (
     NAME,
     STATES,
     is_called,
+    is_camel_case,
     is_exactly,
     is_filed,
     is_filed_alone,
@@ -221,7 +222,8 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
     is_page = all(top.holds(it) or it.holds(top) for it in others)
     if not is_page or is_one_procedure(outline, wanted):
         return place
-    if is_headed(top, wanted.names) or is_filed_alone(outline, wanted):
+    alerts = [it for it in wanted.names if wanted.is_alert or is_camel_case(it)]
+    if is_headed(top, alerts) or is_filed_alone(outline, wanted):
         return place
     names = words_of(wanted.names)
     below = [

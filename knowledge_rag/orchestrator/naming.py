@@ -117,7 +117,8 @@ def is_under(name: str, alerts: Iterable[str], title: str, source_file: str) -> 
 
 def is_filed_alone(outline: Outline, wanted: Wanted) -> bool:
     """Whether a page is filed under the alert's name and no other."""
-    return any(is_filed(outline, name) for name in wanted.names) and len(outline.alerts) <= 1
+    names = [it for it in wanted.names if wanted.is_alert or is_camel_case(it)]
+    return any(is_filed(outline, name) for name in names) and len(outline.alerts) <= 1
 
 
 def is_listed(place: Place, name: str) -> bool:

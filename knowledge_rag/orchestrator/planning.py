@@ -239,6 +239,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         unread = is_about and not procedures
         may_be_unclear = is_found and is_about and not unread
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
+        unclear |= place.why == "page" and not wanted.is_alert
         if procedures and is_about and not unclear:
             elsewhere = links_out(place.outline, procedures[0], wanted.labels)
             given = with_elsewhere(procedures, elsewhere, outlines, wanted, alert)
