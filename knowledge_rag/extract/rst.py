@@ -67,7 +67,7 @@ _LITERAL: Final = re.compile(r"(``.+?``)")
 _LABEL: Final = re.compile(r"\.\. +_`?(?P<label>[^:`]+)`?:\s*$")
 _REFERENCE: Final = re.compile(
     r"(?<![\w`:]):(?:std:)?(?:ref|numref):`(?:(?P<words>[^`<>]++)<)?(?P<label>[^`<>]++)>?`"
-    r"|(?<![\w`:])`(?P<title>[^`<>]++)`_(?![\w_])|(?<![\w`:.-])(?P<word>[^\W_](?:\w{0,60}[^\W_])?)_(?![\w_])"
+    r"|(?<![\w`:])`(?P<title>[^`<>]++)`_(?![\w_])|(?<![\w`:.-])(?P<word>[^\W_](?:[\w.-]{0,60}[^\W_])?)_(?![\w_])"
 )
 _FIELD: Final = re.compile(r":([A-Za-z][\w /-]{0,40}): +(?=\S)")
 

@@ -39,8 +39,8 @@ from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import (
     NAME,
     STATES,
+    alerts_named,
     is_called,
-    is_camel_case,
     is_exactly,
     is_filed,
     is_filed_alone,
@@ -222,8 +222,7 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
     is_page = all(top.holds(it) or it.holds(top) for it in others)
     if not is_page or is_one_procedure(outline, wanted):
         return place
-    alerts = [it for it in wanted.names if wanted.is_alert or is_camel_case(it)]
-    if is_headed(top, alerts) or is_filed_alone(outline, wanted):
+    if is_headed(top, alerts_named(wanted)) or is_filed_alone(outline, wanted):
         return place
     names = words_of(wanted.names)
     below = [

@@ -117,8 +117,16 @@ def is_under(name: str, alerts: Iterable[str], title: str, source_file: str) -> 
 
 def is_filed_alone(outline: Outline, wanted: Wanted) -> bool:
     """Whether a page is filed under the alert's name and no other."""
-    names = [it for it in wanted.names if wanted.is_alert or is_camel_case(it)]
-    return any(is_filed(outline, name) for name in names) and len(outline.alerts) <= 1
+    named = any(is_filed(outline, name) for name in alerts_named(wanted))
+    return named and len(outline.alerts) <= 1
+
+
+def alerts_named(wanted: Wanted) -> list[str]:
+    """Return the alert's names; of a question's only those with a capital within: "exam-db" is a system as well."""
+    return [it for it in wanted.names if wanted.is_alert or _CAPITAL_WITHIN.search(it)]
+
+
+_CAPITAL_WITHIN: Final = re.compile(r"[a-z][A-Z]")
 
 
 def is_listed(place: Place, name: str) -> bool:

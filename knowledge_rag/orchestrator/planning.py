@@ -30,7 +30,7 @@ from knowledge_rag.orchestrator.extent import (
     with_rules,
 )
 from knowledge_rag.orchestrator.links import fold, stem
-from knowledge_rag.orchestrator.naming import is_filed
+from knowledge_rag.orchestrator.naming import alerts_named, is_filed
 from knowledge_rag.orchestrator.objections import doubt_of, held_off, not_for, still_to_write
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, held_off_by, procedure_of
@@ -239,7 +239,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         unread = is_about and not procedures
         may_be_unclear = is_found and is_about and not unread
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
-        unclear |= place.why == "page" and not wanted.is_alert
+        unclear |= place.why == "page" and not alerts_named(wanted)
         if procedures and is_about and not unclear:
             elsewhere = links_out(place.outline, procedures[0], wanted.labels)
             given = with_elsewhere(procedures, elsewhere, outlines, wanted, alert)

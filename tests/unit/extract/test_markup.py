@@ -43,11 +43,21 @@ RST = {
     "definition": ("term\n    what\n\n    more", "term\nwhat\n\nmore"),
     "what only Markdown takes for a mark": ("# not a heading\n\n> not a quotation", "\\# not a heading\n\n\\> not a quotation"),
     "field": (":Owner: platform", "Owner: platform"),
+    "references to sections": (
+        "Go to :ref:`re-init`, :ref:`it <re-init>`, `Start again`_, re-init_ or :ref:`no`.\n\n.. _re-init:\n\nStart again\n-----------",
+        "Go to [Start again](#start-again), [it](#start-again), [Start again](#start-again), [Start again](#start-again) or `no`.\n\n# Start again\n\n\n",
+    ),
+    "no references": ("a_b_ and ``see again_``::\n\n  again_\n\nAgain\n-----", "a_b_ and `see again_`:\n```\nagain_\n```\n# Again\n"),
 }  # fmt: skip
 ADOC = {
     "header": ("= A\nJane <j@x>\n:toc:\n\n== B\n\ntext", "# A\n\n\n\n## B\n\ntext"),
     "underlined title": ("A title\n-------\n\n[[x]]\n.Look\ntext", "## A title\n\n\n\n**Look**\ntext"),
     "anchor belongs to the section below": ("x\n\n[#a]\n== A ==", "x\n\n## A\n"),
+    "references to sections": (
+        "Go to <<a>>, <<a,it>>, xref:b[], <<_by_hand>> or <<no>>.\n\n[[a]]\n== A way\n\n[id=\"b\"]\n== Be [x]\n\n== By hand",
+        "Go to [A way](#a-way), [it](#a-way), [Be x](#be-x), [By hand](#by-hand) or <<no>>.\n\n## A way\n\n\n## Be [x]\n\n\n## By hand",
+    ),
+    "no references": ("----\ncat <<a>>\n----\n\n`cat <<a>>`\n\n[[a]]\n== A", "```\ncat <<a>>\n```\n\n`cat <<a>>`\n\n## A\n"),
     "steps with code": (
         ". one\n+\n[source,sh]\n----\nls <1>\n----\n<1> said\n. two\n.. in\n. three",
         "1. one\n\n\n   ```sh\n   ls\n   ```\n   (1) said\n2. two\n   1. in\n3. three",

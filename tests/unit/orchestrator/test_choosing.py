@@ -872,6 +872,26 @@ class TestQuestions:
         )
         assert {it.source_file for it in given.procedures} == {DISK}
 
+    @pytest.mark.parametrize(
+        "asked",
+        ["first on call for fraud-screen doesnt pick up, whos next", "nobody answers his phone for fraud-screen", "fraud-screen: who else"],
+    )  # fmt: skip
+    def test_of_whom_to_call_is_one_that_tells_that_nobody_answers(self, asked):
+        contacts = (
+            "# Escalation\n\n| Area | First | Second |\n|-|-|-|\n| fraud-screen | Ada | Bob |\n"
+        )
+        system = "# fraud-screen\n\n1. Restart fraud-screen, on call.\n"
+        given = advised(question(asked), {MAIL: system, DISK: contacts})
+        assert {it.source_file for it in given.procedures} == {DISK}
+
+    def test_that_name_a_system_alone_get_the_names_of_its_pages_sections(self):
+        matters = page(
+            ("Lag", "1. Look at it."), ("Disk", "1. Drop the slot."), title="exam-db (PostgreSQL)"
+        )
+        given = advised(question("exam-db: restore the rows to 14:05"), {MAIL: matters})
+        assert not given.guidance
+        assert {"Lag", "Disk"} <= set(given.meant)
+
     def test_of_undoing_get_the_part_that_undoes_of_what_was_found(self):
         text = page(
             (
@@ -1032,6 +1052,45 @@ class TestNamed:
         ):
             found = advised(question("one mail is down, restart"), {MAIL: text.format(said)})
             assert actions(found)[2:] == given
+
+    @pytest.mark.parametrize("suffix", ["md", "adoc", "mdx", "org", "html"])
+    def test_one_of_several_names_of_a_section_is_followed_on_a_page_in_any_markup(self, suffix):
+        other = f"runbooks/disk.{suffix}"
+        title, head = (
+            ("<h1>Disks</h1>", "<h2>{}</h2>") if suffix == "html" else ("# Disks", "## {}")
+        )
+        texts = {
+            MAIL: f'# Mail down\n\n1. Go to [disks](disk.{suffix}), "Slow disk".\n',
+            other: f"{title}\n\n{head.format('Slow disk / 503')}\n\n1. Start slowly.\n\n{head.format('Other')}\n\n1. Look.\n",
+        }
+        assert actions(advised(question("mail down"), texts))[1:] == ["Start slowly."]
+
+    def test_what_a_page_says_before_its_sections_sends_none_of_them_elsewhere(self):
+        said = '{}See [disk.md](disk.md), "The restart".'
+        disk = "# Disks\n\n## The restart\n\n1. Wipe it.\n\n## Other\n\n1. Look.\n"
+        for caution, steps in (("", []), ("Caution: ", ["Wipe it."])):
+            mail = f"# Mail\n\n{said.format(caution)}\n\n## MailDown\n\n1. Restart it.\n\n## MailSlow\n\n1. Look.\n"
+            given = advised(alert("MailDown"), {MAIL: mail, "runbooks/disk.md": disk})
+            assert actions(given)[1:] == steps
+
+    def test_a_branch_for_another_value_of_the_alerts_label_sends_nowhere(self):
+        mail = (
+            '# MailDown\n\n1. By link:\n   - **L1 or L2**, both\n     - as in [disk.md](disk.md), "The restart"\n'
+            "   - L4\n     - rekey it\n"
+        )
+        disk = "# Disks\n\n## The restart\n\n1. Wipe it.\n\n## Other\n\n1. Look.\n"
+        for link, steps in (("L4", []), ("L2", ["Wipe it."]), ("L9", ["Wipe it."])):
+            given = advised(
+                alert("MailDown", labels={"link": link}), {MAIL: mail, "runbooks/disk.md": disk}
+            )
+            assert actions(given)[1:] == steps, link
+
+    def test_of_a_page_that_one_is_sent_to_the_chapter_called_steps_is_given(self):
+        texts = {
+            MAIL: "# Mail\n\n## MailSealed\n\nSee [seal.md](seal.md). One sealed node of three is none.\n\n## MailSlow\n\n1. Look.\n",
+            "runbooks/seal.md": "# Unsealing\n\n## Steps\n\n1. Type it.\n\n## Sealing it\n\n1. Seal it.\n",
+        }
+        assert actions(advised(alert("MailSealed"), texts))[1:] == ["Type it."]
 
     def test_a_numbered_section_is_followed_behind_a_link(self):
         texts = {
