@@ -112,7 +112,7 @@ class Skill:
             made = [with_rules(outline, section, page)] if page else []
         if not made:
             return ()
-        return with_elsewhere(made, links_out(outline, made[0]), {}, Wanted(), "")
+        return with_elsewhere(outline, made, links_out(outline, made[0]), {}, Wanted())
 
     @property
     def source_file(self) -> str:

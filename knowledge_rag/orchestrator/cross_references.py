@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +21,7 @@ from knowledge_rag.orchestrator.procedures import (
 from knowledge_rag.orchestrator.words import spaced_words, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
@@ -71,10 +71,12 @@ class Elsewhere:
     Args:
         files: that may be meant, from the corpus root and from the document's own folder, the likelier first.
         section: its heading, the anchor of that, or its number; ``""`` for the page as a whole.
+        line: of the procedure's document, which says so; 0 where that is all that it says.
     """
 
     files: tuple[str, ...]
     section: str
+    line: int = field(default=0, compare=False)
 
 
 def links_out(outline: Outline, procedure: Procedure, labels: str = "") -> list[Elsewhere]:
@@ -83,23 +85,24 @@ def links_out(outline: Outline, procedure: Procedure, labels: str = "") -> list[
     Not those that a branch for another value of a label names.
     A document as a whole is named by a link in a sentence, or cell, that says little else: an index of alerts.
     """
-    numbers = _followed(procedure) - set(_branches_of_others(outline, procedure, labels))
-    lines = [outline.lines.get(number, "") for number in sorted(numbers)]
+    numbers = sorted(_followed(procedure) - {*_branches_of_others(outline, procedure, labels)})
+    text = "\n".join(outline.lines.get(number, "") for number in numbers)
     folder = procedure.source_file.rpartition("/")[0]
 
-    def elsewhere(path: str, named: str, *, is_link: bool) -> Iterator[Elsewhere]:
+    def elsewhere(path: str, named: str, line: int = 0, *, is_link: bool) -> Iterator[Elsewhere]:
         files = [normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path)]
         if is_link:  # of a link the path is meant from the document's own folder
             files.reverse()
         usable = tuple(dict.fromkeys(it for it in files if not it.startswith(("..", "/"))))
         if usable and procedure.source_file not in usable:
-            yield Elsewhere(usable, named)
+            yield Elsewhere(usable, named, line)
 
     found: list[Elsewhere] = []
-    for link in _OUTSIDE.finditer("\n".join(lines)):
+    for link in _OUTSIDE.finditer(text):
         path = link["path"] or link["file"] or link["of"] or link["on"] or link["at"]
         named = link["anchor"] or link["words"] or link["said"] or link["number"] or link["counted"]
-        found += elsewhere(path, named, is_link=bool(link["path"]))
+        line = numbers[text.count("\n", 0, link.start())]
+        found += elsewhere(path, named, line, is_link=bool(link["path"]))
     if len(procedure.items) == 1:
         item = procedure.items[0]
         said = outline.text(item.start, item.end)
@@ -113,7 +116,8 @@ def _followed(procedure: Procedure) -> set[int]:
     """Return the lines whose links are followed: those of steps, and of what says when and with what care to take them."""
     told = {Governs.CAUTION, Governs.CONDITION, Governs.PRECONDITION}
     governing = (it for item in procedure.items for it in item.governing if it.kind in told)
-    parts = ((it.start, it.end) for it in (*procedure.items, *governing))
+    parts = [(it.start, it.end) for it in procedure.items]
+    parts += [(it.start, it.end) for it in governing]
     return {number for start, end in parts for number in range(start, end + 1)}
 
 
@@ -196,6 +200,17 @@ def linked_sections(outline: Outline, main: Section, left: Container[int]) -> li
         ]
         found += dict.fromkeys(turn)
     return found[:MAX_LINKED]
+
+
+def line_sending(outline: Outline, sources: Iterable[Section], target: Section) -> int | None:
+    """Return the first line of sections that says to go to another one; ``None`` where it takes several, or none does."""
+    for source in sources:
+        lines = range(source.start, source.end + 1)
+        for number in lines:
+            others = {*lines} - {number}
+            if any(it is target for it in _named_in(outline, source, left=others)):
+                return number
+    return None
 
 
 def only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Section]:

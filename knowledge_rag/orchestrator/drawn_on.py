@@ -86,7 +86,11 @@ def _left_out(
     for it in dict.fromkeys(
         it for item in procedure.items if item in shown for it in item.governing
     ):
-        if it.kind in _WARNING and not _has_half(answered, words_of([it.text])):
+        if (
+            it.kind in _WARNING
+            and not it.sent_from
+            and not _has_half(answered, words_of([it.text]))
+        ):
             yield NotShown(source_file, it.start, it.end, Why.NOT_GIVEN)
 
 

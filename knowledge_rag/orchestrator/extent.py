@@ -24,7 +24,11 @@ from knowledge_rag.core.headings import (
     number_of,
     tells_only_kind,
 )
-from knowledge_rag.orchestrator.cross_references import linked_sections, only_sent_to
+from knowledge_rag.orchestrator.cross_references import (
+    line_sending,
+    linked_sections,
+    only_sent_to,
+)
 from knowledge_rag.orchestrator.governing import (
     Governing,
     Governs,
@@ -117,6 +121,34 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     source = outline.source_file
     left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
     return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
+
+
+def with_senders(outline: Outline, procedures: Sequence[Procedure]) -> tuple[Procedure, ...]:
+    """Return a page's procedures, those behind the first with the line that says to go there, since it may say when."""
+    sections = {it.path: it for it in outline.sections()}
+    sources = [sections[it.path] for it in procedures if it.path in sections]
+    first, *others = procedures
+    sent = (
+        _sent_to(outline, sources, sections[it.path], it) if it.path in sections else it
+        for it in others
+    )
+    return first, *sent
+
+
+def _sent_to(
+    outline: Outline, sources: Sequence[Section], section: Section, procedure: Procedure
+) -> Procedure:
+    number = line_sending(outline, (it for it in sources if it is not section), section)
+    return procedure if number is None else sent_by(outline, number, procedure)
+
+
+def sent_by(outline: Outline, number: int, procedure: Procedure) -> Procedure:
+    """Return a procedure whose first item has the line first, of its page or of another one, that says to go to it."""
+    text = LIST_MARK.sub("", outline.lines[number].strip())
+    kind = Governs.CONDITION if governs(text) is Governs.CONDITION else Governs.NOTE
+    first, *others = procedure.items
+    said = Governing(text, kind, number, number, sent_from=outline.source_file)
+    return replace(procedure, items=(governed(first, said), *others))
 
 
 _FOOTNOTE: Final = re.compile(r"\[\^(?P<name>[^\]\s]{1,40})\]:[ \t]+(?P<text>\S.*)")

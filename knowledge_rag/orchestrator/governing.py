@@ -36,6 +36,7 @@ class Governing:
     Args:
         withheld: whether they are what must not be done, rather than the sentence that says so: such lines are
             quoted as a warning and cited by no step.
+        sent_from: the document that they stand in if they say, in another section, to go to this one; else ``""``.
     """
 
     text: str
@@ -44,6 +45,7 @@ class Governing:
     end: int
     after: bool = False
     withheld: bool = False
+    sent_from: str = ""
 
 
 NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})

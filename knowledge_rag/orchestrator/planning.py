@@ -25,9 +25,11 @@ from knowledge_rag.orchestrator.extent import (
     has_no_steps_yet,
     is_one_procedure,
     procedures_at,
+    sent_by,
     steps_of,
     top_of,
     with_rules,
+    with_senders,
 )
 from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.naming import alerts_named, is_filed
@@ -242,7 +244,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         unclear |= place.why == "page" and not alerts_named(wanted)
         if procedures and is_about and not unclear:
             elsewhere = links_out(place.outline, procedures[0], wanted.labels)
-            given = with_elsewhere(procedures, elsewhere, outlines, wanted, alert)
+            given = with_elsewhere(place.outline, procedures, elsewhere, outlines, wanted)
             return Block(
                 alert,
                 given,
@@ -369,18 +371,21 @@ def _offered(search: Search, outlines: Mapping[str, Outline]) -> Block:
 
 
 def with_elsewhere(
-    procedures: list[Procedure],
+    outline: Outline,
+    procedures: Sequence[Procedure],
     elsewhere: Sequence[Elsewhere],
     outlines: dict[str, Outline],
     wanted: Wanted,
-    alert: str,
 ) -> tuple[Procedure, ...]:
-    """Return procedures with the sections and pages of other documents that they go on in; name those not found."""
-    first, *others = procedures
+    """Return a page's procedures with the sections and pages of other documents that they go on in; name those not found.
+
+    Each behind the first begins with the line that says to go there.
+    """
+    first, *others = with_senders(outline, procedures)
     for it in elsewhere:
         known = [outlines[file] for file in it.files if file in outlines]
-        if more := _going_on(it.section, known, wanted, alert):
-            others += more
+        if more := _going_on(it.section, known, wanted, first.alert):
+            others += [sent_by(outline, it.line, more[0]), *more[1:]] if it.line else more
             continue
         left = NotShown(it.files[0], 1, 1, Why.ELSEWHERE, it.section)
         first = replace(first, not_shown=(*first.not_shown, left))

@@ -220,10 +220,11 @@ class Procedure:
 
 
 def spans(item: Item) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges of an item and of what governs it, the item's own first."""
+    """Yield the line ranges of an item and of what governs it in its section and around, the item's own first."""
     yield item.start, item.end
     for it in item.governing:
-        yield it.start, it.end
+        if not it.sent_from:
+            yield it.start, it.end
 
 
 def procedure_of(
@@ -396,12 +397,11 @@ def held_off_by(procedure: Procedure, said: Governing) -> Procedure:
 
 
 def governed(item: Item, *more: Governing) -> Item:
-    """Return an item with more that governs it, in the order of lines, each range once."""
-    known = {(it.start, it.end) for it in item.governing}
-    added = [it for it in more if (it.start, it.end) not in known]
-    return replace(
-        item, governing=tuple(sorted((*item.governing, *added), key=lambda it: it.start))
-    )
+    """Return an item with more that governs it: what sends to it, then the rest by lines, each range once."""
+    known = {(it.start, it.end, it.sent_from) for it in item.governing}
+    added = [it for it in more if (it.start, it.end, it.sent_from) not in known]
+    both = sorted((*item.governing, *added), key=lambda it: (not it.sent_from, it.start))
+    return replace(item, governing=tuple(both))
 
 
 class _Collector:

@@ -135,7 +135,7 @@ def _step(procedure: Procedure, item: Item, number: int, citer: Citer) -> Step |
     guards = []
     shown: list[CitedLines] = []
     for it in item.governing:
-        cited = citer.cite(procedure.source_file, it.start, it.end)
+        cited = citer.cite(it.sent_from or procedure.source_file, it.start, it.end)
         if cited:
             guards.append(Guard(it.text, it.kind, it.after, tuple(cited)))
             shown += () if it.withheld else cited

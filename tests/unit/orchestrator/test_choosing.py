@@ -1053,6 +1053,26 @@ class TestNamed:
             found = advised(question("one mail is down, restart"), {MAIL: text.format(said)})
             assert actions(found)[2:] == given
 
+    def test_what_one_is_sent_to_begins_with_the_line_that_says_when(self):
+        main = (
+            "1. Look.\n2. If the spool is full: go to *Empty the spool*.\n"
+            '3. Disk broken: see [disk.md](disk.md), "The restart".'
+        )
+        texts = {
+            MAIL: page(("MailDown", main), ("Empty the spool", "1. Delete it.\n2. Count it."), ("Other", "1. Look.")),
+            "runbooks/disk.md": "# Disks\n\n## The restart\n\n1. Wipe it.\n\n## Other\n\n1. Look.\n",
+        }  # fmt: skip
+        _, _, _, delete, count, wipe = advised(alert("MailDown"), texts).guidance
+        for step, text, kind, line in (
+            (delete, "If the spool is full: go to *Empty the spool*.", "condition", 8),
+            (wipe, 'Disk broken: see [disk.md](disk.md), "The restart".', "note", 9),
+        ):
+            said = step.guards[0]
+            cited = said.citations[0].citation
+            assert (said.text, said.kind) == (text, kind)
+            assert (cited.source_file, cited.start_line, cited.end_line) == (MAIL, line, line)
+        assert not count.guards
+
     @pytest.mark.parametrize("suffix", ["md", "adoc", "mdx", "org", "html"])
     def test_one_of_several_names_of_a_section_is_followed_on_a_page_in_any_markup(self, suffix):
         other = f"runbooks/disk.{suffix}"
