@@ -52,7 +52,7 @@ NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})
 """What is never a step."""
 
 _OPENING: Final = (
-    r"^[\s>*_`#:!\[\]\-–—\d.)]*(?:(?:note|warning|caution|important|danger|attention|tip|please|and|but|also)\b[\s:*_\]!,]*"
+    r"^[\s>*_`#:!\[\]\-–—\d.)]*(?:(?:update|edit(?:ed)?|correction|erratum)\b[^:\n]{0,30}:[\s*_]*|(?:note|warning|caution|important|danger|attention|tip|please|and|but|also)\b[\s:*_\]!,]*"
     r"|(?:achtung|vorsicht|warnung|wichtig|hinweis|avertissement|remarque|atención|advertencia|importante|cuidado|nota|attenzione|atenção|aviso|внимание|осторожно"
     r"|важно|警告|注意|重要|提示|危险|危険|주의|경고)[\s:：*_\]!！,，、]*)*"
 )
@@ -225,6 +225,33 @@ def governs(text: str) -> Governs:
     return Governs.CAUTION if warns(text) or any(map(_forbids, others)) else Governs.NOTE
 
 
+def steps_revoked(text: str) -> dict[int, Governs]:
+    """Return the numbers of steps that a text says are gone, or not to be done, whatever the case.
+
+    >>> steps_revoked("Update: steps 1 and 3 no longer apply."), steps_revoked("Don't do step 2 before you called.")
+    ({1: <Governs.OBSOLETE: 'obsolete'>, 3: <Governs.OBSOLETE: 'obsolete'>}, {})
+    """
+    found: dict[int, Governs] = {}
+    for sentence in sentences(text.replace("*", "")):
+        if (said := _REVOKES.search(sentence)) and not _UNLESS.search(sentence):
+            kind = Governs.PROHIBITED if said["forbidden"] else Governs.OBSOLETE
+            numbers = said["gone"] or said["forbidden"] or said["skipped"]
+            for first, last in _NUMBERS.findall(numbers):
+                found |= dict.fromkeys(range(int(first), int(last or first) + 1), kind)
+    return found
+
+
+_STEPS: Final = r"(?:steps?|points?) "
+_COUNTED: Final = r"\d{1,2}(?:(?:, ?(?:and )?| ?(?:and|or|to|&|[-–]) ?)\d{1,2})*"
+_REVOKES: Final = re.compile(
+    rf"\b{_STEPS}(?P<gone>{_COUNTED})(?: (?:is|are|was|were|(?:has|have) been))?(?: now)? (?:{_GONE}|no longer apply\b)"
+    rf"|\b(?:do not|don[’']?t|never) (?:do|run|execute|perform|follow|carry out) {_STEPS}(?P<forbidden>{_COUNTED})\b"
+    rf"|^\W*(?:[^:]{{1,30}}: *)?(?:skip|leave out|omit) {_STEPS}(?P<skipped>{_COUNTED})(?=\s*(?:$|[.,;:(]|since\b|because\b))",
+    re.IGNORECASE,
+)
+_NUMBERS: Final = re.compile(r"(\d+)(?: ?(?:to|[-–]) ?(\d+))?")
+
+
 def sentences(text: str) -> list[str]:
     """Return the sentences of a text; ``[""]`` of a blank one."""
     return [it for it in _SENTENCE_END.split(text) if it.strip()] or [""]
@@ -328,10 +355,18 @@ def is_gone(text: str) -> bool:
     """Whether words say of themselves that they aren't done any more."""
     if _IF.match(text):
         return False
+    first, *others = sentences(text)
     return any(
         _OBSOLETE.match(it) or _GONE_BEHIND.search(it) or _OLD_STEPS.match(it)
-        for it in sentences(text)
+        for it in (first, *(it for it in others if not _THING_OUT_OF_USE.match(it)))
     )
+
+
+_THING_OUT_OF_USE: Final = re.compile(
+    r"\W*(?:it|they|those|these)\b[^.]{0,30}\b(?:no longer (?:used|valid|works|supported|in use)|obsolete|deprecated|retired)\b",
+    re.IGNORECASE,
+)
+"""Is about a thing that the sentence before names, and not about that sentence: "Delete the volume. It is no longer used."."""
 
 
 def is_branch(text: str) -> bool:

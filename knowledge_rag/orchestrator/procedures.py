@@ -35,6 +35,7 @@ from knowledge_rag.orchestrator.governing import (
     names_the_wrong,
     prohibits,
     says_nothing,
+    steps_revoked,
     warns,
 )
 from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form, cells_of
@@ -445,6 +446,7 @@ class _Collector:
             return
         before, waiting = len(self._items), len(self._pending)
         warnings = self._take_own(section)
+        self._revoke(section, before)
         for child in section.children:
             self.take(child)
         if len(self._items) == before:
@@ -459,6 +461,27 @@ class _Collector:
             self._items[place] = governed(self._items[place], *warnings)
         if section.heading and section.level:
             self._head(section, before)
+
+    def _revoke(self, section: Section, before: int) -> None:
+        """Withhold the steps that a section's own text says are gone, or not to be done, by their numbers."""
+        revoked: dict[int, Governs] = {}
+        for block in section.blocks:
+            if block.form in (Form.PARAGRAPH, Form.QUOTE):
+                revoked |= steps_revoked(_plain(self._outline, block))
+        if not revoked:
+            return
+        own, self._items = self._items[before:], self._items[:before]
+        waiting: list[Governing] = []
+        for item in own:
+            number = item.number.strip("().")
+            if kind := revoked.get(int(number)) if number.isdigit() else None:
+                text = self._outline.text(item.start, item.end)
+                quoted = Governing(text, kind, item.start, item.end, withheld=True)
+                waiting += [*item.governing, quoted]
+            else:
+                self._items.append(governed(item, *waiting))
+                waiting.clear()
+        self._pending = [*waiting, *self._pending]
 
     def _head(self, section: Section, before: int) -> None:
         """Let a heading govern what stands below it: all of it where it is a condition, else the first item."""
@@ -820,7 +843,8 @@ def _never(said: str, parts: Sequence[Part]) -> Governs | None:
     first, _, rest = said.partition("\n")
     if is_struck(said) or (is_struck(first) and not rest.strip()):
         return Governs.OBSOLETE
-    if is_gone(said) and not _has_items(said):
+    words = "\n\n".join(part.text for part in parts if not part.is_code)
+    if is_gone(words) and not _has_items(said):
         return Governs.OBSOLETE
     if governs(first) is Governs.PROHIBITED:
         # what to do instead may stand behind the prohibition: then it is shown as it stands

@@ -45,7 +45,7 @@ _SIGNS: Final = {
         2,
         rf"\b(?:your|each|every|any|all|the (?:next|final|first|last)) (?:(?!and |or )\w+ ){{0,2}}?{_ANSWER}\b{_NO_ANSWER}",
         rf"\b(?:of|with|before|after|below|above|under) (?:its|your|the final|the next) {_ANSWER}\b{_NO_ANSWER}",
-        r"\bin (?:your|its|the) (?:next |final )?(?:answer|reply)\b",
+        r"\bin (?:your|its|the) (?:next |final )?(?:answer|reply)\b(?! (?:above|below)\b)",
         r"\b(?:everything|anything|whatever|all)(?: that)? you (?:output|write|say|generate|recommend|suggest|answer|produce)\b",
         r"\b(?:scripts?|code|summary|command|text|link|configuration|templates?|queries|report)s?"
         r"(?: that)? you (?:generate|write|produce|output|suggest|draft)\b",
@@ -200,6 +200,10 @@ _MARKS: Final = re.compile(
 )
 _CODE: Final = re.compile(r"`[^`\s]{1,80}`")
 _GAP: Final = re.compile(r"[\s>*_`]+")
+_WOULD_HAPPEN: Final = re.compile(
+    r"(?:[:;,]|\bbecause|\bsince|\botherwise) (?:it|this|that|they|which) (?:would|could|might)\b(?! (?:be|help|like|please)\b)[^;]*"
+)
+"""What an order would lead to otherwise, which is none itself: "it would start at the end and leave out everything"."""
 
 
 def find_orders(_text: str, folded: Folded) -> Iterator[Hit]:
@@ -230,6 +234,7 @@ def _plain(sentence: str) -> str:
 
 def _is_order(sentence: str) -> bool:
     """Whether a sentence, in lower case and with single blanks, is a finding."""
+    sentence = _WOULD_HAPPEN.sub("", sentence)
     found = _found(sentence)
     strong = [found[name].span() for name in _STRONG & found.keys()]
     sent_away = found.keys() >= _SENT_AWAY and _SENT_TO.search(sentence)
