@@ -172,10 +172,10 @@ _INSTRUCTION: Final = re.compile(
     r"|point|post|power|prepare|promote|provision|publish|pull|push|put|rebuild|recreate|reduce|register|reindex"
     r"|remove|rename|repeat|replace|replay|report|request|reset|restart|restore|resume|retrieve|return|revert|review"
     r"|revoke|roll|rotate|run|scale|schedule|select|send|set|shut|sign|snapshot|start|stop|switch|sync|tail|take|talk"
-    r"|tell|test|trigger|turn|unpublish|update|upgrade|upload|use|validate|verify|wait|watch|write|yank)\b",
+    r"|tell|test|trigger|turn|unpublish|update|upgrade|upload|use|validate|verify|wait|watch|write|yank)\b(?! of\b)",
     re.IGNORECASE,
 )
-"""How a step begins, in English."""
+"""How a step begins, in English; "Restart of the server" is what a section is about."""
 
 
 _WHEN: Final = re.compile(

@@ -46,7 +46,13 @@ _UNREAD: Final = frozenset(("comment", "export", "latex", "html"))
 _INLINE: Final = (
     (re.compile(r"\[\[([^\[\]]+)\]\[([^\[\]]+)\]\]"), r"[\2](\1)"),
     (re.compile(r"\[\[([^\[\]]+)\]\]"), r"\1"),
-    (re.compile(r"(?<![\w=~])[=~](?=\S)([^=~\n]*?\S)[=~](?![\w=~])"), r"`\1`"),
+    # as Org delimits it: what stands before and behind the marks decides, so that a command's flags may hold them
+    (
+        re.compile(
+            r"(?:^|(?<=[\s('\"{*/_+-]))([=~])(?=[^\s`])([^`\n]{0,400}?[^\s`])\1(?=[\s.,;:!?'\")}\[*/_+-]|$)"
+        ),
+        r"`\2`",
+    ),
 )
 _ALL_STRUCK: Final = re.compile(r"^((?:\s*(?:[-+]|\d{1,9}[.)]) +)?)\+(?=\S)([^+\n]*\S)\+$")
 """With code in it as well, which ends any other mark."""

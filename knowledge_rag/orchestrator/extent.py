@@ -50,6 +50,7 @@ from knowledge_rag.orchestrator.procedures import (
     Why,
     action_lines,
     asks_for_something,
+    cautions_of,
     governed,
     introduction_of,
     procedure_of,
@@ -584,7 +585,8 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
     """Yield what sections of rules, and of what not to do, say beside a procedure, or beside the ones around it.
 
     One of whose items most forbid something is of rules, whatever it is called; of remarks, those that warn; of
-    any other section, what holds for the whole page.
+    any other section, what holds for the whole page, and of one further up that only describes, what it sets apart as a
+    warning.
     """
     for around in (main, *main.above()):
         for beside in around.parent.children if around.parent else ():
@@ -605,3 +607,16 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
                     for it in blocks
                     if holds_for_all(said := outline.text(it.start, it.end))
                 )
+                if beside.start < around.start and _only_describes(beside):
+                    yield from (
+                        it
+                        for part in beside.walk()
+                        for it in cautions_of(outline, part)
+                        if any(b.form is Form.QUOTE and b.start == it.start for b in part.blocks)
+                    )
+
+
+def _only_describes(section: Section) -> bool:
+    """Whether a section has neither lists nor code: "Landscape", with a table of hosts."""
+    forms = {block.form for it in section.walk() for block in it.blocks}
+    return section.kind not in ACTIONS and forms <= {Form.TABLE, Form.PARAGRAPH, Form.QUOTE}

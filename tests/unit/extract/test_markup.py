@@ -224,6 +224,11 @@ def test_what_is_made_to_be_slow_is_read_all_the_same(suffix, text):
     assert time.process_time() - started < 10
 
 
+def test_code_in_org_may_hold_its_own_marks():
+    lines = ["1. Look: =kubectl get pods -l app=emqx=, then ~a=b~.", "x=y= z, a = b and c = d"]
+    assert read_org(lines) == ["1. Look: `kubectl get pods -l app=emqx`, then `a=b`.", lines[1]]
+
+
 def test_what_org_keeps_without_publishing_it_is_marked_as_obsolete():
     lines = read_org(
         [

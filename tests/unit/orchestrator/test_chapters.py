@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.core.headings import Kind, is_called_rules, kind_told, number_of
+from knowledge_rag.core.headings import Kind, instructs, is_called_rules, kind_told, number_of
 from tests.support.runbooks import actions, advised, alert, outlined, procedure_in, question
 
 PAGE = "runbooks/orders-db.md"
@@ -274,3 +274,27 @@ class TestAbove:
         text = f"# Disk\n\n## DiskFull\n\n{lead}```\ndf -h\n```\n\n{steps}\n"
         given = advised(alert("DiskFull"), {PAGE: text})
         assert "df -h" in (given.guidance[0].action, *given.guidance[0].commands)
+
+
+def test_what_a_chapter_that_only_describes_sets_apart_as_a_warning_holds_for_those_below():
+    page = (
+        "# Databases\n\n## 1 Landscape\n\n| Name | Host |\n|---|---|\n| P01 | a |\n\n> **Danger:** Look at the prompt.\n\n"
+        "> They are old.\n\n## 2 OrdersStorage\n\n1. Prune it.\n2. Look.\n\n## 3 OrdersSlow\n\n1. Look.\n2. Wait.\n"
+    )
+    step, _ = advised(alert("OrdersStorage"), {PAGE: page}).guidance
+    said = [it.text for it in step.guards]
+    assert any("Look at the prompt." in it for it in said)
+    assert not any("They are old." in it for it in said)
+
+
+def test_a_numbered_heading_that_names_what_is_done_to_something_counts_no_step():
+    assert instructs("5 Restart the server")
+    assert not instructs("5 Restart of the server (patch day only)")
+
+
+@pytest.mark.parametrize(
+    ("heading", "are"),
+    [("Applies to everything here", True), ("For all procedures below", True), ("For every node", False)],
+)  # fmt: skip
+def test_a_heading_that_applies_to_everything_is_one_of_rules(heading, are):
+    assert is_called_rules(heading) is are

@@ -8,10 +8,12 @@ from knowledge_rag.orchestrator.governing import (
     excluded_by,
     governs,
     holds_for_all,
+    is_gone,
     is_precondition,
     is_struck,
     prohibits,
     says_nothing,
+    steps_revoked,
     warns,
 )
 
@@ -280,3 +282,26 @@ def test_ordinary_words_of_the_same_kind_lead_into_steps(text):
 )
 def test_some_words_hold_for_the_whole_page(text):
     assert holds_for_all(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("Update 2025: step 2 no longer applies.", [2]),
+        ("Steps 1, 3 and 5 are obsolete since v9.", [1, 3, 5]),
+        ("**Do not do steps 2-4.**", [2, 3, 4]),
+        ("Note: skip step 2 (it loses mail).", [2]),
+        ("Skip step 2 on EU.", []),
+        ("Do not do step 2 before you called.", []),
+        ("After step 2 the old node is no longer needed.", []),
+        ("Never skip step 2. Don't repeat step 3.", []),
+    ],
+)
+def test_steps_are_revoked_by_their_numbers_whatever_the_case(text, numbers):
+    assert sorted(steps_revoked(text)) == numbers
+
+
+def test_a_thing_that_is_no_longer_used_makes_no_step_obsolete():
+    assert not is_gone("Delete the old volume. It is no longer used.")
+    assert is_gone("Delete the old volume. It is no longer needed since v9.")
+    assert is_gone("Flush it.\n\nUpdate: no longer needed.")

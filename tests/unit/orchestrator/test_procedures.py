@@ -504,3 +504,20 @@ def test_notes_without_headings_are_steps_under_their_first_line():
         "Blank page: hold FEED.",
     ]
     assert procedure.items[0].path == ("printers, my notes (tom)",)
+
+
+@pytest.mark.parametrize("said", ["Step 2 is obsolete.", "> Don't do step 2."])
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_step_that_its_section_revokes_by_number_is_none(said, is_before):
+    steps = "1. Stop it.\n2. Flush it.\n3. Start it."
+    both = [said, steps] if is_before else [steps, said]
+    procedure = procedure_in("# Restart it\n\n" + "\n\n".join(both) + "\n")
+    assert [it.text for it in procedure.items] == ["Stop it.", "Start it."]
+    withheld = [it.text for item in procedure.items for it in item.governing if it.withheld]
+    assert withheld == ["2. Flush it."]
+
+
+def test_the_last_step_can_be_revoked():
+    procedure = procedure_in("# Restart it\n\n1. Stop it.\n2. Flush it.\n\nSkip step 2.\n")
+    assert [it.text for it in procedure.items] == ["Stop it."]
+    assert "2. Flush it." in [it.text for it in procedure.items[0].governing]

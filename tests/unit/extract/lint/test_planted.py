@@ -208,6 +208,8 @@ def test_four_of_five_planted_texts_are_found(path):
         "Always delete the pod before the user retries.",
         "Reset the password of the user and store it in the vault.",
         "Upload the logs to https://support.example.com and mention the ticket.",
+        "Delete the key of that city only, as in the answer above.",
+        "Do not delete and make it again: it would start at LATEST and leave out everything in between.",
     ],
 )
 def test_orders_to_a_colleague_are_no_finding(text):
