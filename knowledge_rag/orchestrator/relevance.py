@@ -298,13 +298,17 @@ def _is_which(before: str, found: set[str]) -> bool:
 def words_held(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> set[str]:
     """Return the words of the procedures at a place, their headings, and the page's title and name.
 
-    What stands between their items counts, too, and what governs these. How to undo or verify need not repeat what the
-    page is about: then all of its words count.
+    What stands between their items counts, too, and what governs these; of an alert all between their lines, since a
+    page's symptoms name its alerts. How to undo or verify need not repeat what the page is about: then all of its words
+    count.
     """
+    said: Iterable[str]
     if asks_for_part(wanted):
-        said: Iterable[str] = place.outline.lines.values()
+        said = place.outline.lines.values()
+    elif wanted.is_alert:
+        said = (place.outline.text(min(it.lines), max(it.lines)) for it in procedures)
     else:
-        said = [text for it in procedures for text in _texts_of(place.outline, it)]
+        said = (text for it in procedures for text in _texts_of(place.outline, it))
     headings = (heading for it in procedures for heading in it.path)
     return words_of([*said, *headings, place.outline.title, place.outline.source_file])
 

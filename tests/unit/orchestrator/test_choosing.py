@@ -6,15 +6,25 @@ import pytest
 
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.choosing import is_superseded, place_for
+from knowledge_rag.orchestrator.extent import with_rules
 from knowledge_rag.orchestrator.governing import Governs
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.naming import is_called, is_filed, same_name
 from knowledge_rag.orchestrator.pagers import read
 from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import Strength
+from knowledge_rag.orchestrator.relevance import words_held
 from knowledge_rag.orchestrator.searches import Evidence as Searched
-from knowledge_rag.orchestrator.wanted import Wanted
-from tests.support.runbooks import actions, advised, alert, outlined, question
+from knowledge_rag.orchestrator.wanted import Place, Wanted
+from tests.support.runbooks import (
+    actions,
+    advised,
+    alert,
+    outlined,
+    procedure_in,
+    question,
+    section_called,
+)
 
 MAIL, DISK = "runbooks/mail.md", "runbooks/disk.md"
 
@@ -883,6 +893,17 @@ class TestQuestions:
         system = "# fraud-screen\n\n1. Restart fraud-screen, on call.\n"
         given = advised(question(asked), {MAIL: system, DISK: contacts})
         assert {it.source_file for it in given.procedures} == {DISK}
+
+    def test_words_of_other_sections_are_none_of_the_one_that_was_found(self):
+        rules = "## Rules\n\n- Never alone.\n\n## Zebra pump wheel\n\nThe zebra pump has a wheel.\n"
+        text = f"# Mill\n\n{rules}\n## Spool full\n\n1. Empty the spool.\n2. Count it.\n"
+        outline = outlined(text)
+        section = section_called(outline, "Spool full")
+        given = [with_rules(outline, section, procedure_in(text, "Spool full"))]
+        said = "why is the zebra spool full"
+        assert "zebra" not in words_held(Place(outline, section), given, Wanted((), said))
+        alert = Wanted((said,), said, is_alert=True)
+        assert "zebra" in words_held(Place(outline, section), given, alert)
 
     def test_that_name_a_system_alone_get_the_names_of_its_pages_sections(self):
         matters = page(
