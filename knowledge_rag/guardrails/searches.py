@@ -87,6 +87,19 @@ _AMOUNT: Final = r"\d{1,15}(?:[.,]\d{1,15}){0,5}"
 _UNITS: Final = (
     "percent|per cent|thousand|million|billion|trillion|dollars|euros|pounds|USD|EUR|GBP"
 )
+_SIGNS: Final = (
+    b"%",
+    b"$",
+    b"cent",
+    b"thousand",
+    b"illion",
+    b"dollar",
+    b"eur",
+    b"pound",
+    b"usd",
+    b"gbp",
+)
+"""Of which each of them has one."""
 NUMBERS: Final = (
     rf"{_AMOUNT}[ \u00a0]?(?:%|(?:{_UNITS})\b)",
     rf"(?:US\$|[$\u20ac\u00a3])[ \u00a0]?{_AMOUNT}",
@@ -113,8 +126,22 @@ def find_numbers(patterns: tuple[str, ...], text: str) -> Iterator[re.Match[str]
     if patterns != NUMBERS:
         return pattern.finditer(text)
     is_plain = text.isascii() and not ("S$" in text or "s$" in text)
-    begins = _BEGINS_IN_ASCII if is_plain else _BEGINS
-    return matches_at(pattern, text, (found.start() for found in begins.finditer(text)))
+    if not is_plain:
+        return matches_at(pattern, text, (found.start() for found in _BEGINS.finditer(text)))
+    lines = _lines_with_units(text)
+    begun = (it.start() for line in lines for it in _BEGINS_IN_ASCII.finditer(text, *line))
+    return matches_at(pattern, text, begun)
+
+
+def _lines_with_units(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the spans of an ASCII text's lines that have a unit, or a currency's sign, in them."""
+    folded = text.lower().encode()
+    end = 0
+    for at in sorted(at for unit in _SIGNS for at in places(unit, folded)):
+        if at >= end:
+            start = folded.rfind(b"\n", 0, at) + 1
+            end = folded.find(b"\n", at) + 1 or len(folded)
+            yield start, end
 
 
 @lru_cache(maxsize=64)
