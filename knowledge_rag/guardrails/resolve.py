@@ -43,13 +43,13 @@ def resolve(reference: Reference | Unparsable, ledger: Ledger) -> tuple[Evidence
     """
     if isinstance(reference, Unparsable):
         return Why.UNPARSABLE
-    found: dict[Evidence, None] = {}
+    found: tuple[Evidence, ...] = ()
     for part in reference:
         evidence = _lines(part, ledger) if isinstance(part, Lines) else _numbers(part, ledger)
         if isinstance(evidence, Why):
             return evidence
-        found.update(dict.fromkeys(evidence))
-    return tuple(found)
+        found = tuple(dict.fromkeys((*found, *evidence))) if found else evidence
+    return found
 
 
 def _numbers(part: Numbers, ledger: Ledger) -> tuple[Evidence, ...] | Why:

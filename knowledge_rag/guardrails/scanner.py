@@ -117,7 +117,8 @@ class Scanner:
         self._is_blunt = False  # the block is too long to be read
         self._is_endless = False  # and it can't be known where it ends
         self._defined: set[str] = set()
-        self._cited: set[Evidence] = set()
+        self._cited: set[Evidence] = set()  # by the references that are counted
+        self._counted = 0
         self._parts: list[str] = []
 
     @property
@@ -321,7 +322,6 @@ class Scanner:
             evidence = resolve(reference, self._ledger)
             if not isinstance(evidence, Why) and self._is_citation(text, reference, end):
                 self.found.kept.append(Kept(at + self._out, end + self._out, evidence))
-                self._cited.update(evidence)
                 self._at = end
                 return True
         if found := _BRACKET.match(text, at):
@@ -410,6 +410,8 @@ class Scanner:
     def _cuts(self, reading: Reading) -> tuple[Sequence[Cut], Reading | None]:
         """Return what goes of a block, and what is read of the rest."""
         text = reading.text
+        self._cited.update(*(it.evidence for it in self.found.kept[self._counted :]))
+        self._counted = len(self.found.kept)
         if not reading.bad and reading.is_sound(self._cited):
             return (), reading
         for all_marked in (False, True) if reading.bad else ():
@@ -447,7 +449,6 @@ class Scanner:
     def _note(self, reading: Reading) -> None:
         for start, end, evidence in reading.good:
             self.found.kept.append(Kept(start + self._out, end + self._out, evidence))
-            self._cited.update(evidence)
         self.found.unchecked += [
             (start + self._out, end + self._out) for start, end in reading.unchecked
         ]
