@@ -133,7 +133,7 @@ def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
 def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
     """Warn of numbers without a reference close behind; not in code, identifiers and quoted lines."""
     reach = settings.number_distance
-    for found in find_numbers(settings.numbers, draft.text):
+    for found in find_numbers(settings.numbers, draft.text, draft.folded):
         if not _is_backed(draft, found, before=0, after=reach):
             message = f'"{found[0]}" has no citation within {reach} characters after it.'
             yield Warned(Kind.UNCITED_NUMBER, message, *found.span())

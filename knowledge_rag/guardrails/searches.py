@@ -115,27 +115,29 @@ _BEGINS_IN_ASCII: Final = re.compile(rf"[0-9$](?i:{_OF_ONE})")
 """The same in ASCII, but for ``US$``: that set takes half the time."""
 
 
-def find_numbers(patterns: tuple[str, ...], text: str) -> Iterator[re.Match[str]]:
+def find_numbers(
+    patterns: tuple[str, ...], text: str, folded: bytes | None
+) -> Iterator[re.Match[str]]:
     """Find numbers from left to right, none overlapping another, where they are no identifier's.
 
     Args:
         patterns: regular expressions of them; case is ignored.
         text: to search.
+        folded: what :func:`fold` returns for it.
     """
     pattern = _numbers(patterns)
     if patterns != NUMBERS:
         return pattern.finditer(text)
     is_plain = text.isascii() and not ("S$" in text or "s$" in text)
-    if not is_plain:
+    if folded is None or not is_plain:
         return matches_at(pattern, text, (found.start() for found in _BEGINS.finditer(text)))
-    lines = _lines_with_units(text)
+    lines = _lines_with_units(folded)
     begun = (it.start() for line in lines for it in _BEGINS_IN_ASCII.finditer(text, *line))
     return matches_at(pattern, text, begun)
 
 
-def _lines_with_units(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of an ASCII text's lines that have a unit, or a currency's sign, in them."""
-    folded = text.lower().encode()
+def _lines_with_units(folded: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the spans of the lines that have a unit, or a currency's sign, in them."""
     end = 0
     for at in sorted(at for unit in _SIGNS for at in places(unit, folded)):
         if at >= end:
