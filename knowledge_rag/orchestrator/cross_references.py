@@ -21,7 +21,7 @@ from knowledge_rag.orchestrator.procedures import (
 from knowledge_rag.orchestrator.words import spaced_words, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
@@ -137,13 +137,11 @@ def _branches_of_others(outline: Outline, procedure: Procedure, labels: str) -> 
             beside = {n: it["names"] for n, it in found.items() if it["indent"] == depth}
             meant = [n for n, it in beside.items() if values & set(map(fold, re.split(r",? ", it)))]
             for start in set(beside) - set(meant) if len(meant) == 1 else ():
-                behind = (n for n, it in lines.items() if n > start and it.strip())
                 yield start
-                yield from itertools.takewhile(lambda n: _is_inside(lines[n], depth), behind)  # noqa: B023
-
-
-def _is_inside(line: str, indent: str) -> bool:
-    return line.startswith(f"{indent} ")
+                for n in range(start + 1, item.end + 1):
+                    if lines[n].strip() and not lines[n].startswith(f"{depth} "):
+                        break
+                    yield n
 
 
 def page_referred(line: str) -> tuple[str, str] | None:
@@ -202,15 +200,19 @@ def linked_sections(outline: Outline, main: Section, left: Container[int]) -> li
     return found[:MAX_LINKED]
 
 
-def line_sending(outline: Outline, sources: Iterable[Section], target: Section) -> int | None:
-    """Return the first line of sections that says to go to another one; ``None`` where it takes several, or none does."""
-    for source in sources:
-        lines = range(source.start, source.end + 1)
-        for number in lines:
-            others = {*lines} - {number}
-            if any(it is target for it in _named_in(outline, source, left=others)):
-                return number
-    return None
+def lines_sending(outline: Outline, main: Section, others: Sequence[Section]) -> dict[int, int]:
+    """Return the ids of the other sections that one of these sections sends to, each with the first line that does."""
+    found: dict[int, int] = {}
+    wanted = set(map(id, others))
+    for source in (main, *others):
+        lines = {*range(source.start, source.end + 1)}
+        for number in sorted(lines - _headings(source)):
+            if wanted <= found.keys():
+                return found
+            for it in _named_in(outline, source, left=lines - {number}):
+                if id(it) in wanted and it is not source:
+                    found.setdefault(id(it), number)
+    return found
 
 
 def only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Section]:
@@ -271,7 +273,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
         if is_named and section.level and asks_for_something(outline, section):
             yield section
     for section in source.walk():
-        yield from _beside(outline, section)
+        yield from _beside(outline, section, left)
 
 
 _LEAVES: Final = re.compile(
@@ -285,10 +287,11 @@ def _headings(section: Section) -> set[int]:
     return {n for it in section.walk() if it.level for n in range(it.start, it.heading_end + 1)}
 
 
-def _beside(outline: Outline, section: Section) -> Iterator[Section]:
+def _beside(outline: Outline, section: Section, left: Container[int]) -> Iterator[Section]:
     """Yield the sections before and behind one that its own text sends to: "see the next section"."""
     beside = section.parent.children if section.parent else [section]
-    text = outline.text(*own_range(section))
+    start, end = own_range(section)
+    text = "\n".join(outline.lines.get(n, "") for n in range(start, end + 1) if n not in left)
     for step, pattern in ((1, _NEXT), (-1, _PREVIOUS)):
         if pattern.search(text) and 0 <= (place := beside.index(section) + step) < len(beside):
             yield from (it for it in (beside[place],) if asks_for_something(outline, it))

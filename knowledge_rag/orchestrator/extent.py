@@ -25,7 +25,7 @@ from knowledge_rag.core.headings import (
     tells_only_kind,
 )
 from knowledge_rag.orchestrator.cross_references import (
-    line_sending,
+    lines_sending,
     linked_sections,
     only_sent_to,
 )
@@ -126,21 +126,14 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
 
 def with_senders(outline: Outline, procedures: Sequence[Procedure]) -> tuple[Procedure, ...]:
     """Return a page's procedures, those behind the first with the line that says to go there, since it may say when."""
-    sections = {it.path: it for it in outline.sections()}
-    sources = [sections[it.path] for it in procedures if it.path in sections]
     first, *others = procedures
-    sent = (
-        _sent_to(outline, sources, sections[it.path], it) if it.path in sections else it
-        for it in others
+    sections = {it.path: it for it in outline.sections()}
+    behind = [sections[it.path] for it in others]
+    lines = lines_sending(outline, sections[first.path], behind) if behind else {}
+    return first, *(
+        sent_by(outline, lines[id(section)], it) if id(section) in lines else it
+        for section, it in zip(behind, others, strict=True)
     )
-    return first, *sent
-
-
-def _sent_to(
-    outline: Outline, sources: Sequence[Section], section: Section, procedure: Procedure
-) -> Procedure:
-    number = line_sending(outline, (it for it in sources if it is not section), section)
-    return procedure if number is None else sent_by(outline, number, procedure)
 
 
 def sent_by(outline: Outline, number: int, procedure: Procedure) -> Procedure:

@@ -1094,6 +1094,12 @@ class TestNamed:
             assert (cited.source_file, cited.start_line, cited.end_line) == (MAIL, line, line)
         assert not count.guards
 
+    def test_the_line_that_sends_to_the_next_section_is_that_line_and_not_the_heading(self):
+        main = "1. Look.\n2. Still full: see the next section."
+        text = page(("MailDown", main), ("Spool", "1. Delete it."), ("Other", "1. Look."))
+        *_, delete = advised(alert("MailDown"), {MAIL: text}).guidance
+        assert delete.guards[0].text == "Still full: see the next section."
+
     @pytest.mark.parametrize("suffix", ["md", "adoc", "mdx", "org", "html"])
     def test_one_of_several_names_of_a_section_is_followed_on_a_page_in_any_markup(self, suffix):
         other = f"runbooks/disk.{suffix}"
