@@ -53,6 +53,12 @@ _LANGUAGE: Final = re.compile(r"[\w+#.-]{1,20}$")
 _INLINE: Final = (
     (
         re.compile(
+            r"\[\.?(?:line-through|strike|obsolete|deprecated)\](#{1,2})(?=\S)(.+?)(?<=\S)\1(?![\w#])"
+        ),
+        r"~~\2~~",
+    ),
+    (
+        re.compile(
             r"(?:link:|(?<![\w(\[`]))(https?://[^\s\[\]]{1,500}+|(?<=link:)[^\s\[\]]{1,500}+)\[([^\[\]^]+)\^?\]"
         ),
         r"[\2](\1)",

@@ -51,7 +51,7 @@ SUFFIXES: Final = TEXT_SUFFIXES.union(EXTRACTED_SUFFIXES)
 _NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE, *HISTORY_FIELDS)
 """Fields that a fetched page can't set itself: it could pose as another's, as a runbook, or as fresh."""
 
-EXTRACTION: Final = 4
+EXTRACTION: Final = 5
 """Raised by every change that gives other lines for the same page or PDF."""
 
 

@@ -20,7 +20,7 @@ from selectolax.lexbor import LexborHTMLParser
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.markdown import MAX_HEADING
 from knowledge_rag.extract.addresses import web_address
-from knowledge_rag.extract.html_text import main_part, render
+from knowledge_rag.extract.html_text import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,8 +171,7 @@ def read_html(name: str, data: bytes) -> WebPage:
     page = decode_page(name, data)
     check_cost(name, page)
     parsed = LexborHTMLParser(page)
-    root = main_part(parsed)
-    text, hidden = render(root) if root is not None else ("", [])
+    text, hidden = render(parsed)
     if not text.strip():
         raise UnreadableDocument(name, "a page without text: is it written by a script?")
     return WebPage(_title(parsed), _address(parsed), text, tuple(_notes(hidden)))

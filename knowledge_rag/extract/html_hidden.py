@@ -81,6 +81,10 @@ _ESCAPE: Final = re.compile(r"\\([0-9a-f]{1,6})\s?|\\(.)", re.IGNORECASE | re.DO
 _PREFIX: Final = re.compile(r"^-(?:webkit|moz|ms|o)-")
 _CALL: Final = re.compile(r"(?<![a-z0-9-])([a-z0-9-]++)\(((?:[^()]|\([^()]*+\))*+)\)")
 _NO_COLOUR: Final = re.compile(r"transparent|#[0-9a-f]{3}0|#[0-9a-f]{6}00")
+_RULE: Final = re.compile(r"([^{}]{1,500})\{([^{}]*)\}")
+STRUCK_CLASSES: Final = frozenset(
+    ("line-through", "strike", "strikethrough", "struck", "obsolete", "deprecated")
+)
 _MAX_STYLE: Final = 1_000_000
 """Characters; who writes more hides something."""
 _FAR: Final = 1_000.0
@@ -108,8 +112,24 @@ def is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def is_struck_out(attributes: Mapping[str, str | None]) -> bool:
-    """Whether an element has a line through its text, by its own attributes."""
-    style = attributes.get("style") or ""
+    """Whether an element has a line through its text, by its own style or by the name of a class."""
+    classes = (attributes.get("class") or "").lower().split()
+    return not STRUCK_CLASSES.isdisjoint(classes) or _strikes(attributes.get("style") or "")
+
+
+def selectors_of_struck(sheet: str) -> Iterator[str]:
+    """Yield the selectors whose elements have a line through their text, by a page's style sheet.
+
+    >>> [*selectors_of_struck("p {color: red} li.old, .gone {text-decoration: line-through}")]
+    ['li.old, .gone']
+    """
+    if len(sheet) <= _MAX_STYLE and "line-through" in sheet.lower():
+        for selectors, style in _RULE.findall(_TOKEN.sub(_without, sheet)):
+            if _strikes(style):
+                yield selectors.strip()
+
+
+def _strikes(style: str) -> bool:
     return "line-through" in style.lower() and any(
         name.startswith("text-decoration") and "line-through" in value.split()
         for name, value in declarations(style)

@@ -8,10 +8,13 @@ A page's text has no lines of its own, so each sentence gets one; a long one is 
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.extract.html_hidden import is_hidden, is_struck_out
+from selectolax.lexbor import SelectolaxError
+
+from knowledge_rag.extract.html_hidden import is_hidden, is_struck_out, selectors_of_struck
 from knowledge_rag.extract.shaping import fence_around
 
 if TYPE_CHECKING:
@@ -49,15 +52,23 @@ _CALLOUT: Final = re.compile(r"(?:^|\s)callout(?:\s|$)")
 
 _ANCHORS: Final = frozenset(("\u00a7", "\u00b6", "#", "\U0001f517"))
 """Signs beside a heading that link to it: section, pilcrow, hash, chain."""
+_SELECTORS: Final = 50
+"""Selectors of a style sheet that are followed."""
 _LOOKED_AT: Final = 20
 """Elements that are looked at for the page's main part."""
 
 
 class Selection:
-    """Decides which elements are text of the page below ``root``, and counts hidden text."""
+    """Decides which elements are text of the page below ``root``, and which of it holds; counts hidden text.
 
-    def __init__(self, root: LexborNode) -> None:
+    Args:
+        root: that the text is below.
+        struck: elements that the page's style sheets strike out.
+    """
+
+    def __init__(self, root: LexborNode, struck: frozenset[int] = frozenset()) -> None:
         self._whole = root.tag in ("main", "article")
+        self._struck = struck
         self.hidden: dict[int, int] = {}
         """Characters of hidden text, by element."""
 
@@ -76,6 +87,10 @@ class Selection:
         ):
             return False
         return node.tag != "dialog" or "open" in attributes
+
+    def strikes(self, node: LexborNode) -> bool:
+        """Whether an element strikes out what is in it, so that this no longer holds."""
+        return node.tag in STRUCK or node.mem_id in self._struck or is_struck_out(node.attributes)
 
     def _is_furniture(self, node: LexborNode) -> bool:
         tag = node.tag
@@ -230,7 +245,8 @@ _BACKTICKS: Final = re.compile(r"`+")
 class Inline:
     """Collects running text, with code in backticks and what is struck out between tildes."""
 
-    def __init__(self) -> None:
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
         self._parts: list[str] = []
         self._code = 0  # how deep in code
         self._code_start = 0
@@ -241,7 +257,7 @@ class Inline:
         """Whether what comes next is struck out."""
         return self._struck > 0
 
-    def meet(self, node: LexborNode, selection: Selection) -> bool | None:
+    def meet(self, node: LexborNode) -> bool | None:
         """Read a node that a walk comes to, if it belongs to running text.
 
         Returns:
@@ -250,7 +266,7 @@ class Inline:
         if node.is_text_node:
             self.text(node.text_content or "")
             return False
-        if not node.is_element_node or not selection.takes(node):
+        if not node.is_element_node or not self._selection.takes(node):
             return False
         tag = node.tag or ""
         if tag not in INLINE:
@@ -270,7 +286,7 @@ class Inline:
 
     def strike(self, node: LexborNode, step: int) -> None:
         """Enter (1) or leave (-1) an element of any kind, which may strike out what is in it."""
-        if node.tag in STRUCK or is_struck_out(node.attributes):
+        if self._selection.strikes(node):
             self._struck += step
             if self._struck == (step > 0):
                 last = self._parts.pop() if step < 0 and self._parts else ""
@@ -329,10 +345,10 @@ class Inline:
 
 def read_inline(root: LexborNode, selection: Selection) -> str:
     """Return all text below an element as one line."""
-    inline = Inline()
+    inline = Inline(selection)
 
     def enter(node: LexborNode) -> bool:
-        met = inline.meet(node, selection)
+        met = inline.meet(node)
         if met is None:
             inline.text(" ")
         return met is not False
@@ -483,11 +499,10 @@ class _TableReader:
     def __init__(self, selection: Selection) -> None:
         self.rows: list[list[str]] = []
         self.caption = ""
-        self._selection = selection
-        self._inline = Inline()
+        self._inline = Inline(selection)
 
     def enter(self, node: LexborNode) -> bool:
-        met = self._inline.meet(node, self._selection)
+        met = self._inline.meet(node)
         if met is not None:
             return met
         if node.tag in _LAYOUT:
@@ -523,25 +538,38 @@ _BRUSH: Final = re.compile(r"\bbrush: {0,3}([A-Za-z0-9_+#.-]{1,20})")
 _MAX_NUMBER: Final = 999_999
 
 
-def render(root: LexborNode) -> tuple[str, list[int]]:
-    """Return the lines below an element, and the number of characters of each hidden element."""
-    selection = Selection(root)
+def render(page: LexborHTMLParser) -> tuple[str, list[int]]:
+    """Return the lines of a page's main part, and the number of characters of each hidden element of it."""
+    root = main_part(page)
+    if root is None:
+        return "", []
+    selection = Selection(root, _struck_by_sheets(page))
     renderer = _Renderer(selection)
     walk(root, renderer.enter, renderer.leave)
     renderer.flush()
     return renderer.lines.text(), list(selection.hidden.values())
 
 
+def _struck_by_sheets(page: LexborHTMLParser) -> frozenset[int]:
+    """Return the elements that a page's style sheets strike out; selectors that can't be read select none."""
+    struck: set[int] = set()
+    for sheet in page.css("style"):
+        for selectors in islice(selectors_of_struck(sheet.text()), _SELECTORS):
+            with suppress(SelectolaxError):
+                struck.update(it.mem_id for it in page.css(selectors))
+    return frozenset(struck)
+
+
 class _Renderer:
     def __init__(self, selection: Selection) -> None:
         self.lines = Lines()
         self._selection = selection
-        self._inline = Inline()
+        self._inline = Inline(selection)
         self._lists: list[_List] = []
         self._label = ""  # of an admonition, in front of its first words
 
     def enter(self, node: LexborNode) -> bool:
-        met = self._inline.meet(node, self._selection)
+        met = self._inline.meet(node)
         if met is not None:
             return met
         self.flush()

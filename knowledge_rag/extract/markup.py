@@ -19,7 +19,7 @@ from knowledge_rag.extract.rst import read_rst
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-MARKUP_VERSION: Final = 2
+MARKUP_VERSION: Final = 3
 """Raised by every change that finds other sections or blocks in the same lines."""
 
 READERS: Final[dict[str, Callable[[Sequence[str]], list[str]]]] = {

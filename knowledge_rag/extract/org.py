@@ -44,6 +44,8 @@ _CODE: Final = frozenset(("src", "example"))
 _UNREAD: Final = frozenset(("comment", "export", "latex", "html"))
 
 _INLINE: Final = (
+    # partly done, which Markdown's readers take for cancelled
+    (re.compile(r"^(\s*(?:[-+]|\d{1,9}[.)]) +)\[-\](?= )"), r"\1[ ]"),
     (re.compile(r"\[\[([^\[\]]+)\]\[([^\[\]]+)\]\]"), r"[\2](\1)"),
     (re.compile(r"\[\[([^\[\]]+)\]\]"), r"\1"),
     # as Org delimits it: what stands before and behind the marks decides, so that a command's flags may hold them

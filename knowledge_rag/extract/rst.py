@@ -35,7 +35,8 @@ _NUMBERED: Final = re.compile(r"\(?(?P<number>\d{1,9}|[a-i]|#)[.)] +(?=\S)")
 _EXPLICIT: Final = re.compile(r"\.\.(?: +|$)")
 _DIRECTIVE: Final = re.compile(r"\.\. +(?P<name>[\w:.+-]*\w) ?:: *(?P<given>.*)$")
 _TARGET: Final = re.compile(r"\.\. +_[^:]*:|__ ")
-_FOOTNOTE: Final = re.compile(r"\.\. +\[[^\]]+\] +")
+_FOOTNOTE: Final = re.compile(r"\.\. +\[#?(?P<name>[\w.-]+|#|\*)\] +")
+_CALL: Final = re.compile(r"\[#?([\w.-]{1,40}|#|\*)\]_(?![\w_])")
 _OPTION: Final = re.compile(r":[\w-]+:(?: |$)")
 _GRID: Final = re.compile(r"\+(?:[-=]+\+)+$")
 _SIMPLE: Final = re.compile(r"=+(?: +=+)+$")
@@ -187,7 +188,9 @@ class _Reader:
             name = found["name"].rpartition(":")[2].lower()
             self._directive(name, (number, found["given"].strip()), inside, indent)
         elif found := _FOOTNOTE.match(text):
-            self.body([(number, text[found.end() :]), *dedented(inside)], indent)
+            # a footnote as Markdown has it, by which a step that calls it finds it
+            said = f"[^{found['name']}]: {text[found.end() :]}"
+            self.body([(number, said), *dedented(inside)], indent)
         return behind
 
     def _directive(self, name: str, given: Line, inside: list[Line], indent: str) -> None:
@@ -304,7 +307,7 @@ class _Reader:
         parts = _LITERAL.split(text)
         for number, part in enumerate(parts):
             if number % 2 == 0:
-                referred = _REFERENCE.sub(self._referred, part)
+                referred = _REFERENCE.sub(self._referred, _CALL.sub(r"[^\1]", part))
                 linked = _LINKED.sub(lambda it: f"[{it[1].strip()}]({it[2]})", referred)
                 parts[number] = _ROLE.sub(r"`\1`", linked)
             elif "`" not in part.strip("`"):

@@ -37,6 +37,7 @@ from knowledge_rag.orchestrator.governing import (
     holds_for_all,
     is_unwritten,
     says_nothing,
+    titles_withdrawn,
     warns,
 )
 from knowledge_rag.orchestrator.links import fold
@@ -52,6 +53,7 @@ from knowledge_rag.orchestrator.procedures import (
     asks_for_something,
     cautions_of,
     governed,
+    held_off_by,
     introduction_of,
     procedure_of,
     rules_of,
@@ -113,6 +115,8 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
             given.append(section)
     if not found:
         return []
+    if found[0].path == main.path and (said := _withdrawal_of(outline, main)):
+        return [held_off_by(found[0], said)]
     if asks_to_undo(wanted) and not _asks_for_part(wanted, main):
         found = _undoing(found[0]) or found
     if found[0].path == main.path:
@@ -122,6 +126,14 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     source = outline.source_file
     left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
     return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
+
+
+def _withdrawal_of(outline: Outline, section: Section) -> Governing | None:
+    """Return the line of a page that says of a section, by its heading, that it isn't done any more."""
+    for number, line in outline.lines.items():
+        if any(fold(it) == fold(section.heading) for it in titles_withdrawn(line)):
+            return Governing(LIST_MARK.sub("", line.strip()), Governs.OBSOLETE, number, number)
+    return None
 
 
 def with_senders(outline: Outline, procedures: Sequence[Procedure]) -> tuple[Procedure, ...]:
@@ -154,8 +166,16 @@ def _footnotes(outline: Outline) -> dict[str, Governing]:
     notes = {}
     for number, line in outline.lines.items():
         if note := _FOOTNOTE.match(line):
-            kind = Governs.CAUTION if warns(line) or forbids(note["text"]) else Governs.NOTE
-            notes[note["name"]] = Governing(note["text"], kind, number, number)
+            end = number
+            while outline.lines.get(end + 1, "").strip() and not _FOOTNOTE.match(
+                outline.lines[end + 1]
+            ):
+                end += 1
+            said = "\n".join(
+                [note["text"], *(outline.lines[n] for n in range(number + 1, end + 1))]
+            )
+            kind = Governs.CAUTION if warns(said) or forbids(said) else Governs.NOTE
+            notes[note["name"]] = Governing(said, kind, number, end)
     return notes
 
 
@@ -217,7 +237,7 @@ def _of_others(wanted: Wanted, main: Section) -> list[Section]:
     for above in main.walk():
         others += _named_otherwise(wanted, above.children)
         others += _of_other_cases(wanted, above.children)
-    return others
+    return [*{id(it): it for it in others}.values()]
 
 
 def _named_otherwise(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Section]:
@@ -241,15 +261,29 @@ def _named_otherwise(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Sect
 
 
 def _of_other_cases(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Section]:
-    """Yield the sections headed by conditions that share no word with the alert's labels, where another one does."""
+    """Yield the sections headed by conditions that share no word with the alert's labels, where another one does.
+
+    Of "Production" and "Staging" the one is left out if a question has the other, or how that begins: "prod".
+    """
     labels = words_of([wanted.labels]) | {fold(it) for it in wanted.labels.split()}
     cases = [it for it in beside if governs(it.heading) is Governs.CONDITION]
+    told = [fold(it) for it in wanted.text.split()]
+    named = [it for it in cases if _ONE_NAME.fullmatch(it.heading)]
+    asked = [it for it in named if any(_is_short_for(word, fold(it.heading)) for word in told)]
+    if len(asked) == 1:
+        yield from (it for it in named if it not in asked)
     meant = [
         it
         for it in cases
         if labels & (words_of([it.heading]) | {fold(word) for word in it.heading.split()})
     ]
     yield from (it for it in cases if meant and it not in meant)
+
+
+def _is_short_for(word: str, name: str) -> bool:
+    """Whether of two words one is how the other begins: "prod", "production"."""
+    shorter, longer = sorted((word, name), key=len)
+    return len(shorter) > 2 and longer.startswith(shorter)
 
 
 def tabs_of_others(wanted: Wanted, main: Section) -> Iterator[Section]:

@@ -164,7 +164,7 @@ _CAUTION: Final = re.compile(
     r"\b(?:never|do not|don[’']?t|must(?:\s*n[o’']t)?|only copy|source of truth|warning|caution|danger(?:ous)?|careful(?:ly)?|beware|irreversibl[ey]|avoid"
     r"|can(?:no|[’'])t be undone|cannot be (?:undone|restored)|data loss|(?:is|are|be|been) lost|lose (?:data|all)|destructive|important|attention|ask first"
     r"|please check|\bcall the\b|can[’']t take|untested|not (?:been )?tested|at your own risk|before (?:you|anything|doing|running|restarting|any)|without (?:asking|approval)|approval|sev ?1|"
-    r"forbid|forbidden|call .{0,40}first|do nothing|no hurry|afterwards|note the order"
+    r"forbid|forbidden|prohibited|not allowed|call .{0,40}first|do nothing|no hurry|afterwards|note the order"
     r"|achtung|vorsicht|warnung|wichtig|unbedingt|gefahr|datenverlust|niemals|auf keinen fall|avertissement|jamais|irréversible|perte de données|atención|advertencia|cuidado|peligro"
     r"|importante|nunca|irreversible|pérdida de datos|attenzione|pericolo|atenção|aviso|внимание|осторожно|предупреждение|важно|никогда|нельзя|необратимо|потер[яи] данных)\b"
     r"|警告|注意|危险|危険|小心|谨慎|务必|不可逆|数据丢失|不要|切勿|请勿|禁止|严禁|必ず|慎重|取り消せ|データ損失|ないこと|ないでください|てはいけない|주의|경고|위험|반드시|금지|⚠|:warning:",
@@ -182,9 +182,11 @@ _BEFORE_ALL: Final = re.compile(
 )
 _WRONG: Final = re.compile(_OPENING + r"(?:wrong|incorrect|bad)\s*[*_]*(?::|$)", re.IGNORECASE)
 _STRUCK: Final = re.compile(
-    r"^[\s>*+\-\d.)\[\]xX]*(?:~~.+~~|<(?:del|s|strike)>.+</(?:del|s|strike)>)(?:\s*\([^()]{0,120}\))?[\s.;:]*$",
+    r"^[\s>*+\-\d.)\[\]xX]*(?:~~.+~~|<(?:del|s|strike)>.+</(?:del|s|strike)>)(?:\s*\([^()]{0,120}\))?[\s.;:]*$"
+    r"|^\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?\[[-~]\]\s+\S",
     re.DOTALL,
 )
+"""Struck out, or a task that its box calls cancelled or not applicable: ``[-]``, ``[~]``."""
 _UNWRITTEN: Final = re.compile(
     r"^[\s>*_+\-\d.)\[\]xX|]*(?:"
     r"(?:n/?a|none)\b(?! of\b)[\w ()]{0,30}[.!]?"  # "None: go to step 3" is a branch
@@ -241,6 +243,19 @@ def steps_revoked(text: str) -> dict[int, Governs]:
     return found
 
 
+def titles_withdrawn(text: str) -> list[str]:
+    """Return the titles, in quotation marks or code, of what a text says isn't done any more.
+
+    >>> titles_withdrawn('2025-02-03: The procedure "Open the firewall" is withdrawn.')
+    ['Open the firewall']
+    """
+    return [it["title"] for it in _WITHDRAWS.finditer(text.replace("*", ""))]
+
+
+_WITHDRAWS: Final = re.compile(
+    rf"[\"“„«`](?P<title>[^\"“”„«»`\n]{{3,120}})[\"”“»`]\W{{0,3}}(?:(?:is|are|was|were|(?:has|have) been)\s+)(?:now\s+)?{_GONE}",
+    re.IGNORECASE,
+)
 _STEPS: Final = r"(?:steps?|points?) "
 _COUNTED: Final = r"\d{1,2}(?:(?:, ?(?:and )?| ?(?:and|or|to|&|[-–]) ?)\d{1,2})*"
 _REVOKES: Final = re.compile(

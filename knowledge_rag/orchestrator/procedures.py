@@ -71,9 +71,9 @@ _MARKED: Final = re.compile(r"^\W*(?:warning|caution|note|important|danger)\b", 
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)")
 _COMMENT: Final = re.compile(r"\s*(?:#|--|//|;|REM\b|<!--)\s*(.*)")
 _GOOD: Final = re.compile(
-    r"(?:good|right|correct|ok|better|instead|do\b|use\b|this is fine)", re.IGNORECASE
+    r"\W*(?:good|right|correct|ok|better|instead|do\b|use\b|this is fine)", re.IGNORECASE
 )
-"""How a comment begins that ends what another one says is wrong."""
+"""How a comment begins, or a column is headed, that has what to do instead of what another one says is wrong."""
 _FORBIDDING_CELL: Final = re.compile(
     r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])", re.IGNORECASE
 )
@@ -85,6 +85,7 @@ _ASKS_WHETHER: Final = re.compile(
 _STRUCK_HTML: Final = re.compile(
     r"\s*(?:<[^<>]*>\s*)*<(?:del|s|strike)>.*</(?:del|s|strike)>\s*(?:<[^<>]*>\s*)*", re.DOTALL
 )
+_PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n")
 _HTML_STEPS: Final = re.compile(r"<(?:li|pre|td)\b", re.IGNORECASE)
 _TAGS: Final = re.compile(r"<[^<>\n]{0,300}>")
 
@@ -468,9 +469,13 @@ class _Collector:
         for block in section.blocks:
             if block.form in (Form.PARAGRAPH, Form.QUOTE):
                 revoked |= steps_revoked(_plain(self._outline, block))
+        own = self._items[before:]
+        for item in own:  # an amendment below a step, which may be about that step itself
+            _, *below = _PARAGRAPHS.split(item.text)
+            revoked |= steps_revoked("\n\n".join(below))
         if not revoked:
             return
-        own, self._items = self._items[before:], self._items[:before]
+        self._items = self._items[:before]
         waiting: list[Governing] = []
         for item in own:
             number = item.number.strip("().")
@@ -671,6 +676,9 @@ class _Collector:
         rows = [n for n in range(block.start, block.end + 1) if lines.get(n, "").strip()]
         header, body = rows[:2], rows[2:]
         heads = cells_of(lines.get(header[0], "")) if header else []
+        wrong = {it for it in heads if _says_never(it)}
+        if not any(_GOOD.match(it) for it in heads if it not in wrong):
+            wrong.clear()  # of "Deprecated", the cells say whether it is so
         lead, self._pending = self._pending, []
         text = self._outline.text(block.start, header[-1])
         head = Governing(text, Governs.NOTE, block.start, header[-1])
@@ -680,17 +688,18 @@ class _Collector:
                 self._leave_out(number, number)
                 continue
             cells = cells_of(lines.get(number, ""))
-            labelled = zip(heads + [""] * len(cells), cells, strict=False)
-            said = " | ".join(
-                f"{name}: {cell}" if name else cell for name, cell in labelled if cell
-            )
-            if any(
+            labelled = [*zip(heads + [""] * len(cells), cells, strict=False)]
+            if _says_never(cells[0]) or any(
                 _FORBIDDING_CELL.match(cell) and _ASKS_WHETHER.search(name)
-                for name, cell in zip(heads + [""] * len(cells), cells, strict=False)
+                for name, cell in labelled
             ):
                 self._withhold(Governs.PROHIBITED, number, number)
-            else:
-                self._add("", [Part(said)], number, number)
+                continue
+            if never := _of_row(it for it in labelled if it[0] in wrong):
+                # not withheld: its line is that of the step, too
+                self._pending.append(Governing(never, Governs.PROHIBITED, number, number))
+            said = _of_row(it for it in labelled if it[0] not in wrong)
+            self._add("", [Part(said)], number, number)
         for place in range(first, len(self._items)):
             self._items[place] = governed(self._items[place], head, *lead)
         if len(self._items) == first:
@@ -790,6 +799,15 @@ class _Collector:
             if body and re.fullmatch(closing, body[-1]):
                 body = body[:-1]
         return list(_cut_code(_dedented("\n".join(body)).split("\n"), number, language))
+
+
+def _says_never(label: str) -> bool:
+    """Whether a column's head, or a row's first cell, is a word or two by which it isn't done: "Wrong", "Forbidden"."""
+    return len(label.split()) <= 2 and governs(label.strip()) in NEVER
+
+
+def _of_row(labelled: Iterable[tuple[str, str]]) -> str:
+    return " | ".join(f"{name}: {cell}" if name else cell for name, cell in labelled if cell)
 
 
 def _parted(parts: Sequence[Part]) -> tuple[tuple[Part, ...], list[Governing]]:

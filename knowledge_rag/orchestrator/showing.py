@@ -50,7 +50,7 @@ _REASONS: Final = {
     Why.NOT_RETRIEVED: "not retrieved",
     Why.LIMIT: "too long to show",
     Why.ELSEWHERE: "in a section that was not retrieved",
-    Why.OTHER: "for another one than the alert names",
+    Why.OTHER: "for another one than is meant",
     Why.ROW: "for other cases",
     Why.UNWRITTEN: "still to be written",
     Why.HELD_OFF: "the page says that they aren't for this",

@@ -108,10 +108,20 @@ def test_an_aside_of_the_main_part_is_set_apart_in_its_place():
         "<li style='text-decoration: underline line-through red'>Wipe",
         "<li><span style='TEXT-DECORATION-LINE:line-through'> Wipe </span>",
         "</li><del><li>Wipe</li></del>",
+        "<li class='item line-through'>Wipe",
+        "<li class=old>Wipe",
+        "<li><b id=gone>Wipe</b>",
     ],
 )
 def test_what_is_struck_out_by_whatever_means_says_so(struck):
-    assert text(f"<ol><li>Save{struck}<li>End</ol>") == "1. Save\n2. ~~Wipe~~\n3. End\n"
+    sheet = "<style>/* .x */ li.old, #gone {text-decoration: line-through} .x:: {} li {color: red}</style>"
+    assert text(f"{sheet}<ol><li>Save{struck}<li>End</ol>") == "1. Save\n2. ~~Wipe~~\n3. End\n"
+
+
+@pytest.mark.parametrize("selector", ["..", "li::before", "li:nth-child(", "}{", ".y"])
+def test_a_style_sheet_that_selects_nothing_strikes_nothing_out(selector):
+    sheet = f"<style>{selector} {{text-decoration: line-through}}</style>"
+    assert text(f"{sheet}<ol><li class=x>Save</ol>") == "1. Save\n"
 
 
 def test_all_blocks_in_what_is_struck_out_are():

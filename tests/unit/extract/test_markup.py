@@ -47,6 +47,10 @@ RST = {
         "Go to :ref:`re-init`, :ref:`it <re-init>`, `Start again`_, re-init_ or :ref:`no`.\n\n.. _re-init:\n\nStart again\n-----------",
         "Go to [Start again](#start-again), [it](#start-again), [Start again](#start-again), [Start again](#start-again) or `no`.\n\n# Start again\n\n\n",
     ),
+    "footnotes": (
+        "Stop it [#f1]_, see [1]_ but not a[1].\n\n.. [#f1] Never\n   alone.\n.. [1] Why.",
+        "Stop it [^f1], see [^1] but not a[1].\n\n[^f1]: Never\nalone.\n[^1]: Why.",
+    ),
     "no references": ("a_b_ and ``see again_``::\n\n  again_\n\nAgain\n-----", "a_b_ and `see again_`:\n```\nagain_\n```\n# Again\n"),
 }  # fmt: skip
 ADOC = {
@@ -78,6 +82,7 @@ ADOC = {
     "table by an option": ('[%header]\n|===\n|A |B\n|1 |2\n|===', "\n| A | B |\n| --- | --- |\n| 1 | 2 |\n"),
     "cells in lines of their own": ("|===\n|A |B\n\n|1\n|2\n|===", "\n- A | B\n\n- 1\n  2\n"),
     "running text": ("*b* `*c*` https://x[y] xref:a.adoc#b[c] <<d,e>>", "**b** `*c*` [y](https://x) [c](a.adoc#b) [e](#d)"),
+    "struck out": ("[line-through]#Wipe `a #1`.# [.strike]##x## [red]#z#", "~~Wipe `a #1`.~~ ~~x~~ [red]#z#"),
     "icons and anchors": ("=== icon:wrench[] Resolve [[resolve]]\n`[[a]]`", "### Resolve\n`[[a]]`"),
     "terms": ("CPU:: look\nDisk::\n  wait", "**CPU:** look\n**Disk:**\nwait"),
     "a block that nothing closes": ("----\nls", "----\nls"),
@@ -101,6 +106,7 @@ ORG = {
     ),
     "running text": ("=a b= ~c~ *d* +e+ [[u][v]]", "`a b` `c` **d** ~~e~~ [v](u)"),
     "lists": ("3. [@5] five\n- a :: b", "5. five\n- **a:** b"),
+    "a task that is partly done": ("- [-] a\n  1. [-] b [-] c", "- [ ] a\n  1. [ ] b [-] c"),
 }
 MDX = {
     "modules and comments": (
@@ -142,7 +148,7 @@ def test_a_document_is_cited_by_its_own_lines_and_titled_by_its_own_heading():
         (1, 12, ("Vault", "Unseal")),
     ]
     assert_exact(source, cut(read))
-    assert fingerprint("a.rst", None) == "markup-2"
+    assert fingerprint("a.rst", None) == "markup-3"
     assert not is_extracted("a.rst")
 
 

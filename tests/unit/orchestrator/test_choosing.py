@@ -270,6 +270,18 @@ class TestOfSeveral:
     def test_a_heading_may_be_a_labels_value(self, incident, steps):
         assert actions(advised(incident, {DISK: self.VALUES})) == steps
 
+    @pytest.mark.parametrize(
+        ("asked", "steps"),
+        [
+            ("reload the prices in prod", ["Load it."]),
+            ("reload the prices on staging", ["Wipe it."]),
+            ("reload the prices", ["Load it.", "Wipe it."]),
+        ],
+    )
+    def test_a_question_may_name_the_environment(self, asked, steps):
+        text = "# Prices\n\n## Reload the prices\n\n### Production\n\n1. Load it.\n\n### Staging\n\n1. Wipe it.\n"
+        assert actions(advised(question(asked), {DISK: text})) == steps
+
 
 class TestTabs:
     TEXT = (

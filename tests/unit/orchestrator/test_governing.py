@@ -14,6 +14,7 @@ from knowledge_rag.orchestrator.governing import (
     prohibits,
     says_nothing,
     steps_revoked,
+    titles_withdrawn,
     warns,
 )
 
@@ -218,6 +219,10 @@ def test_a_precondition_says_what_must_hold_for_all_of_a_page(text, is_one):
         ("- ~~Delete the queue.~~", True),
         ("2. [x] ~~Delete the queue~~.", True),
         ("<s>Delete the queue.</s>", True),
+        ("- [-] Delete the queue.", True),
+        ("3. [~] Delete the queue.", True),
+        ("[ ] Delete the queue.", False),
+        ("`[-]` is a dash.", False),
         ("~~Delete~~ Drain the queue.", False),
         ("Drain the queue ~~and delete it~~.", False),
     ],
@@ -299,6 +304,19 @@ def test_some_words_hold_for_the_whole_page(text):
 )
 def test_steps_are_revoked_by_their_numbers_whatever_the_case(text, numbers):
     assert sorted(steps_revoked(text)) == numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ("The section “Open it” and `Close it` has been withdrawn.", ["Close it"]),
+        ('"Open it" is deprecated since v9; "Close it" was retired.', ["Open it", "Close it"]),
+        ('"Open it" is not needed if it is "closed".', []),
+        ("Open it is withdrawn.", []),
+    ],
+)
+def test_what_is_withdrawn_is_named_by_its_title(text, titles):
+    assert titles_withdrawn(text) == titles
 
 
 def test_a_thing_that_is_no_longer_used_makes_no_step_obsolete():

@@ -235,9 +235,19 @@ def test_a_comment_that_says_where_not_to_run_code_leaves_it_whole():
 def test_a_footnote_comes_with_the_step_that_calls_it():
     text = (
         "# Keys\n\n## Revoke a key\n\n1. Disable it.\n2. Delete it.[^1]\n\n## Other\n\n- Look.\n\n"
-        "[^1]: Not before forensics has its copy, never on a Friday.\n[^2]: Uncalled.\n"
+        "[^1]: Not before forensics has its copy,\nnever on a Friday.\n[^2]: Uncalled.\n"
     )
     given = advised(question("revoke a key"), {PAGE: text})
     said = [[it.text for it in step.guards] for step in given.guidance]
-    assert "Not before forensics has its copy, never on a Friday." in said[1]
+    assert "Not before forensics has its copy,\nnever on a Friday." in said[1]
     assert not any("forensics" in it or "Uncalled" in it for it in said[0])
+
+
+@pytest.mark.parametrize(
+    "quoted", ['The procedure "Open the firewall" is', "`Open the firewall` was"]
+)
+def test_a_section_that_its_page_withdraws_by_name_gives_that_line_instead(quoted):
+    text = f"# Firewall\n\n## Open the firewall\n\n1. Allow it.\n2. Commit.\n\n## News\n\n- {quoted} withdrawn.\n"
+    given = advised(question("how do I open the firewall"), {PAGE: text})
+    assert actions(given) == [f"{quoted} withdrawn."]
+    assert [(it.start, it.end) for it in given.procedures[0].not_shown] == [(5, 6)]

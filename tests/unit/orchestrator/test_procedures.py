@@ -474,6 +474,27 @@ def test_a_row_is_forbidden_only_where_its_column_asks_whether_it_is_allowed():
     assert [it.text for it in procedure_in(text).items][1].startswith("System: report")
 
 
+def test_a_row_that_its_first_cell_forbids_is_none_of_the_steps():
+    rows = "| 1 | detach it |\n| Forbidden | wipe the primary |\n| 2 | attach it |\n"
+    items = procedure_in(f"# Recover\n\n| Step | What |\n|---|---|\n{rows}").items
+    assert [it.text for it in items] == ["Step: 1 | What: detach it", "Step: 2 | What: attach it"]
+    withheld = [it.text for item in items for it in item.governing if it.withheld]
+    assert withheld == ["| Forbidden | wipe the primary |"]
+
+
+@pytest.mark.parametrize(("wrong", "right"), [("Wrong", "Right"), ("❌ Don't", "✅ **Do**")])
+def test_a_column_of_what_is_wrong_beside_what_is_right_is_no_step(wrong, right):
+    text = f"# Reset\n\n| {wrong} | {right} |\n|---|---|\n| all | one |\n"
+    (item,) = procedure_in(text).items
+    assert item.text == f"{right}: one"
+    assert (f"{wrong}: all", Governs.PROHIBITED) in [(it.text, it.kind) for it in item.governing]
+
+
+def test_a_column_alone_says_of_each_row_whether_it_is_gone():
+    (item,) = procedure_in("# Versions\n\n| V | Deprecated |\n|---|---|\n| 2 | no |\n").items
+    assert item.text == "V: 2 | Deprecated: no"
+
+
 class TestBranches:
     """A paragraph behind a step that says what to do in one case."""
 
@@ -515,6 +536,13 @@ def test_a_step_that_its_section_revokes_by_number_is_none(said, is_before):
     assert [it.text for it in procedure.items] == ["Stop it.", "Start it."]
     withheld = [it.text for item in procedure.items for it in item.governing if it.withheld]
     assert withheld == ["2. Flush it."]
+
+
+def test_a_step_may_be_revoked_below_itself():
+    text = "# Silence\n\n1. Look.\n2. Silence it.\n\n   Update: step 2 no longer applies.\n\n3. Wait.\n"
+    assert [it.text for it in procedure_in(text).items] == ["Look.", "Wait."]
+    branch = text.replace("Update: step 2 no longer applies.", "If it fails, skip step 3.")
+    assert len(procedure_in(branch).items) == 3
 
 
 def test_the_last_step_can_be_revoked():
