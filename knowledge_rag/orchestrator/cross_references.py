@@ -39,6 +39,8 @@ _SET_APART: Final = re.compile(
     r"(?<!\w)(?:[*_]{1,2}|[\"“]|\[)(\w[^*_\"“”\[\]\n]{1,58}\w)(?:[*_]{1,2}|[\"”]|\])(?!\w)"
 )
 """Words in quotes, in emphasis or of a link, as a heading is named within a sentence."""
+_BEHIND_ARROW: Final = re.compile(r"(?:→|[-=]>)[ \t]*([^→\n]{2,60}?)[ \t.]*$", re.MULTILINE)
+"""The end of a line behind an arrow, where a table of cases names what to do: "L1 down → Unplanned failover"."""
 _CHAPTER: Final = re.compile(r"\b(?:section|chapter|procedure) (\d+(?:\.\d+)*)", re.IGNORECASE)
 """How a chapter is named by its number."""
 _NUMBER_ALONE: Final = re.compile(
@@ -253,7 +255,8 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
     text = "\n".join(allowed)
     links = (it.removeprefix("user-content-") for it in PAGE_LINK.findall(text))
     written = (it[0] for it in NAME.finditer(text) if is_camel_case(it[0]))
-    names = {fold(it) for it in (*links, *_SET_APART.findall(text), *written)} - {""}
+    apart = (*_SET_APART.findall(text), *_BEHIND_ARROW.findall(text))
+    names = {fold(it) for it in (*links, *apart, *written)} - {""}
     items = (item for it in source.walk() for block in it.blocks for item in block.items)
     own = {it.mark.strip(".)") for it in items}
     numbers = {*_CHAPTER.findall(text), *(set(_NUMBER_ALONE.findall(text)) - own)}
@@ -265,8 +268,8 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
         # the first words are looked up: a long page has many headings
         is_named = tuple(heading.split()[:MIN_HEADING_WORDS]) in runs and heading in spelled
         is_named |= heading.startswith(" the ") and heading in spelled
-        name = section.heading.partition(":")[0]
-        is_named |= not names.isdisjoint((fold(section.heading), fold(name), fold(section.anchor)))
+        called = (section.heading, section.anchor, *_shortened(section.heading))
+        is_named |= not names.isdisjoint(map(fold, called))
         lettered = _LETTERED.match(section.heading)
         is_named |= (lettered[1] if lettered else number_of(section.heading)) in numbers
         is_named |= any(_sends_below(it, section) for it in sending)
@@ -276,6 +279,13 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
         yield from _beside(outline, section, left)
 
 
+def _shortened(heading: str) -> Iterator[str]:
+    """Yield a heading without what stands behind a colon, and without the brackets that it ends with."""
+    yield heading.partition(":")[0]
+    yield _TAIL.sub("", heading)
+
+
+_TAIL: Final = re.compile(r"\s*\([^()]*\)\s*$")
 _LEAVES: Final = re.compile(
     r"\b(?:do not|don[’']?t|never) (?:go on|continue|proceed)\b.*?(?=\.\s|$)", re.IGNORECASE
 )

@@ -35,6 +35,7 @@ from knowledge_rag.orchestrator.governing import (
     forbids,
     governs,
     holds_for_all,
+    is_empty,
     is_unwritten,
     says_nothing,
     titles_withdrawn,
@@ -65,7 +66,7 @@ from knowledge_rag.orchestrator.words import words_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from knowledge_rag.orchestrator.outline import Outline, Section
+    from knowledge_rag.orchestrator.outline import Block, Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
     from knowledge_rag.orchestrator.wanted import Wanted
 
@@ -75,8 +76,8 @@ MAX_PAGE: Final = 60
 MIN_KINDS: Final = 2
 """Headings such as "Diagnosis" and "Mitigation" by which a page is about one matter."""
 _UNDO_LABEL: Final = re.compile(
-    r"\W*(?:\[[ x]\]\W*)?(?:(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out)\b"
-    r"|(?:back to|going back|off|end(?:ing)?|when (?:it|this) is over)\b[^:\n]{0,30}:)",
+    r"\W*(?:\[[ x]\]\W*)?(?:(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out|(?:go|switch|fail)(?:ing)? ?back)\b"
+    r"|(?:back to|off|end(?:ing)?|when (?:it|this) is over)\b[^:\n]{0,30}:)",
     re.IGNORECASE,
 )
 """How an item, or the words that lead into its list, begin that undo those before it."""
@@ -121,8 +122,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         found = _undoing(found[0]) or found
     if found[0].path == main.path:
         found[0] = with_rules(outline, main, found[0], is_part=_asks_for_part(wanted, main))
-    if notes := _footnotes(outline):
-        found = [_with_footnotes(outline, it, notes) for it in found]
+    found = [*_with_references(outline, found)]
     source = outline.source_file
     left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
     return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
@@ -179,16 +179,70 @@ def _footnotes(outline: Outline) -> dict[str, Governing]:
     return notes
 
 
-def _with_footnotes(
-    outline: Outline, procedure: Procedure, notes: Mapping[str, Governing]
-) -> Procedure:
-    """Return a procedure whose items have the footnotes that they call, wherever these stand on the page."""
-    called = (
-        [notes[it] for it in _CALL.findall(outline.text(item.start, item.end)) if it in notes]
-        for item in procedure.items
+def _with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterator[Procedure]:
+    """Yield procedures whose items have what they refer to, wherever it stands on the page.
+
+    That are the footnotes that they call, "the table above", and where a variable of a command occurs first, the line
+    that says what it is, if nothing of its procedure does.
+    """
+    notes = _footnotes(outline)
+    known: set[str] = set()
+    for procedure in procedures:
+        shown = procedure.lines
+        text = "\n".join(outline.lines.get(number, "") for number in sorted(shown))
+        items = []
+        for item in procedure.items:
+            said = outline.text(item.start, item.end)
+            unknown = sorted({*_VARIABLE.findall(said)} - known)
+            known |= {*unknown}
+            referred = [notes[it] for it in _CALL.findall(said) if it in notes]
+            referred += (
+                found
+                for it in unknown
+                if not _definition(it).search(text) and (found := _defined(outline, it, shown))
+            )
+            referred += (
+                Governing(outline.text(it.start, it.end), Governs.NOTE, it.start, it.end)
+                for it in _tables_named(outline, said, item.start)
+                if it.start not in shown
+            )
+            items.append(governed(item, *referred))
+        yield replace(procedure, items=tuple(items))
+
+
+_VARIABLE: Final = re.compile(r"\$\{?([A-Z][A-Z\d_]{0,40})\b")
+_TABLE: Final = re.compile(
+    r"\btable (?P<above>above)\b|\btable below\b|\b(?:(?P<upper>above)|below) table\b",
+    re.IGNORECASE,
+)
+
+
+def _definition(variable: str) -> re.Pattern[str]:
+    """Return how a line says what a variable is: ``B=...``, "`B` is short for ...", "`$B`: ..."."""
+    return re.compile(
+        rf"(?<![\w$]){variable}=\S|`\$?{variable}`(?: (?:is|means|stands for)\b| ?[=:])"
     )
-    items = (governed(it, *said) for it, said in zip(procedure.items, called, strict=True))
-    return replace(procedure, items=tuple(items))
+
+
+def _defined(outline: Outline, variable: str, shown: set[int]) -> Governing | None:
+    """Return the line of the page's own words, no step of another procedure, that says what a variable is."""
+    pattern = _definition(variable)
+    for block in (it for section in outline.sections() for it in section.blocks):
+        for number in range(block.start, block.end + 1) if block.form is not Form.LIST else ():
+            line = outline.lines.get(number, "")
+            if number not in shown and pattern.search(line):
+                return Governing(line.strip(), Governs.NOTE, number, number)
+    return None
+
+
+def _tables_named(outline: Outline, text: str, line: int) -> Iterator[Block]:
+    """Yield the tables that a text names by where they stand: the next one above its line, or below."""
+    blocks = (it for section in outline.sections() for it in section.blocks)
+    tables = [it for it in blocks if it.form is Form.TABLE]
+    for named in _TABLE.finditer(text):
+        above = [it for it in tables if it.end < line]
+        below = [it for it in tables if it.start > line]
+        yield from above[-1:] if named["above"] or named["upper"] else below[:1]
 
 
 def _main_of(place: Place, wanted: Wanted) -> Section | None:
@@ -330,6 +384,8 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
     asked = words_of([*wanted.names, wanted.text])
     is_notes = _is_notes(outline)
     calls = wanted.asks(WHO) and is_short_contacts(outline)
+    for section in outline.sections():
+        yield from _led_otherwise(outline, section, wanted)
     for block in (it for section in outline.sections() for it in section.blocks):
         head, rows = block.start, [*range(block.start + 2, block.end + 1)]
         if is_notes and block.form is Form.LIST:
@@ -348,6 +404,30 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
         yield from of_others
         rows = [n for n in rows if n not in of_others]
         yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
+
+
+def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterator[int]:
+    """Yield where blocks begin below lead-ins that begin with another thing's name as code, beside one with the incident's.
+
+    Such are the terms "`stoker` (topic job-events)" and "`usage-sink` (topic usage-meter)", each with its list.
+    """
+    said = " ".join((*wanted.names, wanted.text, wanted.labels))
+    leads: dict[int, list[int]] = {}
+    lead = 0
+    for block, behind in itertools.pairwise([*section.blocks, None]):
+        text = outline.text(block.start, block.end) if block else ""
+        is_lead = block and block.form is Form.PARAGRAPH and behind and behind.form in _LED
+        if block and is_lead and CODE_SPAN.match(text) and len(text.split()) <= _LABEL_WORDS:
+            lead = block.start
+        if block and lead:
+            items = [it.start for it in block.items] or [block.start]
+            leads.setdefault(lead, []).extend(items)
+    meant = [it for it in leads if names_code(said, outline.lines.get(it, ""))]
+    if len(meant) == 1:
+        yield from (n for it, starts in leads.items() if it not in meant for n in starts)
+
+
+_LED: Final = (Form.LIST, Form.CODE, Form.TABLE)
 
 
 def _sharing_less(texts: Mapping[int, str], asked: set[str]) -> list[int]:
@@ -508,8 +588,10 @@ def _is_matter(section: Section) -> bool:
 
 
 def has_no_steps_yet(outline: Outline, section: Section) -> bool:
-    """Whether a section is still to be written: it is headed so, or holds a TODO and nothing to do."""
+    """Whether a section is still to be written: it is headed so, says first that it is empty, or holds a TODO and nothing to do."""
     if is_unwritten(section.heading):
+        return True
+    if section.blocks and is_empty(outline.text(section.blocks[0].start, section.blocks[0].end)):
         return True
     texts = [
         outline.text(block.start, block.end) for part in section.walk() for block in part.blocks
@@ -628,12 +710,6 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
             ):
                 yield rules_of(outline, beside)
             else:
-                blocks = (block for it in beside.walk() for block in it.blocks)
-                yield from (
-                    Governing(said, Governs.PRECONDITION, it.start, it.end)
-                    for it in blocks
-                    if holds_for_all(said := outline.text(it.start, it.end))
-                )
                 if beside.start < around.start and _only_describes(beside):
                     yield from (
                         it
@@ -641,6 +717,12 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
                         for it in cautions_of(outline, part)
                         if any(b.form is Form.QUOTE and b.start == it.start for b in part.blocks)
                     )
+                blocks = (block for it in beside.walk() for block in it.blocks)
+                yield from (
+                    Governing(said, Governs.PRECONDITION, it.start, it.end)
+                    for it in blocks
+                    if holds_for_all(said := outline.text(it.start, it.end))
+                )
 
 
 def _only_describes(section: Section) -> bool:

@@ -194,6 +194,10 @@ _UNWRITTEN: Final = re.compile(
     r")[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )
+_EMPTY: Final = re.compile(
+    r"^[\s>*_(\[]*(?:empty|stub|placeholder|nothing (?:here )?yet)\b(?:[,;:.)\]].{0,160})?[\s*_)\]]*$",
+    re.IGNORECASE,
+)
 _TO_DO: Final = re.compile(r"^[\s>*_+\-\d.)\[\]x|]*(?:to ?do|tbd|tba|fixme)\b", re.IGNORECASE)
 _LINK_ALONE: Final = re.compile(
     r"^[\s>*_]*(?:!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[(?!\^)[^\]\n]*\]:\s*\S+.*|\[toc\]|(?:table of )?contents|-+)[\s*_|]*$",
@@ -402,6 +406,11 @@ def is_to_do(line: str) -> bool:
 def is_unwritten(text: str) -> bool:
     """Whether it stands where somebody still has to write something: a note on that of any length, or a few words."""
     return is_to_do(text) or _UNWRITTEN.match(text.strip()) is not None
+
+
+def is_empty(text: str) -> bool:
+    """Whether the first words of a section say that it is empty: "(empty, Ann will move her notes here)"."""
+    return _EMPTY.match(text) is not None
 
 
 def says_nothing(text: str) -> bool:

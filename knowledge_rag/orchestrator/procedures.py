@@ -400,10 +400,11 @@ def held_off_by(procedure: Procedure, said: Governing) -> Procedure:
 
 def governed(item: Item, *more: Governing) -> Item:
     """Return an item with more that governs it: what sends to it, then the rest by lines, each range once."""
-    known = {(it.start, it.end, it.sent_from) for it in item.governing}
-    added = [it for it in more if (it.start, it.end, it.sent_from) not in known]
-    both = sorted((*item.governing, *added), key=lambda it: (not it.sent_from, it.start))
-    return replace(item, governing=tuple(both))
+    both: dict[tuple[int, int, str], Governing] = {}
+    for it in (*item.governing, *more):
+        both.setdefault((it.start, it.end, it.sent_from), it)
+    ordered = sorted(both.values(), key=lambda it: (not it.sent_from, it.start))
+    return replace(item, governing=tuple(ordered))
 
 
 class _Collector:
@@ -518,7 +519,9 @@ class _Collector:
     def _take_block(self, blocks: Sequence[Block], place: int) -> int:
         """Take a block, and those behind it that belong to it; return how many."""
         block = blocks[place]
-        if block.form is Form.CODE and place == 0 and any(it.counts for it in blocks):
+        if block.start in self._other_rows and not block.items:
+            self._leave_out(block.start, block.end)
+        elif block.form is Form.CODE and place == 0 and any(it.counts for it in blocks):
             # no words lead into it: an alert's expression, or a message that the steps are for
             text = self._outline.text(block.start, block.end)
             self._note(Governing(text, Governs.NOTE, block.start, block.end), is_last=False)
@@ -708,7 +711,12 @@ class _Collector:
     def _leave_out(self, start: int, end: int) -> None:
         """Name a row or item that is for another case, together with those right above it."""
         last = self._not_shown[-1] if self._not_shown else None
-        if last and (last.why, last.end) == (Why.ROW, start - 1):
+        between = range(last.end + 1, start) if last else range(0)
+        if (
+            last
+            and last.why is Why.ROW
+            and not any(self._outline.lines.get(it, "-").strip() for it in between)
+        ):
             self._not_shown[-1] = replace(last, end=end)
         else:
             self._not_shown.append(NotShown(self._outline.source_file, start, end, Why.ROW))

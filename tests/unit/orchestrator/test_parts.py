@@ -72,6 +72,11 @@ class TestUndoing:
             "Test a call.",
         ]
 
+    def test_a_sentence_that_says_who_goes_back_is_what_undoes_them(self):
+        page = "# Gateway\n\n## Switch to gw02\n\n1. Power gw01 off.\n2. Start gw02.\n\nGoing back to gw01 is done by the EDI desk.\n"
+        text = "gw01 is repaired, how do we switch back from gw02"
+        assert given_for(text, page) == ["Going back to gw01 is done by the EDI desk."]
+
     def test_another_matters_rollback_undoes_nothing_of_this_one(self):
         page = "# Hub\n\n## Chute storm\n\n1. Divert full chutes.\n\nAfter the storm: `hub undivert`\n\n## Roll back a sort plan\n\n1. Activate the plan before it.\n"
         given = given_for("the chute storm is over, what has to be put back?", page)
@@ -251,3 +256,84 @@ def test_a_section_that_its_page_withdraws_by_name_gives_that_line_instead(quote
     given = advised(question("how do I open the firewall"), {PAGE: text})
     assert actions(given) == [f"{quoted} withdrawn."]
     assert [(it.start, it.end) for it in given.procedures[0].not_shown] == [(5, 6)]
+
+
+def guards_of(text, page):
+    return [
+        [it.text for it in step.guards] for step in advised(question(text), {PAGE: page}).guidance
+    ]
+
+
+class TestReferences:
+    """What a step refers to comes with it, wherever it stands on its page."""
+
+    VARIABLE = (
+        "# Events\n\n## Tools\n\nOn each broker. `B` is short for `--server k1`.\n\n"
+        "## Leaders\n\n1. List: `topics $B`\n2. Elect: `elect $B`\n\n## Other\n\n- `B=2`\n"
+    )
+
+    def test_the_line_that_says_what_a_variable_is_comes_where_it_occurs_first(self):
+        first, second = guards_of("leaders of events", self.VARIABLE)
+        assert "On each broker. `B` is short for `--server k1`." in first
+        assert not any("short for" in it for it in second)
+
+    def test_what_a_procedure_says_itself_needs_no_other_line(self):
+        own = self.VARIABLE.replace("1. List", "1. `B=--server k2`\n1. List")
+        assert not any(
+            "short for" in it for said in guards_of("leaders of events", own) for it in said
+        )
+
+    def test_a_step_of_another_procedure_says_nothing_of_a_variable(self):
+        other = self.VARIABLE.replace("`B` is short for `--server k1`.", "")
+        assert not any("B=2" in it for said in guards_of("leaders of events", other) for it in said)
+
+    @pytest.mark.parametrize("named", ["the table above", "the above table"])
+    def test_a_table_that_a_step_names_by_its_place_comes_with_it(self, named):
+        tables = "".join(f"| Zone | Limit |\n|---|---|\n| {it} | 6h |\n\nWords.\n\n" for it in "ab")
+        page = f"# Hosts\n\n{tables}## Drain a host\n\n1. Cordon it.\n2. Drain it, limit from {named}.\n\n## Other\n\n- Look.\n"
+        first, second = guards_of("drain a host", page)
+        assert not any("| a |" in it or "| b |" in it for it in first)
+        assert any("| b |" in it for it in second)
+        assert not any("| a |" in it for it in second)
+
+
+class TestLeadIns:
+    TEXT = (
+        "# KafkaLag\n\nLook: `lag <group>`\n\n`stoker` (topic jobs)\n\n1. Skip one.\n\n"
+        "`usage-sink` (topic meter)\n\n1. Call money.\n2. Wait.\n"
+    )
+
+    def test_the_list_below_the_name_of_another_thing_is_left_out(self):
+        given = advised(alert("KafkaLag", labels={"group": "usage-sink"}), {PAGE: self.TEXT})
+        assert actions(given) == ["Look: `lag <group>`", "Call money.", "Wait."]
+        left = [(it.start, it.end) for it in given.procedures[0].not_shown if it.why is Why.ROW]
+        assert left == [(5, 7)]
+
+    def test_all_are_given_where_the_incident_names_none(self):
+        given = advised(alert("KafkaLag", labels={"group": "other"}), {PAGE: self.TEXT})
+        assert "Skip one." in actions(given)
+
+
+@pytest.mark.parametrize("said", ["*(empty, Ann will move her notes)*", "Stub."])
+def test_a_section_that_says_first_that_it_is_empty_gives_no_steps(said):
+    page = f"# Alerts\n\n## KeeperDown\n\n{said}\n\n- [ ] quorum\n\n## DiskFull\n\n- Prune it.\n"
+    assert actions(advised(alert("KeeperDown"), {PAGE: page})) == []
+
+
+def test_what_stands_behind_an_arrow_names_a_section_without_its_brackets():
+    page = (
+        "# Db\n\n## Replication is broken\n\n- L1 down → Failover\n- both up → Resume it.\n\n"
+        "## Failover (L1 to L2)\n\n1. Stop the writers.\n\n## Resume\n\n1. Resume.\n\n## Planned\n\n1. Ask.\n"
+    )
+    given = given_for("replication is broken", page)
+    assert "Stop the writers." in given
+    assert "Ask." not in given
+
+
+def test_a_rule_beside_that_holds_for_all_of_a_page_stands_there_once():
+    page = (
+        "# Events\n\n## Topics\n\n> **Warning:** Nothing on this page may be done to `audit`.\n\n"
+        "## Lag\n\n1. Skip it.\n"
+    )
+    (said,) = guards_of("lag of events", page)
+    assert sum("audit" in it for it in said) == 1
