@@ -164,7 +164,7 @@ _CAUTION: Final = re.compile(
     r"\b(?:never|do not|don[’']?t|must(?:\s*n[o’']t)?|only copy|source of truth|warning|caution|danger(?:ous)?|careful(?:ly)?|beware|irreversibl[ey]|avoid"
     r"|can(?:no|[’'])t be undone|cannot be (?:undone|restored)|data loss|(?:is|are|be|been) lost|lose (?:data|all)|destructive|important|attention|ask first"
     r"|please check|\bcall the\b|can[’']t take|untested|not (?:been )?tested|at your own risk|before (?:you|anything|doing|running|restarting|any)|without (?:asking|approval)|approval|sev ?1|"
-    r"forbid|forbidden|prohibited|not allowed|call .{0,40}first|do nothing|no hurry|afterwards|note the order"
+    r"forbid|forbidden|prohibited|(?:is|are) not allowed|call .{0,40}first|do nothing|no hurry|afterwards|note the order"
     r"|achtung|vorsicht|warnung|wichtig|unbedingt|gefahr|datenverlust|niemals|auf keinen fall|avertissement|jamais|irréversible|perte de données|atención|advertencia|cuidado|peligro"
     r"|importante|nunca|irreversible|pérdida de datos|attenzione|pericolo|atenção|aviso|внимание|осторожно|предупреждение|важно|никогда|нельзя|необратимо|потер[яи] данных)\b"
     r"|警告|注意|危险|危険|小心|谨慎|务必|不可逆|数据丢失|不要|切勿|请勿|禁止|严禁|必ず|慎重|取り消せ|データ損失|ないこと|ないでください|てはいけない|주의|경고|위험|반드시|금지|⚠|:warning:",
