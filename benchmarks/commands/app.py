@@ -10,7 +10,7 @@ import typer
 from benchmarks.commands.answers import dates, guardrails, train_claims
 from benchmarks.commands.drift import drift
 from benchmarks.commands.everything import everything
-from benchmarks.commands.retrieval import clients, located, peers, retrieval
+from benchmarks.commands.retrieval import clients, located, peers, retrieval, skills
 from benchmarks.commands.speed import (
     chunking,
     coldstart,
@@ -48,6 +48,7 @@ for command in (
     peers,
     clients,
     located,
+    skills,
     guardrails,
     train_claims,
     dates,

@@ -80,6 +80,37 @@ def peers(
     print_report(report.to_dict() if json else as_table(report))
 
 
+def skills(
+    datasets: DatasetsArgument,
+    docs: DocsOption = None,
+    limit: Annotated[int | None, typer.Option(min=1, help=_LIMIT_HELP)] = None,
+    seed: SeedOption = 0,
+    json: JsonOption = False,
+) -> None:
+    """Ask for the skill of labelled alerts, by their text without their names; make all skills twice.
+
+    Exits 1 if an answer takes over 500 tokens or a list of them over 2,000, or if a skill has another digest when it is made again.
+    """
+    from tokenizers import Tokenizer
+
+    from benchmarks.retrieval.skills import as_table, run_skills_bench
+    from knowledge_rag.local.local_retrieval import local_retrieval
+    from knowledge_rag.local.model_files import read_tokenizer
+    from knowledge_rag.local.settings import LocalSettings
+
+    tokenizer = Tokenizer.from_buffer(read_tokenizer(LocalSettings.from_environment()))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    with (
+        _labelled(datasets, docs, limit, seed) as given,
+        local_retrieval(given.knowledge_base) as ours,
+    ):
+        report = run_skills_bench(
+            ours, given.knowledge_base.path, given.rows, tokenizer, given.progress
+        )
+    print_report(report.to_dict() if json else as_table(report), passed=report.reached)
+
+
 def clients(json: JsonOption = False) -> None:
     """Let other clients of the service meet the faults of `knowledge-rag gameday`.
 

@@ -1,0 +1,173 @@
+"""Skills for labelled alerts: is the right one named, in how many tokens, and do all ways give the same bytes?"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import asdict, dataclass
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.table import Table
+
+from knowledge_rag.channel.find_skill import MAX_TOKENS, found, in_words, listing
+from knowledge_rag.channel.skills import Skills
+from knowledge_rag.core.outcome import Status
+from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
+from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.incident import Incident
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from tokenizers import Tokenizer
+
+    from knowledge_rag.channel.find_skill import Found
+    from knowledge_rag.channel.skills import Skill
+    from knowledge_rag.evaluation.datasets import Row
+    from knowledge_rag.local.ingest import Progress
+    from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+
+LISTED: Final = 2_000
+"""Tokens of a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillsReport:
+    """Figures of skills. Shares are 0..1, tokens by the embedding model's tokenizer.
+
+    Args:
+        alerts: how many were asked for.
+        first: share whose first skill is right: a step of it is on a labelled line.
+        named: share with a right one among those that are named.
+        loaded: share that is told to load one.
+        loaded_right: share of these whose one is right.
+        tokens: median of an answer's.
+        most_tokens: of the longest one.
+        skills: of the knowledge base.
+        flagged: in how many of them lint found text aimed at a model.
+        same_bytes: how many have the digest of the file when it is made again.
+        listed: names of a list.
+        list_tokens: of that list.
+    """
+
+    alerts: int
+    first: float
+    named: float
+    loaded: float
+    loaded_right: float
+    tokens: float
+    most_tokens: int
+    skills: int
+    flagged: int
+    same_bytes: int
+    listed: int
+    list_tokens: int
+
+    @property
+    def reached(self) -> bool:
+        """Whether answers and list fit, and all skills have one digest."""
+        fits = self.most_tokens <= MAX_TOKENS and self.list_tokens <= LISTED
+        return fits and self.same_bytes == self.skills
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return asdict(self) | {"reached": self.reached}
+
+
+def run_skills_bench(
+    retrieval: BoundedRetrieval,
+    path: Path,
+    rows: Sequence[Row],
+    tokenizer: Tokenizer,
+    progress: Progress,
+) -> SkillsReport:
+    """Ask for the skill of each alert by its text, without its name; then make all skills twice.
+
+    Args:
+        retrieval: of the knowledge base.
+        path: its file.
+        rows: labelled alerts, at least one.
+        tokenizer: that counts tokens, without truncation.
+        progress: called while alerts are asked.
+    """
+
+    def tokens(text: str) -> int:
+        return len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    answers = _answers(retrieval, Skills(KnowledgeBaseDocuments(path)), rows, progress)
+    right = [
+        [_is_right(skill, row) for skill in it.skills]
+        for it, row in zip(answers, rows, strict=True)
+    ]
+    loaded = [
+        it[0] for it, answer in zip(right, answers, strict=True) if answer.status is Status.OK
+    ]
+    spent = [tokens(in_words(it)) for it in answers]
+    made, again = ([*Skills(KnowledgeBaseDocuments(path))] for _ in range(2))
+    listed = listing(made, LISTED)
+    return SkillsReport(
+        alerts=len(rows),
+        first=_share(any(it[:1]) for it in right),
+        named=_share(map(any, right)),
+        loaded=len(loaded) / len(rows),
+        loaded_right=_share(loaded),
+        tokens=median(spent),
+        most_tokens=max(spent),
+        skills=len(made),
+        flagged=sum(bool(it.flagged) for it in made),
+        same_bytes=sum(
+            it.digest == hashlib.sha256(other.data).hexdigest()
+            for it, other in zip(made, again, strict=True)
+        ),
+        listed=len(listed.lines),
+        list_tokens=tokens(listed.text),
+    )
+
+
+def _answers(
+    retrieval: BoundedRetrieval, skills: Skills, rows: Sequence[Row], progress: Progress
+) -> list[Found]:
+    async def run() -> list[Found]:
+        await retrieval.prepare()
+        answers = []
+        for done, row in enumerate(rows):
+            progress(done, len(rows), "asking")
+            incident = Incident(title=row.question(with_alert=False))
+            answers.append(found(await consult(incident, retrieval), skills))
+        return answers
+
+    return asyncio.run(run())
+
+
+def _is_right(skill: Skill, row: Row) -> bool:
+    if not skill.lines:
+        return False
+    return skill.source_file in row.also_acceptable or any(
+        it.source_file == skill.source_file
+        and (it.lines is None or any(it.lines[0] <= n <= it.lines[1] for n in skill.lines))
+        for it in row.targets
+    )
+
+
+def _share(of: Iterable[bool]) -> float:
+    counted = [*of]
+    return fmean(counted) if counted else 0.0
+
+
+def as_table(report: SkillsReport) -> Table:
+    """Return the figures as a table."""
+    table = Table("figure", "value", title=f"skills for {report.alerts} alerts without their names")
+    for name, value in (
+        ("right skill first", f"{report.first:.3f}"),
+        ("right skill named", f"{report.named:.3f}"),
+        ("told to load one", f"{report.loaded:.0%}"),
+        ("of these, right", f"{report.loaded_right:.0%}"),
+        ("tokens of an answer, median and most", f"{report.tokens:.0f}, {report.most_tokens}"),
+        ("skills, flagged by lint", f"{report.skills}, {report.flagged}"),
+        ("digest equal when made again", f"{report.same_bytes} of {report.skills}"),
+        ("names in a list, and its tokens", f"{report.listed}, {report.list_tokens}"),
+    ):
+        table.add_row(name, value)
+    return table
