@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MAX_DEPTH: Final = 8
 """Containers in one another that are unfolded."""
@@ -80,7 +80,7 @@ def unfolded(lines: list[str]) -> list[Container]:
 class _Unfolding:
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
-        self._in_code = set(_in_code(lines))
+        self._in_code = set(in_code(lines))
         self._closers = dict(self._paired())
 
     def section(self, first: int, behind: int, mark: str, depth: int) -> list[Container]:
@@ -168,7 +168,7 @@ class _Unfolding:
                 yield asides.pop(), place
 
 
-def _in_code(lines: list[str]) -> Iterator[int]:
+def in_code(lines: Sequence[str]) -> Iterator[int]:
     """Yield the places of lines between code fences."""
     fence = ""
     for place, line in enumerate(lines):

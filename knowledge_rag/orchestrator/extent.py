@@ -42,7 +42,13 @@ from knowledge_rag.orchestrator.governing import (
     warns,
 )
 from knowledge_rag.orchestrator.links import fold
-from knowledge_rag.orchestrator.naming import CODE_SPAN, is_filed_alone, names_code
+from knowledge_rag.orchestrator.naming import (
+    CODE_SPAN,
+    NAME,
+    is_camel_case,
+    is_filed_alone,
+    names_code,
+)
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
 from knowledge_rag.orchestrator.procedures import (
     LIST_MARK,
@@ -77,7 +83,7 @@ MIN_KINDS: Final = 2
 """Headings such as "Diagnosis" and "Mitigation" by which a page is about one matter."""
 _UNDO_LABEL: Final = re.compile(
     r"\W*(?:\[[ x]\]\W*)?(?:(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out|(?:go|switch|fail)(?:ing)? ?back)\b"
-    r"|(?:back to|off|end(?:ing)?|when (?:it|this) is over)\b[^:\n]{0,30}:)",
+    r"|(?:back(?: to)?|off|end(?:ing)?|when (?:it|this) is over)\b[^:\n]{0,30}:)",
     re.IGNORECASE,
 )
 """How an item, or the words that lead into its list, begin that undo those before it."""
@@ -555,11 +561,13 @@ def _is_chapter(section: Section) -> bool:
     """Whether a numbered heading is about a matter of its own.
 
     It is if several headings numbered like it count steps of their own, and most don't begin with an instruction;
-    those that only say what they are for, such as "5. Rollback", aside.
+    those that only say what they are for, such as "5. Rollback", aside. Or one of them has an alert's name.
     """
     run = [it for it in section.parent.children if _tells_matter(it)] if section.parent else []
     if section not in run:
         return False
+    if any(is_camel_case(name[0]) for it in run for name in NAME.finditer(it.heading)):
+        return True
     counting = sum(any(block.counts for block in it.blocks) for it in run)
     told = sum(instructs(it.heading) for it in run)
     return counting > 1 and len(run) > 2 * told

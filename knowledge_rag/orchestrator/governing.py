@@ -195,7 +195,7 @@ _UNWRITTEN: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _EMPTY: Final = re.compile(
-    r"^[\s>*_(\[]*(?:empty|stub|placeholder|nothing (?:here )?yet)\b(?:[,;:.)\]].{0,160})?[\s*_)\]]*$",
+    r"^[\s>*_(\[]*(?:empty|stub|placeholder|nothing (?:here )?yet|not (?:yet )?(?:documented|written)(?: here| yet)?)\b(?:[,;:.)\]].{0,160})?[\s*_)\]]*$",
     re.IGNORECASE,
 )
 _TO_DO: Final = re.compile(r"^[\s>*_+\-\d.)\[\]x|]*(?:to ?do|tbd|tba|fixme)\b", re.IGNORECASE)

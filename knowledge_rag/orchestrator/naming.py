@@ -178,13 +178,14 @@ def is_mentioned(place: Place, name: str) -> bool:
 
 
 def _begins_with(row: str, name: str) -> bool:
-    """Whether a line, or a table's row, begins with a name as code, and says more of it than where to look."""
-    text = " ".join(cells_of(row)).strip()
+    """Whether a line ("For `X`, ..." as well), or a row, begins with a name as code, and says more than where to look."""
+    text = _FOR.sub("", " ".join(cells_of(row)).strip())
     first = CODE_SPAN.match(text)
     says = first is not None and len(text[first.end() :].split()) >= _SAYING
     return first is not None and same_name(first[1], name) and says
 
 
+_FOR: Final = re.compile(r"^(?:for|on|at|after)\s+(?=`)", re.IGNORECASE)
 _SAYING: Final = 4
 """Words from which on a row says what to do; "section 3b" is a reference."""
 

@@ -25,9 +25,10 @@ from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, STATUS, TITLE
 from knowledge_rag.extract.markup import as_markdown, is_markup
 from knowledge_rag.orchestrator.containers import unfolded
 from knowledge_rag.orchestrator.governing import Governs, governs, is_unwritten, says_nothing
+from knowledge_rag.orchestrator.html_tables import in_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from markdown_it.token import Token
 
@@ -224,6 +225,8 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
     first = ordered[0]
     if is_markup(first.citation.source_file):
         lines = _as_markdown(first.citation.source_file, lines)
+    elif any("<table" in line for line in lines.values()):
+        lines |= in_markdown(lines)
     metadata = first.metadata
     alerts = metadata.get(ALERTS)
     root = _sections(lines, plain=first.citation.source_file.lower().endswith(PLAIN_SUFFIXES))
@@ -297,9 +300,35 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
             ):
                 current.blocks.append(_block(tokens[position:behind], start, end, first, lines))
         position = behind
+    _leave_out_contents(root, lines)
     _entitle(root, lines)
     _correct_kinds(root, lines)
     return root
+
+
+def _leave_out_contents(root: Section, lines: Mapping[int, str]) -> None:
+    """Leave out the lists whose items are all headings of their page: tables of contents."""
+    headings = {_letters(it.heading) for it in root.walk()}
+    for section in root.walk():
+        section.blocks = [
+            it
+            for it in section.blocks
+            if it.form is not Form.LIST or not _is_contents(it, lines, headings)
+        ]
+
+
+def _is_contents(block: Block, lines: Mapping[int, str], headings: Container[str]) -> bool:
+    """Whether all lines of a list are headings, and there are several."""
+    said = [lines.get(number, "") for number in range(block.start, block.end + 1)]
+    entries = [_letters(plain_words(_LIST_MARK.sub("", it))) for it in said if it.strip()]
+    return len(entries) > 1 and all(it in headings for it in entries)
+
+
+def _letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text.casefold()))
+
+
+_LIST_MARK: Final = re.compile(r"^\s*(?:[-*+]|\d{1,9}\\?[.)])\s+")
 
 
 def _says_what_to_do(block: Block, lines: Mapping[int, str]) -> bool:

@@ -14,6 +14,7 @@ from knowledge_rag.orchestrator.extent import matter_at
 from knowledge_rag.orchestrator.governing import forbids
 from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.naming import is_camel_case, is_of_another
+from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import (
     Place,
@@ -198,7 +199,25 @@ def _siblings_of(text: str, place: Place) -> list[str]:
         *_others_alike(_COMPOUND, text, code, page),
         *_others_alike(_OF_A_SERIES, text, own, own),
         *_others_alike(_OF_A_KIND, text, " ".join(section.path), own),
+        *_codes_not_listed(text, outline),
     ]
+
+
+def _codes_not_listed(text: str, outline: Outline) -> Iterator[str]:
+    """Yield the codes in a text that a page's tables of codes lack, though their rows begin with codes that begin alike."""
+    blocks = [
+        it for section in outline.sections() for it in section.blocks if it.form is Form.TABLE
+    ]
+    for block in blocks:
+        rows = [cells_of(outline.lines.get(n, "")) for n in range(block.start + 2, block.end + 1)]
+        listed = {cells[0].strip("`* ") for cells in rows}
+        heads = {_head(it.casefold()) for it in listed if _CODE_OF_ERROR.fullmatch(it)}
+        said = " ".join(cell for cells in rows for cell in cells)
+        yield from (
+            it
+            for it in _CODE_OF_ERROR.findall(text)
+            if _head(it.casefold()) in heads and it not in said
+        )
 
 
 def _others_alike(pattern: re.Pattern[str], text: str, among: str, page: str) -> Iterator[str]:
