@@ -68,7 +68,7 @@ _WORDS: Final = {
     r"|draft\b.{0,5}\bdo not use|(?:until|up to) version \d|(?:until|before) (?:v\d|20\d\d\b)",
     Kind.VERIFICATION: r"verif|validat|how (?:do|can) (?:i|we|you) know|(?:is|are) (?:it|we|everything) (?:\w+ )?(?:over|done|fixed|healthy|fine|ok(?:ay)?|good|back|working|up)\b|done when\b|(?:can|may|to) close\b"
     r"|^after\b|^at the end\b|afterwards|aftercare|clean(?:ing)?[ -]?up|when (?:it )?is (?:it )?over|closing|post[ -]?checks?|confirm",
-    Kind.ROLLBACK: r"roll(?:ing)?[ -]?back|revert|undo|back[ -]?out|fall(?:ing)?[ -]?back",
+    Kind.ROLLBACK: r"roll(?:ing)?[ -]?back|revert|undo|back[ -]?out|(?<!the )(?<!a )fall(?:ing)?[ -]?back",
     Kind.ESCALATION: r"escalat|who to (?:call|page|wake|contact)|contacts?\b|on-?call (?:teams?|people)",
     Kind.DIAGNOSIS: r"diagnos|triage|investigat|troubleshoot|debugg|identif|inspect|assess|first checks?"
     r"|what to check|checks?\b",

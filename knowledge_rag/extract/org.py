@@ -56,7 +56,9 @@ _INLINE: Final = (
         r"`\2`",
     ),
 )
-_ALL_STRUCK: Final = re.compile(r"^((?:\s*(?:[-+]|\d{1,9}[.)]) +)?)\+(?=\S)([^+\n]*\S)\+$")
+_ALL_STRUCK: Final = re.compile(
+    r"^((?:\s*(?:[-+]|\d{1,9}[.)]) +(?:\[[ xX-]\] +)?)?)\+(?=\S)([^+\n]*\S)\+$"
+)
 """With code in it as well, which ends any other mark."""
 _MARKED: Final = (
     (re.compile(r"(?<![\w*])\*(?=\S)([^*\n]*?\S)\*(?![\w*])"), r"**\1**"),

@@ -35,6 +35,7 @@ from knowledge_rag.orchestrator.extent import (
     tabs_of_others,
     top_of,
 )
+from knowledge_rag.orchestrator.governing import is_no_way
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import (
     NAME,
@@ -47,6 +48,7 @@ from knowledge_rag.orchestrator.naming import (
     is_headed,
     is_listed,
     is_mentioned,
+    is_of_another_number,
     is_of_other_service,
     same_name,
 )
@@ -162,8 +164,15 @@ def _below_introduction(ranked: list[Place], wanted: Wanted) -> list[Place]:
 
 
 def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
-    """Return the ids of the sections for other environments and of the tabs for others."""
+    """Return the ids of sections for other environments, of tabs for others, of those under another number or never done."""
     found = {
+        id(it)
+        for outline in outlines
+        for section in outline.sections()
+        if is_no_way(section.heading) or is_of_another_number(section.heading, wanted.text)
+        for it in section.walk()
+    }
+    found |= {
         id(it)
         for outline in outlines
         for tab in tabs_of_others(wanted, outline.root)

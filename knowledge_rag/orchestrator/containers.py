@@ -1,7 +1,8 @@
 """What documentation tools set apart and CommonMark doesn't know: tabs, admonitions, folded parts.
 
 This reads those of MkDocs (``=== "Linux"``, ``!!! danger "Title"``, ``??? note``: the body is indented by four), of
-Docusaurus, VitePress and Pandoc (``:::warning Title`` up to ``:::``), and of HTML (``<details>`` with a summary, and
+Docusaurus, VitePress and Pandoc (``:::warning Title`` up to ``:::``), of Python Markdown (``/// tab | Linux`` up to
+``///``), and of HTML (``<details>`` with a summary, and
 ``<aside>``, which Notion makes of a callout). A tab, a folded part, and an admonition that holds steps become sections;
 any other admonition, and what is aside, becomes a quotation. The lines keep their numbers.
 """
@@ -25,7 +26,11 @@ _INDENTED: Final = re.compile(
 _FENCED: Final = re.compile(
     r" {0,3}:{3,}[ \t]*(?:\{?\.?)(?P<type>[A-Za-z][\w-]*)\}?(?:\[(?P<bracketed>[^\]\n]*)\]|[ \t]+(?P<title>[^\n{]*))?[^\n]*"
 )
-_FENCE_END: Final = re.compile(r" {0,3}:{3,}[ \t]*")
+_FENCE_END: Final = re.compile(r" {0,3}(?::{3,}|/{3,})[ \t]*")
+_SLASHED: Final = re.compile(
+    r" {0,3}/{3,}[ \t]*(?P<type>[A-Za-z][\w-]*)(?:[ \t]*\|[ \t]*(?P<title>[^\n]*))?"
+)
+"""Opens a block of Python Markdown: ``/// tab | Linux`` up to ``///``."""
 _DETAILS: Final = re.compile(r" {0,3}<details\b[^<>]*>[ \t]*(?:<summary.*)?", re.IGNORECASE)
 _DETAILS_END: Final = re.compile(r" {0,3}</details>[ \t]*", re.IGNORECASE)
 _ASIDE: Final = re.compile(r" {0,3}<aside\b[^<>]*>[ \t]*", re.IGNORECASE)
@@ -52,6 +57,8 @@ WARNINGS: Final = frozenset(
 )
 """Types of admonitions that warn, whatever their words are."""
 _CALLOUT: Final = "aside"
+_SECTIONS: Final = ("tab", "details")
+"""Types of blocks of Python Markdown that are sections."""
 _STEPS: Final = re.compile(r" {0,3}(?:\d{1,9}[.)][ \t]|[-*+][ \t]|`{3}|~{3}|\|)")
 
 
@@ -120,6 +127,10 @@ class _Unfolding:
         elif (end := self._closers.get(place, behind)) < behind and (it := _FENCED.fullmatch(line)):
             self._lines[end] = mark + _RULE
             return it["type"].lower(), (it["bracketed"] or it["title"] or "").strip(), end
+        elif end < behind and (it := _SLASHED.fullmatch(line)):
+            self._lines[end] = mark + _RULE
+            kind = it["type"].lower()
+            return "" if kind in _SECTIONS else kind, (it["title"] or "").strip(), end
         elif end < behind and (it := _SUMMARY.search(line)):
             self._lines[end] = mark + _RULE
             return "", " ".join(_TAG.sub(" ", it["title"]).split()), end
@@ -148,9 +159,9 @@ class _Unfolding:
         folded: list[int] = []
         asides: list[int] = []
         for place, line in enumerate(self._lines):
-            if not line.lstrip(" ").startswith((":::", "<")) or place in self._in_code:
+            if not line.lstrip(" ").startswith((":::", "///", "<")) or place in self._in_code:
                 continue
-            if _FENCED.fullmatch(line):
+            if _FENCED.fullmatch(line) or _SLASHED.fullmatch(line):
                 fences.append(place)
             elif fences and _FENCE_END.fullmatch(line):
                 yield fences.pop(), place

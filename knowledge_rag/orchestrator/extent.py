@@ -36,6 +36,7 @@ from knowledge_rag.orchestrator.governing import (
     governs,
     holds_for_all,
     is_empty,
+    is_no_way,
     is_unwritten,
     says_nothing,
     titles_withdrawn,
@@ -43,6 +44,7 @@ from knowledge_rag.orchestrator.governing import (
 )
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import (
+    CODE_OF_ERROR,
     CODE_SPAN,
     NAME,
     is_camel_case,
@@ -62,6 +64,7 @@ from knowledge_rag.orchestrator.procedures import (
     governed,
     held_off_by,
     introduction_of,
+    is_forbidden_row,
     procedure_of,
     rules_of,
 )
@@ -103,7 +106,9 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     links to; then the page's own verification and clean-up. The page's warnings govern the first item.
     """
     outline, main = place.outline, _main_of(place, wanted)
-    if main is None or any(it.kind in NEVER for it in (main, *main.above())):
+    if main is None or any(
+        it.kind in NEVER or is_no_way(it.heading) for it in (main, *main.above())
+    ):
         return []
     found: list[Procedure] = []
     others = _of_others(wanted, main)
@@ -408,7 +413,13 @@ def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
             continue
         of_others = set(_rows_of_others(outline, rows, wanted))
         yield from of_others
-        rows = [n for n in rows if n not in of_others]
+        heads = cells_of(outline.text(head, head))
+        rows = [
+            n
+            for n in rows
+            if n not in of_others
+            and not is_forbidden_row(heads, cells_of(outline.lines.get(n, "")))
+        ]
         yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
 
 
@@ -450,12 +461,20 @@ def _sharing_less(texts: Mapping[int, str], asked: set[str]) -> list[int]:
 
 
 def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> Iterator[int]:
-    """Yield the rows that begin with the name of another thing, where others begin with the incident's: ``es-logs``."""
+    """Yield the rows that begin with the name of another thing, where others begin with the incident's: ``es-logs``.
+
+    And those with another code in a column that has one of the incident's: "E31" beside "E12".
+    """
     text = " ".join((*wanted.names, wanted.text, wanted.labels))
-    firsts = {n: cells_of(outline.text(n, n))[0] for n in rows}
-    named = {n for n, first in firsts.items() if names_code(text, first)}
+    cells = {n: cells_of(outline.text(n, n)) for n in rows}
+    named = {n for n, it in cells.items() if names_code(text, it[0])}
     if named:
-        yield from (n for n, it in firsts.items() if n not in named and CODE_SPAN.match(it))
+        yield from (n for n, it in cells.items() if n not in named and CODE_SPAN.match(it[0]))
+    told = set(CODE_OF_ERROR.findall(text))
+    for column in zip(*(it for it in cells.values() if it), strict=False):
+        if not told.isdisjoint(column):
+            codes = zip(cells, column, strict=False)
+            yield from (n for n, it in codes if it not in told and CODE_OF_ERROR.fullmatch(it))
 
 
 def _undoing(procedure: Procedure) -> list[Procedure]:

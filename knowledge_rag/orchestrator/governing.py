@@ -114,9 +114,11 @@ _OBSOLETE: Final = re.compile(
     re.IGNORECASE,
 )
 _GONE_BEHIND: Final = re.compile(
-    rf"(?:[(\[]|\s[–—-]+\s)\s*(?:now |this is )?{_GONE}", re.IGNORECASE
+    rf"(?:[(\[]|\s[–—-]+\s)\s*(?:now |this is )?(?:{_GONE}"
+    r"|(?:deleted|removed|dropped|scrapped|abolished|n/a|none left|not used|gone)(?: (?:in|since|from|as of|by|with))? v?\d)",
+    re.IGNORECASE,
 )
-"""Says of itself that it isn't done any more: as its label, its subject or behind it in brackets.
+"""Says of itself that it isn't done any more: as its label, its subject or behind it in brackets, there by a date or version.
 
 "Delete what is no longer needed" and "verify that it no longer exists" are steps."""
 _WENT_WRONG: Final = re.compile(
@@ -133,15 +135,19 @@ _ONCE: Final = re.compile(
     re.IGNORECASE,
 )
 """Leads into what was done once; without a colon, words such as "old" or "until 2023" tell anything."""
+_NO_WAY: Final = (
+    r"(?:(?:the )?(?:wrong|bad) (?:way|idea|advice|example)|(?:also )?tried\b|what others do\b"
+    r"|(?:an? |the |our )?(?:most )?(?:common|typical|frequent|usual) mistakes?|what went wrong)"
+)
 _BAD: Final = re.compile(
     _OPENING
-    + r"(?:(?:the )?(?:wrong|bad) (?:way|idea|advice|example)|banned|tempting|rejected|refused|(?:an? |the |our )?(?:most )?(?:common|typical|frequent|usual) mistakes?"
-    r"|what went wrong|(?:this|that|it|the following) (?:does(?:n[’']t| not) work|breaks?|broke|hangs?|destroys?)\b)"
+    + rf"(?:{_NO_WAY}|banned|tempting|rejected|refused|(?:this|that|it|the following) (?:does(?:n[’']t| not) work|breaks?|broke|hangs?|destroys?)\b)"
     r"|\b(?:stack ?overflow|chatgpt|(?:a|the|some) forum|the internet|the vendor)\b[^:\n]{0,60}\b(?:recommends?|suggests?|advises?|we reject|refused)\b"
     r"|\b(?:which|that) we reject\b|\b(?:rejected|refused) by us\b|\b(?:we|it|that) (?:have )?lost (?:us )?(?:all )?(?:data|customers|mails?|orders?)\b",
     re.IGNORECASE,
 )
 """Leads into what somebody did or advises, and was wrong."""
+_NO_WAY_HEADING: Final = re.compile(_OPENING + _NO_WAY, re.IGNORECASE)
 _OLD_STEPS: Final = re.compile(
     _OPENING
     + r"(?:(?:the|our|these|those)\s+)?(?:old|former|legacy|previous) (?:procedure|way|process|method|steps?)\s*(?:$|[:,(–—-])",
@@ -180,9 +186,9 @@ _BEFORE_ALL: Final = re.compile(
     r"|\b(?:prerequisites?|preconditions?|requirements?|requires?|you(?:['’]ll)? need|only for|only applies|applies to|not (?:for|applicable))\b",
     re.IGNORECASE,
 )
-_WRONG: Final = re.compile(_OPENING + r"(?:wrong|incorrect|bad)\s*[*_]*(?::|$)", re.IGNORECASE)
+_WRONG: Final = re.compile(_OPENING + r"(?:wrong|incorrect|bad|old)\s*[*_]*(?::|$)", re.IGNORECASE)
 _STRUCK: Final = re.compile(
-    r"^[\s>*+\-\d.)\[\]xX]*(?:~~.+~~|<(?:del|s|strike)>.+</(?:del|s|strike)>)(?:\s*\([^()]{0,120}\))?[\s.;:]*$"
+    r"^[\s>*+\-\d.)\[\]xX]*(?:~~.+~~|<(?:del|s|strike)>.+</(?:del|s|strike)>|\{-.+-\}|\[-.+-\])(?:\s*\([^()]{0,120}\))?[\s.;:]*$"
     r"|^\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?\[[-~]\]\s+\S",
     re.DOTALL,
 )
@@ -386,6 +392,11 @@ _THING_OUT_OF_USE: Final = re.compile(
     re.IGNORECASE,
 )
 """Is about a thing that the sentence before names, and not about that sentence: "Delete the volume. It is no longer used."."""
+
+
+def is_no_way(heading: str) -> bool:
+    """Whether a heading says that below it stands what somebody did or does, and nobody should: "Also tried"."""
+    return is_gone(heading) or _NO_WAY_HEADING.match(heading) is not None
 
 
 def is_branch(text: str) -> bool:

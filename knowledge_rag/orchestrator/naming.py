@@ -196,6 +196,20 @@ def is_of_other_service(outline: Outline, wanted: Wanted) -> bool:
     return bool(its and service) and not (its in service or service in its)
 
 
+CODE_OF_ERROR: Final = re.compile(r"(?<![\w-])[A-Z]{1,8}-?\d{2,}(?![\w-])")
+"""A code of an error, as programs have them: V-307, R12."""
+NUMBERED_KIND: Final = re.compile(r"(?<![\w-])([a-z]{1,8})[ -]?(\d{2,})(?![\w-])")
+"""A code or a name that ends in a number, in lower case: ora-01653, gate-07, xid 79."""
+
+
+def is_of_another_number(heading: str, text: str) -> bool:
+    """Whether a heading has the codes of a kind of which a text has others only: "Xid 13" is not for "xid 79"."""
+    asked = set(NUMBERED_KIND.findall(text.casefold()))
+    has = set(NUMBERED_KIND.findall(heading.casefold()))
+    kinds = {kind for kind, _ in asked}
+    return any(kind in kinds for kind, _ in has) and not asked & has
+
+
 def is_of_another(place: Place, names: Sequence[str]) -> bool:
     """Whether a place is filed under the name of another alert: such a section is for that one alone."""
     titles = [*place.section.path, place.outline.title, stem(place.outline.source_file)]

@@ -227,6 +227,7 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
         lines = _as_markdown(first.citation.source_file, lines)
     elif any("<table" in line for line in lines.values()):
         lines |= in_markdown(lines)
+    lines |= dict.fromkeys(_commented(lines), "")
     metadata = first.metadata
     alerts = metadata.get(ALERTS)
     root = _sections(lines, plain=first.citation.source_file.lower().endswith(PLAIN_SUFFIXES))
@@ -244,6 +245,13 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
         _text(metadata.get(SERVICE)),
         _text(metadata.get(STATUS)),
     )
+
+
+def _commented(lines: Mapping[int, str]) -> Iterator[int]:
+    """Yield the lines of Obsidian's comments, which nobody sees: from one ``%%`` alone up to the next."""
+    marks = [number for number in sorted(lines) if lines[number].strip() == "%%"]
+    for opened, closed in zip(marks[::2], marks[1::2], strict=False):
+        yield from (number for number in range(opened, closed + 1) if number in lines)
 
 
 def _as_markdown(source_file: str, lines: dict[int, str]) -> dict[int, str]:

@@ -29,6 +29,7 @@ from knowledge_rag.orchestrator.governing import (
     governs,
     is_branch,
     is_gone,
+    is_no_way,
     is_precondition,
     is_struck,
     is_unwritten,
@@ -75,11 +76,13 @@ _GOOD: Final = re.compile(
 )
 """How a comment begins, or a column is headed, that has what to do instead of what another one says is wrong."""
 _FORBIDDING_CELL: Final = re.compile(
-    r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])", re.IGNORECASE
+    r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])|^\W*[⛔❌🚫]"
+    r"|^\W*(?:obsolete|deprecated|superseded|outdated|retired|withdrawn|removed|gone)\b",
+    re.IGNORECASE,
 )
 """A cell of a row that says the row isn't to be done, where the column's head asks whether it is."""
 _ASKS_WHETHER: Final = re.compile(
-    r"\?|\b(?:allowed|safe|may|can|ok(?:ay)?|permitted|do|run|use|production|prod|on-?call|live)\b|^$",
+    r"\?|\b(?:valid|status|state|allowed|safe|may|can|ok(?:ay)?|permitted|do|run|use|production|prod|on-?call|live)\b|^$",
     re.IGNORECASE,
 )
 _STRUCK_HTML: Final = re.compile(
@@ -297,6 +300,9 @@ def introduction_of(outline: Outline, section: Section) -> list[Governing]:
 def _own_words(outline: Outline, section: Section) -> list[Governing]:
     found: list[Governing] = []
     for place, block in enumerate(section.blocks):
+        if block.form in (Form.TABLE, Form.LIST):
+            found += _limiting_facts(outline, block)
+            continue
         text = _plain(outline, block)
         is_led_into = bool(found) and block.start <= found[-1].end
         if block.form not in (Form.PARAGRAPH, Form.QUOTE) or says_nothing(text) or is_led_into:
@@ -320,6 +326,21 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
         if kind is not Governs.NOTE or not _FACT.match(text):
             found.append(Governing(said, kind, block.start, end))
     return found
+
+
+def _limiting_facts(outline: Outline, block: Block) -> Iterator[Governing]:
+    """Yield the rows of a page's facts, a name and a value each, that say for what it holds, and for what it doesn't."""
+    for number in range(block.start, block.end + 1):
+        cells = cells_of(LIST_MARK.sub("", outline.lines.get(number, "")))
+        if len(cells) == _FACT_CELLS and _LIMITS.match(cells[0]):
+            yield Governing(": ".join(cells), Governs.PRECONDITION, number, number)
+
+
+_FACT_CELLS: Final = 2
+_LIMITS: Final = re.compile(
+    r"\W*(?:(?:valid|only|applicable|not) (?:for|on|in)|applies to|scope|(?:do not|don[’']?t|never|not to be) use\w*|preconditions?|prerequisites?)\W*$",
+    re.IGNORECASE,
+)
 
 
 def rules_of(outline: Outline, section: Section) -> Governing:
@@ -386,6 +407,8 @@ def _why_never(section: Section) -> Why | None:
     """Return why a section gives no steps, whatever else includes it; ``None`` if it may."""
     if is_unwritten(section.heading):
         return Why.UNWRITTEN
+    if is_no_way(section.heading):
+        return Why.OBSOLETE
     return {Kind.PROHIBITED: Why.PROHIBITED, Kind.OBSOLETE: Why.OBSOLETE}.get(section.kind)
 
 
@@ -692,10 +715,7 @@ class _Collector:
                 continue
             cells = cells_of(lines.get(number, ""))
             labelled = [*zip(heads + [""] * len(cells), cells, strict=False)]
-            if _says_never(cells[0]) or any(
-                _FORBIDDING_CELL.match(cell) and _ASKS_WHETHER.search(name)
-                for name, cell in labelled
-            ):
+            if is_forbidden_row(heads, cells):
                 self._withhold(Governs.PROHIBITED, number, number)
                 continue
             if never := _of_row(it for it in labelled if it[0] in wrong):
@@ -783,10 +803,13 @@ class _Collector:
         line = lines.get(number, "")
         mark = LIST_MARK.match(line) if number > item.start else None
         last = number
-        if mark and governs(line[mark.end() :]) is Governs.PROHIBITED and _leads(line):
+        said = line[mark.end() :] if mark else ""
+        if mark and (_never(said, [Part(said)]) or names_the_wrong(said)):
             while last + 1 < behind and _deeper(lines.get(last + 1, ""), line):
                 last += 1
             return last
+        if number > item.start and is_struck(line):
+            return number
         if number > item.start and not lines.get(number - 1, "").strip() and names_the_wrong(line):
             while last + 1 < behind and lines.get(last + 1, "").strip():
                 last += 1
@@ -809,6 +832,14 @@ class _Collector:
         return list(_cut_code(_dedented("\n".join(body)).split("\n"), number, language))
 
 
+def is_forbidden_row(heads: Sequence[str], cells: Sequence[str]) -> bool:
+    """Whether a row says that it isn't to be done: by its first cell, or by one whose column asks whether it is."""
+    labelled = zip([*heads, *[""] * len(cells)], cells, strict=False)
+    return _says_never(cells[0]) or any(
+        _FORBIDDING_CELL.match(cell) and _ASKS_WHETHER.search(name) for name, cell in labelled
+    )
+
+
 def _says_never(label: str) -> bool:
     """Whether a column's head, or a row's first cell, is a word or two by which it isn't done: "Wrong", "Forbidden"."""
     return len(label.split()) <= 2 and governs(label.strip()) in NEVER
@@ -829,7 +860,8 @@ def _parted(parts: Sequence[Part]) -> tuple[tuple[Part, ...], list[Governing]]:
 
 
 def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part]:
-    labelled = zip(_wrong(lines), enumerate(lines, number), strict=True)
+    is_wrong = (it.startswith("-") for it in lines) if language == _DIFF else _wrong(lines)
+    labelled = zip(is_wrong, enumerate(lines, number), strict=True)
     for is_wrong, group in groupby(labelled, key=itemgetter(0)):
         run = [it for _, it in group]
         text = "\n".join(line for _, line in run).strip("\n")
@@ -838,8 +870,13 @@ def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part
             yield Part(text, True, language, is_wrong, start, end)  # noqa: FBT003
 
 
+_DIFF: Final = "diff"
+"""A language whose lines that begin with a minus are gone."""
+_BEHIND: Final = re.compile(r"\S\s+(?:#|//|--)\s+(\S.*)$")
+
+
 def _wrong(lines: Iterable[str]) -> Iterator[bool]:
-    """Yield of each line of code whether a comment above it says that it must not be done."""
+    """Yield of each line of code whether a comment above or behind it says that it must not be done."""
     is_wrong = commented = False
     for line in lines:
         comment = _COMMENT.match(line)
@@ -849,7 +886,8 @@ def _wrong(lines: Iterable[str]) -> Iterator[bool]:
         else:
             is_wrong = comment is not None and _calls_wrong(comment[1])
         commented = comment is not None
-        yield is_wrong
+        behind = _BEHIND.search(line)
+        yield is_wrong or (behind is not None and not comment and _calls_wrong(behind[1]))
 
 
 def _calls_wrong(comment: str) -> bool:
@@ -867,7 +905,8 @@ _WHERE: Final = re.compile(
 def _never(said: str, parts: Sequence[Part]) -> Governs | None:
     """Return why an item is never a step: struck out, marked obsolete, or a prohibition; ``None`` if it is one."""
     first, _, rest = said.partition("\n")
-    if is_struck(said) or (is_struck(first) and not rest.strip()):
+    is_all = not rest.strip() or _leads(first.rstrip(" ~"))
+    if is_struck(said) or (is_struck(first) and is_all):
         return Governs.OBSOLETE
     words = "\n\n".join(part.text for part in parts if not part.is_code)
     if is_gone(words) and not _has_items(said):

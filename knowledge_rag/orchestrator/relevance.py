@@ -13,7 +13,7 @@ from knowledge_rag.orchestrator.choosing import is_escalation, is_superseded
 from knowledge_rag.orchestrator.extent import matter_at
 from knowledge_rag.orchestrator.governing import forbids
 from knowledge_rag.orchestrator.links import fold, stem
-from knowledge_rag.orchestrator.naming import is_camel_case, is_of_another
+from knowledge_rag.orchestrator.naming import CODE_OF_ERROR, is_camel_case, is_of_another
 from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import (
@@ -127,7 +127,7 @@ def _is_questions(
     for, be as close as ``Floors.question``; or be as close as ``Floors.alert``.
     """
     section = place.outline.text(place.section.start, place.section.end)
-    has_code = any(it in section for it in _CODE_OF_ERROR.findall(wanted.text))
+    has_code = any(it in section for it in CODE_OF_ERROR.findall(wanted.text))
     if (wanted.asks(WHO) and is_escalation(place)) or (has_code and not wanted.is_alert):
         return True
     told = words_told(wanted)
@@ -175,8 +175,6 @@ _OF_AN_ENVIRONMENT: Final = re.compile(
     r"\b(?!(?:the|this|our|each|every|an?|production|prod|live)\b)(\w+) (?:environment|env)\b",
     re.IGNORECASE,
 )
-_CODE_OF_ERROR: Final = re.compile(r"(?<![\w-])[A-Z]{1,8}-?\d{2,}(?![\w-])")
-"""A code of an error, as programs have them: V-307, R12."""
 _IN_CODE: Final = re.compile(r"`[^`\n]*`|^(?: {4}|\t).*$", re.MULTILINE)
 
 
@@ -211,11 +209,11 @@ def _codes_not_listed(text: str, outline: Outline) -> Iterator[str]:
     for block in blocks:
         rows = [cells_of(outline.lines.get(n, "")) for n in range(block.start + 2, block.end + 1)]
         listed = {cells[0].strip("`* ") for cells in rows}
-        heads = {_head(it.casefold()) for it in listed if _CODE_OF_ERROR.fullmatch(it)}
+        heads = {_head(it.casefold()) for it in listed if CODE_OF_ERROR.fullmatch(it)}
         said = " ".join(cell for cells in rows for cell in cells)
         yield from (
             it
-            for it in _CODE_OF_ERROR.findall(text)
+            for it in CODE_OF_ERROR.findall(text)
             if _head(it.casefold()) in heads and it not in said
         )
 
