@@ -126,7 +126,7 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
                 return _narrowed(replace(_fitting(places, wanted), why=why), wanted, ranked)
         if linked and among is linked:
             return replace(linked[0], why="linked")
-    ranked = _mentioned_first(_below_introduction(ranked, wanted), wanted.names)
+    ranked = _mentioned_first(ranked, wanted.names)
     return replace(ranked[0], rival=_rival(ranked, wanted)) if ranked else None
 
 
@@ -136,31 +136,6 @@ def _mentioned_first(ranked: list[Place], names: Sequence[str]) -> list[Place]:
     if len(mentioned) != 1:
         return ranked
     return [*mentioned, *(it for it in ranked if it is not mentioned[0])]
-
-
-def _below_introduction(ranked: list[Place], wanted: Wanted) -> list[Place]:
-    """Return places with the best section of a page first where the page's introduction is: it asks for nothing itself.
-
-    But for a page that is one procedure.
-    """
-    if not ranked:
-        return ranked
-    outline, section = ranked[0].outline, ranked[0].section
-    tops = (outline.root, top_of(outline))
-    if section not in tops or is_one_procedure(outline, wanted):
-        return ranked
-    if tops[1].parent and tops[1].parent.level:  # of its one chapter, the sections are parts
-        return ranked
-    if any(it.form in (Form.LIST, Form.CODE, Form.TABLE) for top in tops for it in top.blocks):
-        return ranked
-    below = [
-        it
-        for it in ranked
-        if it.outline is outline
-        and it.section not in tops
-        and asks_for_something(outline, it.section)
-    ]
-    return [*below[:1], *(it for it in ranked if it not in below[:1])]
 
 
 def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:

@@ -470,11 +470,16 @@ def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> It
     named = {n for n, it in cells.items() if names_code(text, it[0])}
     if named:
         yield from (n for n, it in cells.items() if n not in named and CODE_SPAN.match(it[0]))
-    told = set(CODE_OF_ERROR.findall(text))
-    for column in zip(*(it for it in cells.values() if it), strict=False):
-        if not told.isdisjoint(column):
+    told = {*CODE_OF_ERROR.findall(text), *_NUMBER_ALONE.findall(text)}
+    for place, column in enumerate(zip(*(it for it in cells.values() if it), strict=False)):
+        code = CODE_OF_ERROR if place else _CODE_OR_NUMBER  # further columns have sizes
+        if any(it in told and code.fullmatch(it) for it in column):
             codes = zip(cells, column, strict=False)
-            yield from (n for n, it in codes if it not in told and CODE_OF_ERROR.fullmatch(it))
+            yield from (n for n, it in codes if it not in told and code.fullmatch(it))
+
+
+_NUMBER_ALONE: Final = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
+_CODE_OR_NUMBER: Final = re.compile(rf"{CODE_OF_ERROR.pattern}|{_NUMBER_ALONE.pattern}")
 
 
 def _undoing(procedure: Procedure) -> list[Procedure]:

@@ -21,13 +21,14 @@ _BETWEEN: Final = re.compile(
     r"(?:[ \t]*</?(?:table|tbody|thead|tfoot|colgroup|col)\b[^<>]*>)*[ \t]*"
 )
 _CODE: Final = re.compile(r"<code\b[^<>]*>(.*?)</code>")
+_FACT: Final = 2
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
 
 
 def in_markdown(lines: Mapping[int, str]) -> dict[int, str]:
     r"""Return the lines of HTML tables that have at most one row on a line, as Markdown.
 
-    Rows below heads make a table, the heads right above them; others make items.
+    Rows below heads make a table, the heads right above them. Of others, those of two cells are facts, and any other an item.
 
     >>> html = "<table>\n<tr><th>A</th><th>B</th></tr>\n<tr><td>1</td><td><code>ls</code></td></tr>\n</table>"
     >>> in_markdown(dict(enumerate(html.split("\n"))))
@@ -64,8 +65,12 @@ def _written(lines: Mapping[int, str]) -> dict[int, str]:
         return {}
     written = dict.fromkeys(lines, "")
     for number in body:
-        row = " | ".join(_words(cell) for _, cell in rows[number])
-        written[number] = f"| {row} |" if has_heads else f"- {row}"
+        cells = [_words(cell) for _, cell in rows[number]]
+        if has_heads:
+            written[number] = f"| {' | '.join(cells)} |"
+        else:  # of two, the first one is a name: a fact of the page
+            fact = f"**{cells[0]}:** {cells[-1]}"
+            written[number] = fact if len(cells) == _FACT else f"- {' | '.join(cells)}"
     if has_heads:
         heads = [_words(cell) for _, cell in rows[first]]
         written[body[0] - 2] = f"| {' | '.join(heads)} |"

@@ -300,8 +300,9 @@ def introduction_of(outline: Outline, section: Section) -> list[Governing]:
 def _own_words(outline: Outline, section: Section) -> list[Governing]:
     found: list[Governing] = []
     for place, block in enumerate(section.blocks):
-        if block.form in (Form.TABLE, Form.LIST):
-            found += _limiting_facts(outline, block)
+        limits = list(_limiting_facts(outline, block))
+        if block.form in (Form.TABLE, Form.LIST) or limits:
+            found += limits
             continue
         text = _plain(outline, block)
         is_led_into = bool(found) and block.start <= found[-1].end
@@ -331,12 +332,16 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
 def _limiting_facts(outline: Outline, block: Block) -> Iterator[Governing]:
     """Yield the rows of a page's facts, a name and a value each, that say for what it holds, and for what it doesn't."""
     for number in range(block.start, block.end + 1):
-        cells = cells_of(LIST_MARK.sub("", outline.lines.get(number, "")))
-        if len(cells) == _FACT_CELLS and _LIMITS.match(cells[0]):
-            yield Governing(": ".join(cells), Governs.PRECONDITION, number, number)
+        line = outline.lines.get(number, "")
+        name, value = (it[1], it[2]) if (it := _BOLD_FACT.match(line)) else (line, "")
+        if block.form is Form.TABLE and len(cells := cells_of(line)) == _FACT_CELLS:
+            name, value = cells
+        if value and _LIMITS.match(name):
+            yield Governing(f"{name}: {value}", Governs.PRECONDITION, number, number)
 
 
 _FACT_CELLS: Final = 2
+_BOLD_FACT: Final = re.compile(r"\s*\*\*([^*:]{2,40}):\*\* +(\S.*)$")
 _LIMITS: Final = re.compile(
     r"\W*(?:(?:valid|only|applicable|not) (?:for|on|in)|applies to|scope|(?:do not|don[’']?t|never|not to be) use\w*|preconditions?|prerequisites?)\W*$",
     re.IGNORECASE,
