@@ -42,7 +42,7 @@ from knowledge_rag.orchestrator.governing import (
 from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form, cells_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.orchestrator.outline import Block, ListItem, Outline, Section
 
@@ -710,6 +710,7 @@ class _Collector:
         wrong = {it for it in heads if _says_never(it)}
         if not any(_GOOD.match(it) for it in heads if it not in wrong):
             wrong.clear()  # of "Deprecated", the cells say whether it is so
+        ended = set(_ended_rows(heads, {n: cells_of(lines.get(n, "")) for n in body}))
         lead, self._pending = self._pending, []
         text = self._outline.text(block.start, header[-1])
         head = Governing(text, Governs.NOTE, block.start, header[-1])
@@ -720,8 +721,9 @@ class _Collector:
                 continue
             cells = cells_of(lines.get(number, ""))
             labelled = [*zip(heads + [""] * len(cells), cells, strict=False)]
-            if is_forbidden_row(heads, cells):
-                self._withhold(Governs.PROHIBITED, number, number)
+            if number in ended or is_forbidden_row(heads, cells):
+                kind = Governs.OBSOLETE if number in ended else Governs.PROHIBITED
+                self._withhold(kind, number, number)
                 continue
             if never := _of_row(it for it in labelled if it[0] in wrong):
                 # not withheld: its line is that of the step, too
@@ -835,6 +837,23 @@ class _Collector:
             if body and re.fullmatch(closing, body[-1]):
                 body = body[:-1]
         return list(_cut_code(_dedented("\n".join(body)).split("\n"), number, language))
+
+
+def _ended_rows(heads: Sequence[str], rows: Mapping[int, Sequence[str]]) -> Iterator[int]:
+    """Yield the rows that a column "Until" gives a date, where it says of another one that this holds today."""
+    for place in (n for n, head in enumerate(heads) if _UNTIL.match(head)):
+        until = {n: cells[place].strip() for n, cells in rows.items() if place < len(cells)}
+        if any(map(_TODAY.fullmatch, until.values())):
+            yield from (n for n, cell in until.items() if _DATE.match(cell))
+
+
+_UNTIL: Final = re.compile(
+    r"\W*(?:valid )?(?:until|to|till|through|end(?:ed)?|bis)\W*$", re.IGNORECASE
+)
+_TODAY: Final = re.compile(
+    r"\W*(?:today|now|current(?:ly)?|present|open|still valid|heute)?\W*", re.IGNORECASE
+)
+_DATE: Final = re.compile(r"\W*(?:(?:19|20)\d\d|\d{1,2}[./]\d)")
 
 
 def is_forbidden_row(heads: Sequence[str], cells: Sequence[str]) -> bool:

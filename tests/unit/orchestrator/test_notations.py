@@ -77,6 +77,13 @@ def test_a_row_whose_column_says_that_it_does_not_hold_is_no_step_nor_the_best_c
     )
 
 
+@pytest.mark.parametrize(("today", "is_old"), [("today", True), ("–", True), ("2030-01", False)])
+def test_a_row_until_a_date_is_old_where_another_one_holds_today(today, is_old):
+    rows = f"| 2019 | 2022-08 | restart |\n| 2022-08 | {today} | reload |\n"
+    page = f"# Reload\n\n| Since | Until | Step |\n|---|---|---|\n{rows}"
+    assert any("restart" in it for it in given("", asked="reload", page=page)) is not is_old
+
+
 @pytest.mark.parametrize(
     "facts",
     [
