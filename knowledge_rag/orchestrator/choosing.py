@@ -48,8 +48,8 @@ from knowledge_rag.orchestrator.naming import (
     is_headed,
     is_listed,
     is_mentioned,
-    is_of_another_number,
     is_of_other_service,
+    other_numbers,
     same_name,
 )
 from knowledge_rag.orchestrator.outline import Form, cells_of
@@ -140,13 +140,12 @@ def _mentioned_first(ranked: list[Place], names: Sequence[str]) -> list[Place]:
 
 def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
     """Return the ids of sections for other environments, of tabs for others, of those under another number or never done."""
-    found = {
-        id(it)
-        for outline in outlines
-        for section in outline.sections()
-        if is_no_way(section.heading) or is_of_another_number(section.heading, wanted.text)
-        for it in section.walk()
-    }
+    found: set[int] = set()
+    for outline in outlines:
+        others = set(other_numbers([it.heading for it in outline.sections()], wanted.text))
+        for section in outline.sections():
+            if is_no_way(section.heading) or section.heading in others:
+                found |= {id(it) for it in section.walk()}
     found |= {
         id(it)
         for outline in outlines

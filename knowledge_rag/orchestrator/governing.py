@@ -196,7 +196,7 @@ _STRUCK: Final = re.compile(
 _UNWRITTEN: Final = re.compile(
     r"^[\s>*_+\-\d.)\[\]xX|]*(?:"
     r"(?:n/?a|none)\b(?! of\b)[\w ()]{0,30}[.!]?"  # "None: go to step 3" is a branch
-    r"|(?:wip|coming soon|work in progress|to be (?:written|done|defined|completed)|(?:someone|somebody) (?:has to|should|must|needs to) (?:write|document))\b.{0,80}"
+    r"|(?:wip|coming soon|work in progress|(?:still )?to be (?:written|done|defined|completed)|(?:someone|somebody) (?:has to|should|must|needs to) (?:write|document))\b.{0,80}"
     r")[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )

@@ -202,12 +202,17 @@ NUMBERED_KIND: Final = re.compile(r"(?<![\w-])([a-z]{1,8})[ -]?(\d{2,})(?![\w-])
 """A code or a name that ends in a number, in lower case: ora-01653, gate-07, xid 79."""
 
 
-def is_of_another_number(heading: str, text: str) -> bool:
-    """Whether a heading has the codes of a kind of which a text has others only: "Xid 13" is not for "xid 79"."""
-    asked = set(NUMBERED_KIND.findall(text.casefold()))
-    has = set(NUMBERED_KIND.findall(heading.casefold()))
-    kinds = {kind for kind, _ in asked}
-    return any(kind in kinds for kind, _ in has) and not asked & has
+def other_numbers(headings: Sequence[str], text: str) -> list[str]:
+    """Return the headings with codes of a kind of which a text has another one, where one of them has that.
+
+    >>> other_numbers(["Xid 13", "Xid 79", "Disk full"], "the node shows xid 79")
+    ['Xid 13']
+    """
+    asked = dict(NUMBERED_KIND.findall(text.casefold()))
+    found = {it: NUMBERED_KIND.findall(it.casefold()) for it in headings}
+    alike = [it for it, codes in found.items() if any(kind in asked for kind, _ in codes)]
+    meant = [it for it in alike if not set(asked.values()).isdisjoint(_NUMBER.findall(it))]
+    return [it for it in alike if meant and it not in meant]
 
 
 def is_of_another(place: Place, names: Sequence[str]) -> bool:

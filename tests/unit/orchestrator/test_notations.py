@@ -151,6 +151,12 @@ def test_a_section_under_another_number_is_not_meant():
     assert actions(advised(question("gpu node shows xid 79 errors"), {PAGE: page})) == ["Cordon."]
 
 
+def test_a_section_of_two_numbers_is_meant_by_either():
+    page = "# DC\n\n## One is broken (event 2213 or 4012)\n\n1. Look.\n\n## All are broken (event 4114)\n\n1. Wipe.\n"
+    asked = "sysvol is broken on one, event 4012"
+    assert actions(advised(question(asked), {PAGE: page})) == ["Look."]
+
+
 def test_a_table_of_contents_is_no_list_of_steps():
     page = "# Db\n\n- [Failover](#failover)\n- [Restore](#restore)\n\n## Failover\n\n1. Look.\n\n## Restore\n\n1. Wipe.\n"
     assert actions(advised(question("failover of the db"), {PAGE: page})) == ["Look."]
