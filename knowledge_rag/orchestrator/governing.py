@@ -85,7 +85,7 @@ _SENTENCE_END: Final = re.compile(
 )
 _IN_BRACKETS: Final = re.compile(r"\([^()]*\)")
 _FORBIDS_BEHIND: Final = re.compile(
-    r"^\W*[⛔❌🚫]|`\W*[⛔❌🚫]\W*$|(?:<-+|←|—|–|-|//|#|\()\s*(?:never|no|don[’']t|do not|not in prod\w*|wrong\b[^`\n]{0,40})\s*[!.)]*\s*$",
+    r"^\W*[⛔❌🚫]|`\W*[⛔❌🚫]\W*$|(?:(?:<-+|←|—|–|-|//|#|\()\s*(?:never|no|don[’']t|do not|not in prod\w*)|(?:<-+|←|//|#|\(|`\s*[—–-])\s*wrong\b[^`\n]{0,40})\s*[!.)]*\s*$",
     re.IGNORECASE,
 )
 """Forbids what stands before it on its line."""
