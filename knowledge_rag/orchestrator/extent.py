@@ -6,9 +6,7 @@ Inside what is chosen nothing is chosen: see :mod:`procedures`.
 from __future__ import annotations
 
 import itertools
-import math
 import re
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +28,7 @@ from knowledge_rag.orchestrator.cross_references import (
     only_sent_to,
 )
 from knowledge_rag.orchestrator.governing import (
+    LIST_MARK,
     Governing,
     Governs,
     forbids,
@@ -44,16 +43,12 @@ from knowledge_rag.orchestrator.governing import (
 )
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import (
-    CODE_OF_ERROR,
-    CODE_SPAN,
     NAME,
     is_camel_case,
     is_filed_alone,
-    names_code,
 )
-from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
-    LIST_MARK,
     Item,
     NotShown,
     Part,
@@ -64,18 +59,19 @@ from knowledge_rag.orchestrator.procedures import (
     governed,
     held_off_by,
     introduction_of,
-    is_forbidden_row,
     procedure_of,
     rules_of,
 )
 from knowledge_rag.orchestrator.queries import WHO
+from knowledge_rag.orchestrator.references import with_references
+from knowledge_rag.orchestrator.rows import other_rows
 from knowledge_rag.orchestrator.wanted import Place, asks_to_undo, is_asked_for
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from knowledge_rag.orchestrator.outline import Block, Outline, Section
+    from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
     from knowledge_rag.orchestrator.wanted import Wanted
 
@@ -112,7 +108,14 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         return []
     found: list[Procedure] = []
     others = _of_others(wanted, main)
-    rows = set(_other_rows(outline, wanted))
+    rows = set(
+        other_rows(
+            outline,
+            wanted,
+            is_notes=_is_notes(outline),
+            is_called=wanted.asks(WHO) and is_short_contacts(outline),
+        )
+    )
     linked = linked_sections(outline, main, rows)
     # what only those rows send to is for their cases
     others += only_sent_to(outline, main, rows) if rows else ()
@@ -133,7 +136,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         found = _undoing(found[0]) or found
     if found[0].path == main.path:
         found[0] = with_rules(outline, main, found[0], is_part=_asks_for_part(wanted, main))
-    found = [*_with_references(outline, found)]
+    found = [*with_references(outline, found)]
     source = outline.source_file
     left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
     return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
@@ -166,94 +169,6 @@ def sent_by(outline: Outline, number: int, procedure: Procedure) -> Procedure:
     first, *others = procedure.items
     said = Governing(text, kind, number, number, sent_from=outline.source_file)
     return replace(procedure, items=(governed(first, said), *others))
-
-
-_FOOTNOTE: Final = re.compile(r"\[\^(?P<name>[^\]\s]{1,40})\]:[ \t]+(?P<text>\S.*)")
-_CALL: Final = re.compile(r"\[\^([^\]\s]{1,40})\](?!:)")
-
-
-def _footnotes(outline: Outline) -> dict[str, Governing]:
-    """Return a page's footnotes by their names."""
-    notes = {}
-    for number, line in outline.lines.items():
-        if note := _FOOTNOTE.match(line):
-            end = number
-            while outline.lines.get(end + 1, "").strip() and not _FOOTNOTE.match(
-                outline.lines[end + 1]
-            ):
-                end += 1
-            said = "\n".join(
-                [note["text"], *(outline.lines[n] for n in range(number + 1, end + 1))]
-            )
-            kind = Governs.CAUTION if warns(said) or forbids(said) else Governs.NOTE
-            notes[note["name"]] = Governing(said, kind, number, end)
-    return notes
-
-
-def _with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterator[Procedure]:
-    """Yield procedures whose items have what they refer to, wherever it stands on the page.
-
-    That are the footnotes that they call, "the table above", and where a variable of a command occurs first, the line
-    that says what it is, if nothing of its procedure does.
-    """
-    notes = _footnotes(outline)
-    known: set[str] = set()
-    for procedure in procedures:
-        shown = procedure.lines
-        text = "\n".join(outline.lines.get(number, "") for number in sorted(shown))
-        items = []
-        for item in procedure.items:
-            said = outline.text(item.start, item.end)
-            unknown = sorted({*_VARIABLE.findall(said)} - known)
-            known |= {*unknown}
-            referred = [notes[it] for it in _CALL.findall(said) if it in notes]
-            referred += (
-                found
-                for it in unknown
-                if not _definition(it).search(text) and (found := _defined(outline, it, shown))
-            )
-            referred += (
-                Governing(outline.text(it.start, it.end), Governs.NOTE, it.start, it.end)
-                for it in _tables_named(outline, said, item.start)
-                if it.start not in shown
-            )
-            items.append(governed(item, *referred))
-        yield replace(procedure, items=tuple(items))
-
-
-_VARIABLE: Final = re.compile(r"\$\{?([A-Z][A-Z\d_]{0,40})\b")
-_TABLE: Final = re.compile(
-    r"\btable (?P<above>above)\b|\btable below\b|\b(?:(?P<upper>above)|below) table\b",
-    re.IGNORECASE,
-)
-
-
-def _definition(variable: str) -> re.Pattern[str]:
-    """Return how a line says what a variable is: ``B=...``, "`B` is short for ...", "`$B`: ..."."""
-    return re.compile(
-        rf"(?<![\w$]){variable}=\S|`\$?{variable}`(?: (?:is|means|stands for)\b| ?[=:])"
-    )
-
-
-def _defined(outline: Outline, variable: str, shown: set[int]) -> Governing | None:
-    """Return the line of the page's own words, no step of another procedure, that says what a variable is."""
-    pattern = _definition(variable)
-    for block in (it for section in outline.sections() for it in section.blocks):
-        for number in range(block.start, block.end + 1) if block.form is not Form.LIST else ():
-            line = outline.lines.get(number, "")
-            if number not in shown and pattern.search(line):
-                return Governing(line.strip(), Governs.NOTE, number, number)
-    return None
-
-
-def _tables_named(outline: Outline, text: str, line: int) -> Iterator[Block]:
-    """Yield the tables that a text names by where they stand: the next one above its line, or below."""
-    blocks = (it for section in outline.sections() for it in section.blocks)
-    tables = [it for it in blocks if it.form is Form.TABLE]
-    for named in _TABLE.finditer(text):
-        above = [it for it in tables if it.end < line]
-        below = [it for it in tables if it.start > line]
-        yield from above[-1:] if named["above"] or named["upper"] else below[:1]
 
 
 def _main_of(place: Place, wanted: Wanted) -> Section | None:
@@ -360,14 +275,6 @@ def tabs_of_others(wanted: Wanted, main: Section) -> Iterator[Section]:
         yield from (it for it in tabs if meant and it not in meant)
 
 
-_CASES: Final = re.compile(
-    r"\b(?:symptoms?|see|signs?|errors?|messages?|alerts?|alarms?|codes?|problems?|issues?|situations?|findings?|observations?|cases?"
-    r"|when|if|happens?|complaints?|states?|status)\b",
-    re.IGNORECASE,
-)
-"""How the first column of a table is headed that tells when each row applies."""
-
-
 _NOTES: Final = re.compile(
     r"\b(?:notes?|tips|tricks|things|stuff|gotchas|learn(?:ed|t)|cheat ?sheet|odds and ends)\b",
     re.IGNORECASE,
@@ -383,103 +290,6 @@ def _is_notes(outline: Outline) -> bool:
     called = " ".join([re.sub(r"[/_.-]", " ", outline.source_file), outline.title, *first])
     is_flat = not top.children and bool(items) and not any(it.is_numbered for it in items)
     return is_flat and _NOTES.search(called) is not None
-
-
-def _other_rows(outline: Outline, wanted: Wanted) -> Iterator[int]:
-    """Yield the rows of tables of cases, and items of notes, that are for other cases than the incident.
-
-    A table is one of cases if its first column is headed so, if a question whom to call gets it, or if the incident names
-    what a single row has as code.
-    An item of notes that forbids something stays.
-    """
-    asked = words_of([*wanted.names, wanted.text])
-    is_notes = _is_notes(outline)
-    calls = wanted.asks(WHO) and is_short_contacts(outline)
-    for section in outline.sections():
-        yield from _led_otherwise(outline, section, wanted)
-    for block in (it for section in outline.sections() for it in section.blocks):
-        head, rows = block.start, [*range(block.start + 2, block.end + 1)]
-        if is_notes and block.form is Form.LIST:
-            texts = {it.start: outline.text(it.start, it.end) for it in block.items}
-            others = _sharing_less(texts, asked)
-            yield from (n for n in others if not forbids(LIST_MARK.sub("", texts[n])))
-        if block.form is not Form.TABLE:
-            continue
-        if not (calls or _CASES.search(cells_of(outline.text(head, head))[0])):
-            said = " ".join((*wanted.names, wanted.text))
-            named = [n for n in rows if names_code(said, outline.text(n, n))]
-            if len(named) == 1:
-                yield from (n for n in rows if n not in named)
-            continue
-        of_others = set(_rows_of_others(outline, rows, wanted))
-        yield from of_others
-        heads = cells_of(outline.text(head, head))
-        rows = [
-            n
-            for n in rows
-            if n not in of_others
-            and not is_forbidden_row(heads, cells_of(outline.lines.get(n, "")))
-        ]
-        yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
-
-
-def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterator[int]:
-    """Yield where blocks begin below lead-ins that begin with another thing's name as code, beside one with the incident's.
-
-    Such are the terms "`stoker` (topic job-events)" and "`usage-sink` (topic usage-meter)", each with its list.
-    """
-    said = " ".join((*wanted.names, wanted.text, wanted.labels))
-    leads: dict[int, list[int]] = {}
-    lead = 0
-    for block, behind in itertools.pairwise([*section.blocks, None]):
-        text = outline.text(block.start, block.end) if block else ""
-        is_lead = block and block.form is Form.PARAGRAPH and behind and behind.form in _LED
-        if block and is_lead and CODE_SPAN.match(text) and len(text.split()) <= _LABEL_WORDS:
-            lead = block.start
-        if block and lead:
-            items = [it.start for it in block.items] or [block.start]
-            leads.setdefault(lead, []).extend(items)
-    meant = [it for it in leads if names_code(said, outline.lines.get(it, ""))]
-    if len(meant) == 1:
-        yield from (n for it, starts in leads.items() if it not in meant for n in starts)
-
-
-_LED: Final = (Form.LIST, Form.CODE, Form.TABLE)
-
-
-def _sharing_less(texts: Mapping[int, str], asked: set[str]) -> list[int]:
-    """Return which texts share less than half as much with what is asked as the best one does.
-
-    What a word tells is less the more texts hold it; if most texts are as good, none is returned.
-    """
-    held = {n: words_of([text]) & asked for n, text in texts.items()}
-    often = Counter(word for words in held.values() for word in words)
-    worth = {n: sum(math.log(len(texts) / often[it]) for it in held[n]) for n in texts}
-    best = max(worth.values(), default=0.0)
-    others = [n for n in texts if worth[n] < best / 2]
-    return others if 2 * len(others) > len(texts) else []
-
-
-def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> Iterator[int]:
-    """Yield the rows that begin with the name of another thing, where others begin with the incident's: ``es-logs``.
-
-    And those with another code in a column that has one of the incident's: "E31" beside "E12".
-    """
-    text = " ".join((*wanted.names, wanted.text, wanted.labels))
-    cells = {n: cells_of(outline.text(n, n)) for n in rows}
-    named = {n for n, it in cells.items() if names_code(text, it[0])}
-    if named:
-        yield from (n for n, it in cells.items() if n not in named and CODE_SPAN.match(it[0]))
-    told = {*CODE_OF_ERROR.findall(text), *_NUMBER_ALONE.findall(text)}
-    for place, column in enumerate(zip(*(it for it in cells.values() if it), strict=False)):
-        code = CODE_OF_ERROR if place else _CODE_OR_NUMBER  # further columns have sizes
-        if any(it in told and code.fullmatch(it) for it in column):
-            codes = zip(cells, column, strict=False)
-            yield from (n for n, it in codes if it not in told and code.fullmatch(it))
-
-
-_NUMBER_ALONE: Final = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
-_CODE_OR_NUMBER: Final = re.compile(rf"{CODE_OF_ERROR.pattern}|{_NUMBER_ALONE.pattern}")
 
 
 def _undoing(procedure: Procedure) -> list[Procedure]:

@@ -48,6 +48,9 @@ class Governing:
     sent_from: str = ""
 
 
+LIST_MARK: Final = re.compile(
+    r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)]|\d{1,2}\.\d{1,2}[.)]?)(?:[ \t]+|$)"
+)
 NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})
 """What is never a step."""
 
@@ -427,3 +430,19 @@ def is_empty(text: str) -> bool:
 def says_nothing(text: str) -> bool:
     """Whether a paragraph is a link alone, or stands where somebody still has to write something."""
     return is_unwritten(text) or _LINK_ALONE.match(text.strip()) is not None
+
+
+def leads(text: str) -> bool:
+    """Whether words lead into what follows."""
+    return text.rstrip(" \t*_`").endswith(":")
+
+
+def is_instead(text: str) -> bool:
+    """Whether a comment, or the head of a column, says what to do instead of what another one calls wrong."""
+    return _INSTEAD_OF.match(text) is not None
+
+
+_INSTEAD_OF: Final = re.compile(
+    r"\W*(?:good|right|correct|ok|better|instead|do\b|use\b|this is fine)", re.IGNORECASE
+)
+"""How a comment begins, or a column is headed, that has what to do instead of what another one says is wrong."""

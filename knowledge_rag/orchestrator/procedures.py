@@ -20,8 +20,10 @@ from knowledge_rag.core.headings import (
     kind_of_label,
 )
 from knowledge_rag.core.headings import NEVER as NEVER_SECTIONS
+from knowledge_rag.orchestrator.code_lines import wrong_lines
 from knowledge_rag.orchestrator.containers import shown_as
 from knowledge_rag.orchestrator.governing import (
+    LIST_MARK,
     NEVER,
     Governing,
     Governs,
@@ -29,10 +31,12 @@ from knowledge_rag.orchestrator.governing import (
     governs,
     is_branch,
     is_gone,
+    is_instead,
     is_no_way,
     is_precondition,
     is_struck,
     is_unwritten,
+    leads,
     names_the_wrong,
     prohibits,
     says_nothing,
@@ -40,9 +44,10 @@ from knowledge_rag.orchestrator.governing import (
     warns,
 )
 from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form, cells_of
+from knowledge_rag.orchestrator.rows import ended_rows, is_forbidden_row, of_row, says_never
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from knowledge_rag.orchestrator.outline import Block, ListItem, Outline, Section
 
@@ -52,9 +57,6 @@ MAX_ITEMS: Final = 100
 MAX_INTRODUCTION: Final = 8
 """Lines of a page's own words above its first section up to which all of them come with a procedure of it."""
 
-LIST_MARK: Final = re.compile(
-    r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)]|\d{1,2}\.\d{1,2}[.)]?)(?:[ \t]+|$)"
-)
 _QUOTE_MARKS: Final = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _FACT: Final = re.compile(
     r"^\W*(?:owners?|owned by|threshold|severity|team|alerts?|alarms?|service|dashboards?|contacts?|slack|channel|source|labels?"
@@ -70,21 +72,6 @@ _THEN: Final = re.compile(
 """How a paragraph behind a step begins that is the next one."""
 _MARKED: Final = re.compile(r"^\W*(?:warning|caution|note|important|danger)\b", re.IGNORECASE)
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)")
-_COMMENT: Final = re.compile(r"\s*(?:#|--|//|;|REM\b|<!--)\s*(.*)")
-_GOOD: Final = re.compile(
-    r"\W*(?:good|right|correct|ok|better|instead|do\b|use\b|this is fine)", re.IGNORECASE
-)
-"""How a comment begins, or a column is headed, that has what to do instead of what another one says is wrong."""
-_FORBIDDING_CELL: Final = re.compile(
-    r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])|^\W*[⛔❌🚫]"
-    r"|^\W*(?:obsolete|deprecated|superseded|outdated|retired|withdrawn|removed|gone)\b",
-    re.IGNORECASE,
-)
-"""A cell of a row that says the row isn't to be done, where the column's head asks whether it is."""
-_ASKS_WHETHER: Final = re.compile(
-    r"\?|\b(?:valid|status|state|allowed|safe|may|can|ok(?:ay)?|permitted|do|run|use|production|prod|on-?call|live)\b|^$",
-    re.IGNORECASE,
-)
 _STRUCK_HTML: Final = re.compile(
     r"\s*(?:<[^<>]*>\s*)*<(?:del|s|strike)>.*</(?:del|s|strike)>\s*(?:<[^<>]*>\s*)*", re.DOTALL
 )
@@ -315,14 +302,14 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
             kind = Governs.PRECONDITION
         end = block.end
         behind = section.blocks[place + 1] if place + 1 < len(section.blocks) else None
-        is_led = behind and kind is not Governs.NOTE and _leads(text)
+        is_led = behind and kind is not Governs.NOTE and leads(text)
         if behind and (
             behind.form is Form.CODE or (is_led and behind.form in (Form.PARAGRAPH, Form.TABLE))
         ):
             end = behind.end
         elif kind is not Governs.NOTE and behind and behind.form is Form.LIST:
             # "Before you begin" leads into the list below it without a colon, too
-            end = behind.end if _leads(text) or behind.start == block.end + 1 else end
+            end = behind.end if leads(text) or behind.start == block.end + 1 else end
         said = text if end == block.end else outline.text(block.start, end)
         if kind is not Governs.NOTE or not _FACT.match(text):
             found.append(Governing(said, kind, block.start, end))
@@ -583,7 +570,7 @@ class _Collector:
             self._warn(text, kind, block, withheld=names_the_wrong(text))
             if (
                 behind
-                and (_leads(text) or kind is Governs.OBSOLETE)
+                and (leads(text) or kind is Governs.OBSOLETE)
                 and (following in (Form.LIST, Form.TABLE, Form.QUOTE) or self._is_code(behind[0]))
             ):
                 # beside the words that forbid it, so that both are shown as one
@@ -598,7 +585,7 @@ class _Collector:
                 parts += self._code(code.start, code.end)
             self._add("", parts, block.start, commands[-1].end)
             return 1 + len(commands)
-        goes_on = len(self._items) > self._first and is_branch(text) and not _leads(text)
+        goes_on = len(self._items) > self._first and is_branch(text) and not leads(text)
         if following in (Form.LIST, Form.TABLE) and not (goes_on and _INLINE_COMMAND.search(text)):
             self._pending.append(Governing(text, kind, block.start, block.end))
         elif self._is_step(text, kind):
@@ -707,10 +694,10 @@ class _Collector:
         rows = [n for n in range(block.start, block.end + 1) if lines.get(n, "").strip()]
         header, body = rows[:2], rows[2:]
         heads = cells_of(lines.get(header[0], "")) if header else []
-        wrong = {it for it in heads if _says_never(it)}
-        if not any(_GOOD.match(it) for it in heads if it not in wrong):
+        wrong = {it for it in heads if says_never(it)}
+        if not any(is_instead(it) for it in heads if it not in wrong):
             wrong.clear()  # of "Deprecated", the cells say whether it is so
-        ended = set(_ended_rows(heads, {n: cells_of(lines.get(n, "")) for n in body}))
+        ended = set(ended_rows(heads, {n: cells_of(lines.get(n, "")) for n in body}))
         lead, self._pending = self._pending, []
         text = self._outline.text(block.start, header[-1])
         head = Governing(text, Governs.NOTE, block.start, header[-1])
@@ -725,10 +712,10 @@ class _Collector:
                 kind = Governs.OBSOLETE if number in ended else Governs.PROHIBITED
                 self._withhold(kind, number, number)
                 continue
-            if never := _of_row(it for it in labelled if it[0] in wrong):
+            if never := of_row(it for it in labelled if it[0] in wrong):
                 # not withheld: its line is that of the step, too
                 self._pending.append(Governing(never, Governs.PROHIBITED, number, number))
-            said = _of_row(it for it in labelled if it[0] not in wrong)
+            said = of_row(it for it in labelled if it[0] not in wrong)
             self._add("", [Part(said)], number, number)
         for place in range(first, len(self._items)):
             self._items[place] = governed(self._items[place], head, *lead)
@@ -839,40 +826,6 @@ class _Collector:
         return list(_cut_code(_dedented("\n".join(body)).split("\n"), number, language))
 
 
-def _ended_rows(heads: Sequence[str], rows: Mapping[int, Sequence[str]]) -> Iterator[int]:
-    """Yield the rows that a column "Until" gives a date, where it says of another one that this holds today."""
-    for place in (n for n, head in enumerate(heads) if _UNTIL.match(head)):
-        until = {n: cells[place].strip() for n, cells in rows.items() if place < len(cells)}
-        if any(map(_TODAY.fullmatch, until.values())):
-            yield from (n for n, cell in until.items() if _DATE.match(cell))
-
-
-_UNTIL: Final = re.compile(
-    r"\W*(?:valid )?(?:until|to|till|through|end(?:ed)?|bis)\W*$", re.IGNORECASE
-)
-_TODAY: Final = re.compile(
-    r"\W*(?:today|now|current(?:ly)?|present|open|still valid|heute)?\W*", re.IGNORECASE
-)
-_DATE: Final = re.compile(r"\W*(?:(?:19|20)\d\d|\d{1,2}[./]\d)")
-
-
-def is_forbidden_row(heads: Sequence[str], cells: Sequence[str]) -> bool:
-    """Whether a row says that it isn't to be done: by its first cell, or by one whose column asks whether it is."""
-    labelled = zip([*heads, *[""] * len(cells)], cells, strict=False)
-    return _says_never(cells[0]) or any(
-        _FORBIDDING_CELL.match(cell) and _ASKS_WHETHER.search(name) for name, cell in labelled
-    )
-
-
-def _says_never(label: str) -> bool:
-    """Whether a column's head, or a row's first cell, is a word or two by which it isn't done: "Wrong", "Forbidden"."""
-    return len(label.split()) <= 2 and governs(label.strip()) in NEVER
-
-
-def _of_row(labelled: Iterable[tuple[str, str]]) -> str:
-    return " | ".join(f"{name}: {cell}" if name else cell for name, cell in labelled if cell)
-
-
 def _parted(parts: Sequence[Part]) -> tuple[tuple[Part, ...], list[Governing]]:
     """Return the parts that an item has, and what must not be done as what governs it."""
     kept = [
@@ -884,8 +837,7 @@ def _parted(parts: Sequence[Part]) -> tuple[tuple[Part, ...], list[Governing]]:
 
 
 def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part]:
-    is_wrong = (it.startswith("-") for it in lines) if language == _DIFF else _wrong(lines)
-    labelled = zip(is_wrong, enumerate(lines, number), strict=True)
+    labelled = zip(wrong_lines(lines, language), enumerate(lines, number), strict=True)
     for is_wrong, group in groupby(labelled, key=itemgetter(0)):
         run = [it for _, it in group]
         text = "\n".join(line for _, line in run).strip("\n")
@@ -894,42 +846,10 @@ def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part
             yield Part(text, True, language, is_wrong, start, end)  # noqa: FBT003
 
 
-_DIFF: Final = "diff"
-"""A language whose lines that begin with a minus are gone."""
-_BEHIND: Final = re.compile(r"\S\s+(?:#|//|--)\s+(\S.*)$")
-
-
-def _wrong(lines: Iterable[str]) -> Iterator[bool]:
-    """Yield of each line of code whether a comment above or behind it says that it must not be done."""
-    is_wrong = commented = False
-    for line in lines:
-        comment = _COMMENT.match(line)
-        if is_wrong:
-            goes_on = line.strip() and not (comment and (not commented or _GOOD.match(comment[1])))
-            is_wrong = bool(goes_on)
-        else:
-            is_wrong = comment is not None and _calls_wrong(comment[1])
-        commented = comment is not None
-        behind = _BEHIND.search(line)
-        yield is_wrong or (behind is not None and not comment and _calls_wrong(behind[1]))
-
-
-def _calls_wrong(comment: str) -> bool:
-    """Whether a comment calls the lines below it bad, or forbids them; one that forbids them at times or somewhere warns."""
-    names_wrong = names_the_wrong(comment) or _leads(comment)
-    return governs(comment) in NEVER and (names_wrong or not _WHERE.search(comment))
-
-
-_WHERE: Final = re.compile(
-    r"\b(?:on|in|at|during|while|for|from|without|unless|until|if|when|before|after)\b",
-    re.IGNORECASE,
-)
-
-
 def _never(said: str, parts: Sequence[Part]) -> Governs | None:
     """Return why an item is never a step: struck out, marked obsolete, or a prohibition; ``None`` if it is one."""
     first, _, rest = said.partition("\n")
-    is_all = not rest.strip() or _leads(first.rstrip(" ~"))
+    is_all = not rest.strip() or leads(first.rstrip(" ~"))
     if is_struck(said) or (is_struck(first) and is_all):
         return Governs.OBSOLETE
     words = "\n\n".join(part.text for part in parts if not part.is_code)
@@ -941,17 +861,12 @@ def _never(said: str, parts: Sequence[Part]) -> Governs | None:
         return (
             None if _INLINE_COMMAND.search(behind) and not forbids(behind) else Governs.PROHIBITED
         )
-    return Governs.OBSOLETE if names_the_wrong(first) and _leads(first) and len(parts) > 1 else None
+    return Governs.OBSOLETE if names_the_wrong(first) and leads(first) and len(parts) > 1 else None
 
 
 def _has_items(said: str) -> bool:
     """Whether a text has list items of its own."""
     return any(LIST_MARK.match(line) for line in said.split("\n")[1:])
-
-
-def _leads(text: str) -> bool:
-    """Whether words lead into what follows."""
-    return text.rstrip(" \t*_`").endswith(":")
 
 
 def _deeper(line: str, than: str) -> bool:

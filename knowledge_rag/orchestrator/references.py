@@ -1,0 +1,105 @@
+"""What a procedure's steps refer to on their page: footnotes, variables, and tables by where they stand."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.orchestrator.governing import Governing, Governs, forbids, warns
+from knowledge_rag.orchestrator.outline import Form
+from knowledge_rag.orchestrator.procedures import governed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from knowledge_rag.orchestrator.outline import Block, Outline
+    from knowledge_rag.orchestrator.procedures import Procedure
+
+
+def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterator[Procedure]:
+    """Yield procedures whose items have what they refer to, wherever it stands on the page.
+
+    That are the footnotes that they call, "the table above", and where a variable of a command occurs first, the line
+    that says what it is, if nothing of its procedure does.
+    """
+    notes = _footnotes(outline)
+    known: set[str] = set()
+    for procedure in procedures:
+        shown = procedure.lines
+        text = "\n".join(outline.lines.get(number, "") for number in sorted(shown))
+        items = []
+        for item in procedure.items:
+            said = outline.text(item.start, item.end)
+            unknown = sorted({*_VARIABLE.findall(said)} - known)
+            known |= {*unknown}
+            referred = [notes[it] for it in _CALL.findall(said) if it in notes]
+            referred += (
+                found
+                for it in unknown
+                if not _definition(it).search(text) and (found := _defined(outline, it, shown))
+            )
+            referred += (
+                Governing(outline.text(it.start, it.end), Governs.NOTE, it.start, it.end)
+                for it in _tables_named(outline, said, item.start)
+                if it.start not in shown
+            )
+            items.append(governed(item, *referred))
+        yield replace(procedure, items=tuple(items))
+
+
+_FOOTNOTE: Final = re.compile(r"\[\^(?P<name>[^\]\s]{1,40})\]:[ \t]+(?P<text>\S.*)")
+_CALL: Final = re.compile(r"\[\^([^\]\s]{1,40})\](?!:)")
+
+
+def _footnotes(outline: Outline) -> dict[str, Governing]:
+    """Return a page's footnotes by their names."""
+    notes = {}
+    for number, line in outline.lines.items():
+        if note := _FOOTNOTE.match(line):
+            end = number
+            while outline.lines.get(end + 1, "").strip() and not _FOOTNOTE.match(
+                outline.lines[end + 1]
+            ):
+                end += 1
+            said = "\n".join(
+                [note["text"], *(outline.lines[n] for n in range(number + 1, end + 1))]
+            )
+            kind = Governs.CAUTION if warns(said) or forbids(said) else Governs.NOTE
+            notes[note["name"]] = Governing(said, kind, number, end)
+    return notes
+
+
+_VARIABLE: Final = re.compile(r"\$\{?([A-Z][A-Z\d_]{0,40})\b")
+_TABLE: Final = re.compile(
+    r"\btable (?P<above>above)\b|\btable below\b|\b(?:(?P<upper>above)|below) table\b",
+    re.IGNORECASE,
+)
+
+
+def _definition(variable: str) -> re.Pattern[str]:
+    """Return how a line says what a variable is: ``B=...``, "`B` is short for ...", "`$B`: ..."."""
+    return re.compile(
+        rf"(?<![\w$]){variable}=\S|`\$?{variable}`(?: (?:is|means|stands for)\b| ?[=:])"
+    )
+
+
+def _defined(outline: Outline, variable: str, shown: set[int]) -> Governing | None:
+    """Return the line of the page's own words, no step of another procedure, that says what a variable is."""
+    pattern = _definition(variable)
+    for block in (it for section in outline.sections() for it in section.blocks):
+        for number in range(block.start, block.end + 1) if block.form is not Form.LIST else ():
+            line = outline.lines.get(number, "")
+            if number not in shown and pattern.search(line):
+                return Governing(line.strip(), Governs.NOTE, number, number)
+    return None
+
+
+def _tables_named(outline: Outline, text: str, line: int) -> Iterator[Block]:
+    """Yield the tables that a text names by where they stand: the next one above its line, or below."""
+    blocks = (it for section in outline.sections() for it in section.blocks)
+    tables = [it for it in blocks if it.form is Form.TABLE]
+    for named in _TABLE.finditer(text):
+        above = [it for it in tables if it.end < line]
+        below = [it for it in tables if it.start > line]
+        yield from above[-1:] if named["above"] or named["upper"] else below[:1]

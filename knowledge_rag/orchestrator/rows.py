@@ -1,0 +1,176 @@
+"""Rows of tables, and items of notes: those that say that they aren't to be done, and those for other cases."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+from knowledge_rag.orchestrator.governing import LIST_MARK, NEVER, forbids, governs
+from knowledge_rag.orchestrator.naming import CODE_OF_ERROR, CODE_SPAN, names_code
+from knowledge_rag.orchestrator.outline import Form, cells_of
+from knowledge_rag.orchestrator.words import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from knowledge_rag.orchestrator.outline import Outline, Section
+    from knowledge_rag.orchestrator.wanted import Wanted
+
+_FORBIDDING_CELL: Final = re.compile(
+    r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])|^\W*[⛔❌🚫]"
+    r"|^\W*(?:obsolete|deprecated|superseded|outdated|retired|withdrawn|removed|gone)\b",
+    re.IGNORECASE,
+)
+"""A cell of a row that says the row isn't to be done, where the column's head asks whether it is."""
+_ASKS_WHETHER: Final = re.compile(
+    r"\?|\b(?:valid|status|state|allowed|safe|may|can|ok(?:ay)?|permitted|do|run|use|production|prod|on-?call|live)\b|^$",
+    re.IGNORECASE,
+)
+_CASES: Final = re.compile(
+    r"\b(?:symptoms?|see|signs?|errors?|messages?|alerts?|alarms?|codes?|problems?|issues?|situations?|findings?|observations?|cases?"
+    r"|when|if|happens?|complaints?|states?|status)\b",
+    re.IGNORECASE,
+)
+"""How the first column of a table is headed that tells when each row applies."""
+
+
+def other_rows(
+    outline: Outline, wanted: Wanted, *, is_notes: bool, is_called: bool
+) -> Iterator[int]:
+    """Yield the rows of tables of cases, and items of notes, that are for other cases than the incident.
+
+    A table is one of cases if its first column is headed so, if a question whom to call gets it, or if the incident names
+    what a single row has as code.
+    An item of notes that forbids something stays.
+
+    Args:
+        outline: of the page.
+        wanted: what the incident is about.
+        is_notes: whether the page's lists are of notes that have nothing to do with each other.
+        is_called: whether a question whom to call gets the page.
+    """
+    asked = words_of([*wanted.names, wanted.text])
+    for section in outline.sections():
+        yield from _led_otherwise(outline, section, wanted)
+    for block in (it for section in outline.sections() for it in section.blocks):
+        head, rows = block.start, [*range(block.start + 2, block.end + 1)]
+        if is_notes and block.form is Form.LIST:
+            texts = {it.start: outline.text(it.start, it.end) for it in block.items}
+            others = _sharing_less(texts, asked)
+            yield from (n for n in others if not forbids(LIST_MARK.sub("", texts[n])))
+        if block.form is not Form.TABLE:
+            continue
+        if not (is_called or _CASES.search(cells_of(outline.text(head, head))[0])):
+            said = " ".join((*wanted.names, wanted.text))
+            named = [n for n in rows if names_code(said, outline.text(n, n))]
+            if len(named) == 1:
+                yield from (n for n in rows if n not in named)
+            continue
+        of_others = set(_rows_of_others(outline, rows, wanted))
+        yield from of_others
+        heads = cells_of(outline.text(head, head))
+        rows = [
+            n
+            for n in rows
+            if n not in of_others
+            and not is_forbidden_row(heads, cells_of(outline.lines.get(n, "")))
+        ]
+        yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
+
+
+def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterator[int]:
+    """Yield where blocks begin below lead-ins that begin with another thing's name as code, beside one with the incident's.
+
+    Such are the terms "`stoker` (topic job-events)" and "`usage-sink` (topic usage-meter)", each with its list.
+    """
+    said = " ".join((*wanted.names, wanted.text, wanted.labels))
+    leads: dict[int, list[int]] = {}
+    lead = 0
+    for block, behind in itertools.pairwise([*section.blocks, None]):
+        text = outline.text(block.start, block.end) if block else ""
+        is_lead = block and block.form is Form.PARAGRAPH and behind and behind.form in _LED
+        if block and is_lead and CODE_SPAN.match(text) and len(text.split()) <= _LEAD_WORDS:
+            lead = block.start
+        if block and lead:
+            items = [it.start for it in block.items] or [block.start]
+            leads.setdefault(lead, []).extend(items)
+    meant = [it for it in leads if names_code(said, outline.lines.get(it, ""))]
+    if len(meant) == 1:
+        yield from (n for it, starts in leads.items() if it not in meant for n in starts)
+
+
+_LEAD_WORDS: Final = 6
+_LED: Final = (Form.LIST, Form.CODE, Form.TABLE)
+
+
+def _sharing_less(texts: Mapping[int, str], asked: set[str]) -> list[int]:
+    """Return which texts share less than half as much with what is asked as the best one does.
+
+    What a word tells is less the more texts hold it; if most texts are as good, none is returned.
+    """
+    held = {n: words_of([text]) & asked for n, text in texts.items()}
+    often = Counter(word for words in held.values() for word in words)
+    worth = {n: sum(math.log(len(texts) / often[it]) for it in held[n]) for n in texts}
+    best = max(worth.values(), default=0.0)
+    others = [n for n in texts if worth[n] < best / 2]
+    return others if 2 * len(others) > len(texts) else []
+
+
+def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> Iterator[int]:
+    """Yield the rows that begin with the name of another thing, where others begin with the incident's: ``es-logs``.
+
+    And those with another code in a column that has one of the incident's: "E31" beside "E12".
+    """
+    text = " ".join((*wanted.names, wanted.text, wanted.labels))
+    cells = {n: cells_of(outline.text(n, n)) for n in rows}
+    named = {n for n, it in cells.items() if names_code(text, it[0])}
+    if named:
+        yield from (n for n, it in cells.items() if n not in named and CODE_SPAN.match(it[0]))
+    told = {*CODE_OF_ERROR.findall(text), *_NUMBER_ALONE.findall(text)}
+    for place, column in enumerate(zip(*(it for it in cells.values() if it), strict=False)):
+        code = CODE_OF_ERROR if place else _CODE_OR_NUMBER  # further columns have sizes
+        if any(it in told and code.fullmatch(it) for it in column):
+            codes = zip(cells, column, strict=False)
+            yield from (n for n, it in codes if it not in told and code.fullmatch(it))
+
+
+_NUMBER_ALONE: Final = re.compile(r"(?<![\w.-])\d+(?![\w.-])")
+_CODE_OR_NUMBER: Final = re.compile(rf"{CODE_OF_ERROR.pattern}|{_NUMBER_ALONE.pattern}")
+
+
+def ended_rows(heads: Sequence[str], rows: Mapping[int, Sequence[str]]) -> Iterator[int]:
+    """Yield the rows that a column "Until" gives a date, where it says of another one that this holds today."""
+    for place in (n for n, head in enumerate(heads) if _UNTIL.match(head)):
+        until = {n: cells[place].strip() for n, cells in rows.items() if place < len(cells)}
+        if any(map(_TODAY.fullmatch, until.values())):
+            yield from (n for n, cell in until.items() if _DATE.match(cell))
+
+
+_UNTIL: Final = re.compile(
+    r"\W*(?:valid )?(?:until|to|till|through|end(?:ed)?|bis)\W*$", re.IGNORECASE
+)
+_TODAY: Final = re.compile(
+    r"\W*(?:today|now|current(?:ly)?|present|open|still valid|heute)?\W*", re.IGNORECASE
+)
+_DATE: Final = re.compile(r"\W*(?:(?:19|20)\d\d|\d{1,2}[./]\d)")
+
+
+def is_forbidden_row(heads: Sequence[str], cells: Sequence[str]) -> bool:
+    """Whether a row says that it isn't to be done: by its first cell, or by one whose column asks whether it is."""
+    labelled = zip([*heads, *[""] * len(cells)], cells, strict=False)
+    return says_never(cells[0]) or any(
+        _FORBIDDING_CELL.match(cell) and _ASKS_WHETHER.search(name) for name, cell in labelled
+    )
+
+
+def says_never(label: str) -> bool:
+    """Whether a column's head, or a row's first cell, is a word or two by which it isn't done: "Wrong", "Forbidden"."""
+    return len(label.split()) <= 2 and governs(label.strip()) in NEVER
+
+
+def of_row(labelled: Iterable[tuple[str, str]]) -> str:
+    """Return the cells of a row, each behind its column's head."""
+    return " | ".join(f"{name}: {cell}" if name else cell for name, cell in labelled if cell)
