@@ -20,15 +20,18 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.wanted import Wanted
 
 _FORBIDDING_CELL: Final = re.compile(
-    r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])|^\W*[⛔❌🚫]"
-    r"|^\W*(?:obsolete|deprecated|superseded|outdated|retired|withdrawn|removed|gone)\b",
-    re.IGNORECASE,
+    r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])|^\W*[⛔❌🚫]", re.IGNORECASE
 )
 """A cell of a row that says the row isn't to be done, where the column's head asks whether it is."""
 _ASKS_WHETHER: Final = re.compile(
     r"\?|\b(?:valid|status|state|allowed|safe|may|can|ok(?:ay)?|permitted|do|run|use|production|prod|on-?call|live)\b|^$",
     re.IGNORECASE,
 )
+_GONE_CELL: Final = re.compile(
+    r"\W*(?:obsolete|deprecated|superseded|outdated|retired|withdrawn|removed|gone)\b",
+    re.IGNORECASE,
+)
+_STATUS: Final = re.compile(r"\W*(?:still )?(?:valid(?:ity)?|status|state)\W*$", re.IGNORECASE)
 _CASES: Final = re.compile(
     r"\b(?:symptoms?|see|signs?|errors?|messages?|alerts?|alarms?|codes?|problems?|issues?|situations?|findings?|observations?|cases?"
     r"|when|if|happens?|complaints?|states?|status)\b",
@@ -162,7 +165,9 @@ def is_forbidden_row(heads: Sequence[str], cells: Sequence[str]) -> bool:
     """Whether a row says that it isn't to be done: by its first cell, or by one whose column asks whether it is."""
     labelled = zip([*heads, *[""] * len(cells)], cells, strict=False)
     return says_never(cells[0]) or any(
-        _FORBIDDING_CELL.match(cell) and _ASKS_WHETHER.search(name) for name, cell in labelled
+        (_FORBIDDING_CELL.match(cell) and _ASKS_WHETHER.search(name))
+        or (_GONE_CELL.match(cell) and _STATUS.match(name))
+        for name, cell in labelled
     )
 
 

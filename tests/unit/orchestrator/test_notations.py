@@ -77,6 +77,11 @@ def test_a_row_whose_column_says_that_it_does_not_hold_is_no_step_nor_the_best_c
     )
 
 
+def test_what_to_do_with_what_is_gone_is_a_step():
+    page = "# Pods\n\n| Symptom | What to do |\n|---|---|\n| pods vanish | Removed pods: apply them again |\n"
+    assert "apply them again" in given("", asked="pods vanish", page=page)[0]
+
+
 @pytest.mark.parametrize(("today", "is_old"), [("today", True), ("–", True), ("2030-01", False)])
 def test_a_row_until_a_date_is_old_where_another_one_holds_today(today, is_old):
     rows = f"| 2019 | 2022-08 | restart |\n| 2022-08 | {today} | reload |\n"
