@@ -13,6 +13,17 @@ import anyio
 from mcp.server.auth.settings import AuthSettings
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
+from mcp_types import (
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    ErrorData,
+    JSONRPCError,
+    JSONRPCNotification,
+    jsonrpc_message_adapter,
+)
+from pydantic import ValidationError
+from pydantic_core import from_json
 from starlette.responses import JSONResponse
 
 from knowledge_rag.core.errors import InvalidSettings
@@ -23,7 +34,9 @@ from knowledge_rag.mcp_server.tokens import RETRY_SECONDS, AccessTokens, IssuerK
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
 
+    from anyio.abc import ObjectSendStream
     from mcp.server import Server
+    from mcp_types import RequestId
     from starlette.applications import Starlette
     from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -63,8 +76,11 @@ async def _serve_until_stopped(server: Server[Any]) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
         lines = StandardInput(MAX_REQUEST_BYTES, taken_standard_input())
+        messages = Messages(lines, MAX_REQUEST_BYTES)
         # what the SDK needs of a file is its lines
-        async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
+        file = cast("anyio.AsyncFile[str]", messages)
+        async with stdio_server(stdin=file) as (reading, writing):
+            messages.answer_by(writing)
             await server.run(reading, writing, server.create_initialization_options())
         tasks.cancel_scope.cancel()
 
@@ -196,10 +212,10 @@ _WAITING: Final = 16
 
 
 class StandardInput:
-    """The messages of a client, one a line; made inside the event loop.
+    """The lines that a client sends; made inside the event loop.
 
     Args:
-        max_bytes: of a message; a longer one becomes an empty line. The SDK answers none that is no message.
+        max_bytes: of a line; a longer one is cut to one byte more.
         descriptor: to read from.
     """
 
@@ -207,11 +223,11 @@ class StandardInput:
         self._max_bytes = max_bytes
         self._descriptor = descriptor
         self._loop = asyncio.get_running_loop()
-        self._lines: asyncio.Queue[str | None] = asyncio.Queue()
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._room = threading.Semaphore(_WAITING)
         threading.Thread(target=self._read, name="standard-input", daemon=True).start()
 
-    async def __aiter__(self) -> AsyncIterator[str]:
+    async def __aiter__(self) -> AsyncIterator[bytes]:
         """Return each line, without its end, until the input is closed."""
         while (line := await self._lines.get()) is not None:
             self._room.release()
@@ -229,13 +245,13 @@ class StandardInput:
         with os.fdopen(self._descriptor, "rb", closefd=False) as file:
             while line := file.readline(self._max_bytes + 1):
                 if len(line) > self._max_bytes and not line.endswith(b"\n"):
-                    while line and not line.endswith(b"\n"):
-                        line = file.readline(_AT_ONCE)
-                    line = b""
+                    rest = line
+                    while rest and not rest.endswith(b"\n"):
+                        rest = file.readline(_AT_ONCE)
                 self._room.acquire()
-                self._give(line.removesuffix(b"\n").decode(errors="replace"))
+                self._give(line.removesuffix(b"\n"))
 
-    def _give(self, line: str | None) -> None:
+    def _give(self, line: bytes | None) -> None:
         try:
             self._loop.call_soon_threadsafe(self._lines.put_nowait, line)
         except RuntimeError:  # the loop is closed
@@ -249,3 +265,70 @@ def taken_standard_input() -> int:
     os.dup2(nothing, 0)
     os.close(nothing)
     return mine
+
+
+class Messages:
+    """The lines that are messages. The SDK says nothing of others, and a client would wait: they are answered here.
+
+    Args:
+        lines: of the client.
+        max_bytes: of a message.
+    """
+
+    def __init__(self, lines: StandardInput, max_bytes: int) -> None:
+        self._lines = lines
+        self._max_bytes = max_bytes
+        self._answers = asyncio.get_running_loop().create_future()
+
+    def answer_by(self, answers: ObjectSendStream[SessionMessage]) -> None:
+        """Send errors there."""
+        self._answers.set_result(answers)
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        """Return each message."""
+        async for line in self._lines:
+            error = error_of(line, self._max_bytes)
+            if error is None:
+                yield line.decode(errors="replace")
+            else:
+                await (await self._answers).send(SessionMessage(error))
+
+
+def error_of(line: bytes, max_bytes: int) -> JSONRPCError | None:
+    """Return the answer to a line that is no message; ``None`` for a message and for a blank line.
+
+    It has the id of a request where that can be read, as JSON-RPC wants it.
+    """
+    if not line.strip():
+        return None
+    if len(line) > max_bytes:
+        return _error(INVALID_REQUEST, f"the message has more than {max_bytes} bytes", line)
+    text = line.decode(errors="replace")
+    try:
+        value = from_json(text)
+    except ValueError:
+        return _error(PARSE_ERROR, "the message is not JSON")
+    try:
+        message = jsonrpc_message_adapter.validate_python(value, by_name=False)
+    except ValidationError:
+        return _error(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", line)
+    if isinstance(message, JSONRPCNotification) and "id" in value:  # whose sender awaits an answer
+        return _error(INVALID_REQUEST, "the id must be a string or a whole number")
+    return None
+
+
+def _error(code: int, message: str, line: bytes = b"") -> JSONRPCError:
+    error = ErrorData(code=code, message=message)
+    return JSONRPCError(jsonrpc="2.0", id=_id_in(line), error=error)
+
+
+def _id_in(line: bytes) -> RequestId | None:
+    """Return the id in what was to be a request, as far as it goes; ``None`` for a response: its id is not the client's."""
+    try:
+        value = from_json(line, allow_partial=True)
+    except ValueError:
+        return None
+    if not isinstance(value, dict) or "result" in value or "error" in value:
+        return None
+    found = value.get("id")
+    return found if isinstance(found, str | int) and not isinstance(found, bool) else None

@@ -121,12 +121,36 @@ def test_standard_output_is_the_protocols_and_closing_input_ends_it(sample):
         call = {"name": "retrieve_knowledge", "arguments": {"query": QUESTION}}
         found = ask(process, 2, "tools/call", **call)["result"]
         assert found["structuredContent"]["status"] == "ok"
-        say(process, b"this is no message")
-        say(process, b'{"x": "' + b"x" * 3_000_000 + b'"}')
-        assert ask(process, 3, "ping")["result"] == {}
         process.stdin.close()
         assert process.stdout.read() == b""
         assert process.wait(SECONDS) == 0
+
+
+def test_a_line_that_is_no_message_gets_an_error_and_the_next_request_its_answer(sample):
+    too_long = b'{"jsonrpc": "2.0", "id": 4, "method": "ping", "x": "' + b"x" * 3_000_000 + b'"}'
+    with spoken_to(sample) as process:
+        for greeted in (False, True):
+            for line, code, number in (
+                (b"this is no message", -32700, None),
+                (b'{"jsonrpc": "2.0", "id": 4}', -32600, 4),
+                (b'[{"jsonrpc": "2.0", "id": 4, "method": "ping"}]', -32600, None),
+                (b'{"jsonrpc": "2.0", "id": null, "method": "ping"}', -32600, None),
+                (too_long, -32600, 4),
+            ):
+                say(process, line)
+                told = json.loads(process.stdout.readline())
+                assert (told["id"], told["error"]["code"]) == (number, code)
+            if not greeted:
+                greet(process)
+        say(process, b"")
+        assert ask(process, 3, "ping")["result"] == {}
+
+
+def test_an_error_is_sent_though_the_client_says_nothing_more(sample):
+    with spoken_to(sample) as process:
+        told, _ = process.communicate(b"this is no message", SECONDS)
+        assert json.loads(told)["error"]["code"] == -32700
+        assert process.returncode == 0
 
 
 def test_it_ends_when_told_though_its_client_says_nothing(sample):
