@@ -30,6 +30,7 @@ from knowledge_rag.console.model_api import ModelApi
 from knowledge_rag.console.model_formats import FORMS, refusal
 from knowledge_rag.console.pages import Pages, read_assets
 from knowledge_rag.console.questions import Asker
+from knowledge_rag.console.replies import Replies
 from knowledge_rag.console.security import Guard
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.local.http_server import described
@@ -128,7 +129,7 @@ def create_console(
         return _refused(request, wrong)
 
     return Starlette(
-        routes=list(_routes(api, ModelApi(asker), pages, document_page)),
+        routes=list(_routes(api, ModelApi(Replies(asker)), pages, document_page)),
         middleware=[Middleware(Guard), Middleware(GZipMiddleware, minimum_size=_WORTH_BYTES)],
         exception_handlers={HTTPException: no_route},
         lifespan=lifespan,

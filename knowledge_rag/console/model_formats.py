@@ -7,7 +7,6 @@ take back what was streamed.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from sse_starlette.event import ServerSentEvent
@@ -17,53 +16,9 @@ from knowledge_rag.channel.json_requests import Refused
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from knowledge_rag.console.replies import Annotation, Reply
+
 OWNER: Final = "knowledge-rag"
-
-
-@dataclass(frozen=True, slots=True)
-class Annotation:
-    """A citation in a reply's text.
-
-    Args:
-        start: offset of its first character.
-        end: offset behind its last one.
-        url: opens the cited lines; made by this server.
-        title: file and lines, as ``runbooks/rds.md:3-9``.
-        cited: the lines themselves.
-    """
-
-    start: int
-    end: int
-    url: str
-    title: str
-    cited: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """An answer to send.
-
-    Args:
-        key: of the kept answer.
-        model: as it was asked for.
-        created: seconds since 1970, UTC.
-        text: Markdown.
-        annotations: in their order; none overlaps another.
-    """
-
-    key: str
-    model: str
-    created: int
-    text: str
-    annotations: tuple[Annotation, ...]
-
-    def lines(self) -> Iterator[tuple[str, Sequence[Annotation]]]:
-        """Yield the text line by line, each with the citations in it."""
-        start = 0
-        for line in self.text.splitlines(keepends=True):
-            end = start + len(line)
-            yield line, [it for it in self.annotations if start <= it.start < end]
-            start = end
 
 
 class Unfit(Refused):

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from knowledge_rag.console import app as app_module
-from knowledge_rag.console import model_api
+from knowledge_rag.console import model_api, replies
 from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.limits import MAX_ASKS, MAX_CONVERSATION_BYTES
@@ -214,7 +214,7 @@ def test_a_defect_tells_the_client_nothing_and_the_log_what(path, monkeypatch, c
     def burn(*_):
         raise RuntimeError("disk on fire")
 
-    monkeypatch.setattr(model_api, "note_from", burn)
+    monkeypatch.setattr(replies, "note_from", burn)
     whole = sent(console(), "POST", path, json=body_of(path))
     streamed = sent(console(), "POST", path, json=body_of(path, stream=True))
     assert whole.status_code == 500
