@@ -106,6 +106,13 @@ class ConsoleOptions:
             help="Where the console leads to for changes, with {path}, {start} and {end}.  [default: as ingest found it]",
         ),
     ] = None
+    a2a: Annotated[
+        bool,
+        typer.Option(
+            "--a2a",
+            help="Answer other agents over A2A at the console's address; needs the extra a2a.",
+        ),
+    ] = False
     keep_answers: Annotated[
         bool,
         typer.Option(
@@ -118,7 +125,12 @@ class ConsoleOptions:
     def given(self) -> bool:
         """Whether an option is given that only the console has."""
         wanted = (self.console_port, self.corpus, self.rules, self.repository_url)
-        return any(one is not None for one in wanted)
+        return self.a2a or any(one is not None for one in wanted)
+
+    def check_installed(self) -> None:
+        """Refuse what isn't installed, where an option asks for it."""
+        if self.a2a and not (is_installed() and find_spec("a2a")):
+            raise NotInstalled(f"the A2A SDK is missing: {how_to_install('a2a')}")
 
     def settings(self, about: str) -> ConsoleSettings:
         """Return the console's settings."""
@@ -129,7 +141,12 @@ class ConsoleOptions:
         repository = RepositoryLinks(self.repository_url) if self.repository_url else None
         data = LocalSettings.from_environment().data_dir
         answers = data / ANSWERS_FOLDER if self.keep_answers else None
-        return ConsoleSettings(about, repository, data / REPORTS_FILE, answers)
+        settings = ConsoleSettings(about, repository, data / REPORTS_FILE, answers)
+        if not self.a2a:
+            return settings
+        from knowledge_rag.console.agent_api import Agents
+
+        return replace(settings, agents=Agents)
 
     def files(self, kb_path: Path) -> Corpus | None:
         """Return the documents of the folder that was ingested, if it is known."""
@@ -168,7 +185,8 @@ def serve(
     """Serve a web console, and Bedrock's own API, until Ctrl-C.
 
     Both listen on this machine alone. The console answers questions in a browser, each step
-    with its lines, and chat clients that speak OpenAI's or Anthropic's API, at /v1.
+    with its lines, and chat clients that speak OpenAI's or Anthropic's API, at /v1. With --a2a
+    it answers other agents, too, which find it by its card at /.well-known/agent-card.json.
 
     The API speaks Retrieve (knowledge base LOCALKB001), InvokeAgent (agent LOCALAGENT, alias
     LOCALALIAS, which asks the real Lambda function) and Converse and ConverseStream (model
@@ -186,7 +204,7 @@ def serve(
     if hooks is not None:
         if options.given:
             raise InvalidRequest(
-                "--console-port, --corpus, --rules and --repository-url don't go with --hooks: links stand in its file"
+                "--console-port, --corpus, --rules, --repository-url and --a2a don't go with --hooks: links stand in its file"
             )
         from knowledge_rag.cli.hooks import serve_hooks
 
@@ -197,8 +215,9 @@ def serve(
         raise InvalidRequest("--dry-run goes with --hooks")
     if not console and (options.given or writers.given):
         raise InvalidRequest(
-            "--console-port, --corpus, --rules, --repository-url, --model, --model-id and --agent are the console's"
+            "--console-port, --corpus, --rules, --repository-url, --a2a, --model, --model-id and --agent are the console's"
         )
+    options.check_installed()
     if console:
         writers = writers.or_configured()
     if backend.is_local:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
     from pathlib import Path
 
+    from knowledge_rag.console.agent_api import Agents
     from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.retrieval import Retrieval
@@ -65,6 +66,7 @@ class ConsoleSettings:
         corrected: corrects spelling mistakes in a question.
         corpus: folder that was ingested, for the health page; ``None`` if it isn't known.
         rules: files, folders or patterns of alert rules, likewise.
+        agents: answers other agents; ``None`` has no such paths.
     """
 
     about: str = ""
@@ -75,6 +77,7 @@ class ConsoleSettings:
     corrected: Callable[[str], str] = str
     corpus: Path | None = None
     rules: tuple[str, ...] = ()
+    agents: Callable[[Asker], Agents] | None = None
 
 
 def create_console(
@@ -106,6 +109,8 @@ def create_console(
     health = Health(checks, kept.may_have, settings.repository)
     api = Api(asker, Reports(settings.reports), settings.about, settings.repository, health)
 
+    agents = settings.agents(asker) if settings.agents else None
+
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         del app
@@ -113,6 +118,8 @@ def create_console(
             asker.prepare(prepare())
         yield
         commands.close()
+        if agents is not None:
+            await agents.aclose()
 
     pages = Pages(read_assets())
 
@@ -129,14 +136,16 @@ def create_console(
         return _refused(request, wrong)
 
     return Starlette(
-        routes=list(_routes(api, ModelApi(Replies(asker)), pages, document_page)),
+        routes=list(_routes(api, ModelApi(Replies(asker)), pages, document_page, agents)),
         middleware=[Middleware(Guard), Middleware(GZipMiddleware, minimum_size=_WORTH_BYTES)],
         exception_handlers={HTTPException: no_route},
         lifespan=lifespan,
     )
 
 
-def _routes(api: Api, model_api: ModelApi, pages: Pages, document_page: Handler) -> Iterator[Route]:
+def _routes(
+    api: Api, model_api: ModelApi, pages: Pages, document_page: Handler, agents: Agents | None
+) -> Iterator[Route]:
     reading: dict[str, Handler] = {
         "/": pages.page,
         "/dashboard": pages.page,
@@ -163,6 +172,9 @@ def _routes(api: Api, model_api: ModelApi, pages: Pages, document_page: Handler)
         "/api/verify": api.verify,
         **dict.fromkeys(FORMS, model_api.reply),
     }
+    if agents is not None:
+        reading |= agents.reading
+        writing |= agents.writing
     for methods, handlers in (("GET", reading), ("POST", writing)):
         for path, handler in handlers.items():
             yield Route(path, _answered(handler), methods=[methods])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypedDict
 
 from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.orchestrator.follow_ups import is_no_question, refers
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 MAX_TURNS: Final = 1_000
 
 USER: Final = "user"
+ASSISTANT: Final = "assistant"
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
 """Types of a turn's parts that are text, in any of the APIs."""
 
@@ -29,6 +30,13 @@ _NUMBER: Final = re.compile(r"\W*(\d{1,2})\W*")
 _OFFERED: Final = re.compile(r"^(\d{1,2})\. (.+)$", re.MULTILINE)
 _LONGEST_NAME: Final = 500
 """Characters of a name that chooses."""
+
+
+class Turn(TypedDict):
+    """What one side has said."""
+
+    role: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,11 @@ class Conversation:
         topic = self.before if pasted is None else name_of(pasted)
         return f"{' '.join(topic.split())}: {self.asked}"
 
+    def turns_with(self, reply: str) -> list[Turn]:
+        """Return the turns that a server has to remember: what it is about, and the reply that may offer a choice."""
+        topic = _topic([(USER, self.before), (USER, self.asked)])
+        return [{"role": USER, "content": topic}, {"role": ASSISTANT, "content": reply}]
+
     @property
     def _listed(self) -> dict[int | None, str]:
         """What the assistant's turn lists, by number."""
@@ -112,7 +125,7 @@ def read_conversation(turns: object, where: str) -> Conversation:
     if not isinstance(last, dict) or last.get("role") != USER:
         raise Refused(400, f"the last of {where} must be the user's")
     earlier = [it for it in turns[:-1] if isinstance(it, dict)]
-    said = [(it["role"], _text(it)) for it in earlier if it.get("role") in (USER, "assistant")]
+    said = [(it["role"], _text(it)) for it in earlier if it.get("role") in (USER, ASSISTANT)]
     offered = said[-1][1] if said and said[-1][0] != USER else ""
     return Conversation(_text(last, strict=where), _topic(said), offered)
 

@@ -22,15 +22,24 @@ class Json(JSONResponse):
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
-async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str, Any]:
-    """Read a JSON object; the type keeps pages of other sites out, which can't send it without a preflight.
+def check_type(request: Request) -> None:
+    """Check that a body is to be JSON: pages of other sites can't send that type without a preflight.
 
     Raises:
-        Refused: it is of another type, too large, or no JSON object.
+        Refused: it is of another type.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise Refused(415, "the body must be application/json")
+
+
+async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str, Any]:
+    """Read a JSON object.
+
+    Raises:
+        Refused: it is of another type, too large, or no JSON object.
+    """
+    check_type(request)
     body = decoded(await read_body(request, most))
     if not isinstance(body, dict):
         raise Refused(400, "the body is not a JSON object")

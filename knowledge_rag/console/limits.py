@@ -70,3 +70,20 @@ MAX_REPORTS_BYTES: Final = 4 * 1024 * 1024
 
 MAX_COUNTED_SOURCES: Final = 500
 """Documents whose citations are counted; further ones are not."""
+
+MAX_AGENT_ASKS: Final = MAX_ASKS // 2
+"""Questions of other agents that are answered at a time, so that people always find room; further ones wait."""
+
+MAX_AGENT_WAITING: Final = 100
+"""Questions of other agents that wait; further ones are refused."""
+
+MAX_TASKS: Final = 200
+MAX_TASKS_BYTES: Final = 16 * 1024 * 1024
+"""Tasks of other agents that are kept; beyond either the oldest goes that is over."""
+
+MAX_CONTEXTS: Final = 1_000
+MAX_CONTEXTS_BYTES: Final = 16 * 1024 * 1024
+"""Conversations of other agents that are remembered; beyond either the oldest goes."""
+
+MAX_CONTEXT_ID: Final = 200
+"""Characters of a conversation's id."""

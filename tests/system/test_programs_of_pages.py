@@ -24,7 +24,8 @@ def programs(page):
 
 
 PAGE = (PROJECT / "docs" / "agents.md").read_text(encoding="utf-8")
-_CHAT, AGENTS, GATEWAY, RETRIEVE = programs(PAGE)  # test_cli_serve.py runs the first
+# test_cli_serve.py runs the first, test_agents.py the second
+_CHAT, _A2A, AGENTS, GATEWAY, RETRIEVE = programs(PAGE)
 (RECOMMEND,) = programs((PROJECT / "docs" / "recommendation.md").read_text(encoding="utf-8"))
 CITED = "[Source: runbooks/sqs-backlog.md, lines "
 

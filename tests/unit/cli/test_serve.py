@@ -9,7 +9,7 @@ import pytest
 from knowledge_rag.cli.advisors import WriterOptions
 from knowledge_rag.cli.serve import ConsoleOptions, is_installed, serve
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
-from knowledge_rag.local.errors import UnusableCorpus
+from knowledge_rag.local.errors import NotInstalled, UnusableCorpus
 
 REGION = "us-east-1"
 
@@ -61,6 +61,7 @@ def test_the_agent_of_a_deployment_may_write_but_was_not_asked_for():
         ({"stack": "x-dev", "console": False}, "leaves nothing to serve"),
         ({"stack": "x-dev", "function": "f"}, "choose one"),
         ({"console": False, "console_port": 0}, "are the console's"),
+        ({"console": False, "a2a": True}, "are the console's"),
         ({"console": False, "agent": "x"}, "are the console's"),
         ({"console": False, "model_id": ""}, "are the console's"),
         ({"console": False, "model": ""}, "are the console's"),
@@ -84,6 +85,16 @@ def test_the_samples_folder_is_known(tmp_path, monkeypatch):
     files = ConsoleOptions().files(tmp_path / "sample.kb")
     assert files is not None
     assert "runbooks/rds-failover.md" in set(files.files())
+
+
+def test_who_asks_for_a2a_is_told_what_is_missing(monkeypatch):
+    ConsoleOptions(a2a=True).check_installed()
+    for package in ("a2a", "nh3"):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, package, None)
+            ConsoleOptions().check_installed()
+            with pytest.raises(NotInstalled, match=r"pip install '\.\[a2a\]'"):
+                ConsoleOptions(a2a=True).check_installed()
 
 
 def test_a_package_that_is_missing_is_noticed(monkeypatch):

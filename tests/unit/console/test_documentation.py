@@ -8,7 +8,8 @@ import pytest
 
 from knowledge_rag.cli.serve import REPORTS_FILE
 from knowledge_rag.console import limits
-from knowledge_rag.console.app import create_console
+from knowledge_rag.console.agent_api import Agents
+from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.security import LOOPBACK_HOSTS, POLICY
 from knowledge_rag.console.server import DEFAULT_PORT
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
@@ -21,9 +22,10 @@ DECISION = (PROJECT / "docs" / "decisions" / "0013-console.md").read_text()
 
 
 def test_every_path_is_told():
-    app = create_console(Answering(NOTHING), None, {"extractive": ExtractiveAdvisor()})
+    settings = ConsoleSettings(agents=Agents)
+    app = create_console(Answering(NOTHING), None, {"extractive": ExtractiveAdvisor()}, settings)
     paths = {re.sub(r"\{(\w+)(:path)?\}", "{}", route.path) for route in app.routes}
-    named = re.findall(r"`(?:GET |POST )?(/[\w/{}]*)", PAGE)
+    named = re.findall(r"`(?:GET |POST )?(/[\w/{}.-]*)", PAGE)
     told = {re.sub(r"\{\w+\}", "{}", path) for path in named}
     assert paths <= told, paths - told
 
@@ -49,3 +51,15 @@ def test_the_decision_quotes_the_policy():
     assert f"`Content-Security-Policy: {POLICY}`" in DECISION
     assert limits.MAX_ASKS == 8
     assert "Eight questions" in PAGE
+
+
+def test_the_limits_for_other_agents_are_the_real_ones():
+    page = (PROJECT / "docs" / "agents.md").read_text()
+    decision = (PROJECT / "docs" / "decisions" / "0059-agents-over-a2a.md").read_text()
+    assert f"above {limits.MAX_BODY_BYTES // 1024} KiB" in page
+    assert f"last\n  {limits.MAX_TASKS} are kept" in page
+    assert limits.MAX_TASKS_BYTES == limits.MAX_CONTEXTS_BYTES == 16 * 1024 * 1024
+    assert f"{limits.MAX_CONTEXTS:,} contexts and 16 MB" in decision
+    assert f"{limits.MAX_TASKS} tasks and 16 MB" in decision
+    assert f"up to {limits.MAX_AGENT_WAITING} wait" in decision
+    assert limits.MAX_AGENT_ASKS == 4
