@@ -221,14 +221,9 @@ def _fitted(
 ) -> Consultation:
     if not max_tokens:
         return consultation
-    from knowledge_rag.core.tokens import token_bound
-    from knowledge_rag.orchestrator.fitting import fitted
+    from knowledge_rag.orchestrator.fitting import within
 
-    def cost(given: Recommendation) -> float:
-        return token_bound(write(replace(consultation, recommendation=given)))
-
-    given = fitted(consultation.recommendation, cost, max_tokens)
-    return replace(consultation, recommendation=given)
+    return within(consultation, write, max_tokens)
 
 
 def _text(

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from knowledge_rag.cli.options import JsonOption, KbOption, Search, TimeoutOption, budget_of
-from knowledge_rag.cli.terminal import out, print_json
+from knowledge_rag.cli.options import (
+    JsonOption,
+    KbOption,
+    Search,
+    TimeoutOption,
+    budget_of,
+    max_tokens_option,
+)
+from knowledge_rag.cli.terminal import out, print_json, printed
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.policy_settings import SourcePolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from knowledge_rag.guardrails.staleness import CitedLines
 
@@ -47,6 +56,10 @@ def retrieve(
         typer.Option("--explain", help="Show the order before and after the policy, and why."),
     ] = False,
     timeout: TimeoutOption = None,
+    max_tokens: Annotated[
+        int | None,
+        max_tokens_option("Print at most N tokens of passages, the first one in any case."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Retrieve the lines that answer a question.
@@ -79,6 +92,8 @@ def retrieve(
     body.pop(NEAREST, None)  # programs hand what is printed to models, as evidence
     if body.get("reason") == Reason.TIMEOUT:
         body["notice"] = timed_out(budget.seconds)
+    if max_tokens and body["results"]:
+        body = _shortened(body, path, max_tokens, json=json)
     since = since_ingest(path, _cited(body))
     if json:
         print_json(body | ({"since_ingest": since.to_dict()} if since else {}))
@@ -89,6 +104,21 @@ def retrieve(
             explanation, one_document = body["explanation"], SOURCE_FILE in event
             show_explanation(out(), explanation, one_document=one_document)
     raise typer.Exit(exit_code_of(body["status"]))
+
+
+def _shortened(body: dict[str, Any], path: Path, most: int, *, json: bool) -> dict[str, Any]:
+    from knowledge_rag.cli.evidence import show_outcome
+    from knowledge_rag.core.tokens import token_bound
+    from knowledge_rag.orchestrator.fitting import first_that_fit
+
+    def cost(results: Sequence[Any]) -> float:
+        given = {**body, "results": results}
+        text = dumps(given) if json else printed(lambda console: show_outcome(console, given, path))
+        return token_bound(text)
+
+    kept, left_out = first_that_fit(body["results"], cost, most)
+    notice = " ".join(filter(None, (body.get("notice"), left_out)))
+    return {**body, "results": kept} | ({"notice": notice} if notice else {})
 
 
 def _cited(body: Mapping[str, Any]) -> list[CitedLines]:

@@ -62,6 +62,13 @@ def out() -> Console:
     return _Plain(sys.stdout)
 
 
+def printed(show: Callable[[Console], None]) -> str:
+    """Return what is shown, as it is where the output is no terminal."""
+    shown = io.StringIO()
+    show(_Plain(shown))
+    return shown.getvalue()
+
+
 def err() -> Console:
     """Return the console for notes and progress."""
     return _Plain(sys.stderr)

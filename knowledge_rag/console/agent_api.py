@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from a2a.helpers import new_data_part, new_task_from_user_message, new_text_part
@@ -56,10 +57,13 @@ from knowledge_rag.console.questions import BROKEN
 from knowledge_rag.console.replies import Page, Replies
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.version import VERSION
+from knowledge_rag.orchestrator.fitting import MIN_TOKENS
 from knowledge_rag.orchestrator.follow_ups import WELCOME, is_no_question
 from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from a2a.server.agent_execution import RequestContext
     from a2a.server.context import ServerCallContext
     from a2a.server.events import EventQueue
@@ -83,6 +87,9 @@ CARD_PATH: Final = AGENT_CARD_WELL_KNOWN_PATH
 
 _MARKDOWN: Final = "text/markdown"
 _JSON: Final = "application/json"
+LIMIT: Final = "max_tokens"
+"""In the metadata of a request."""
+
 _BASE: Final = "base"
 """In the state of a call: the console's address, as its client has it."""
 
@@ -275,7 +282,7 @@ class _Executor(AgentExecutor):
     async def _answer(self, context: RequestContext, updater: TaskUpdater) -> None:
         base = str(context.call_context.state[_BASE])
         try:
-            parts, is_answer = await self._parts(context.get_user_input(), updater.context_id, base)
+            parts, is_answer = await self._parts(context, updater.context_id, base)
         except Refused as error:
             said = updater.new_agent_message([_text(str(error))])
             await (updater.reject(said) if error.status < 500 else updater.failed(said))
@@ -289,19 +296,30 @@ class _Executor(AgentExecutor):
             else:
                 await updater.failed(updater.new_agent_message(parts))
 
-    async def _parts(self, asked: str, context_id: str, base: str) -> tuple[list[Part], bool]:
+    async def _parts(
+        self, context: RequestContext, context_id: str, base: str
+    ) -> tuple[list[Part], bool]:
         """Return the parts of a reply, and whether the knowledge base could be searched for it."""
+        asked, most = context.get_user_input(), _most_tokens(context.metadata)
         turns: list[Turn] = [*self._contexts.turns(context_id), {"role": USER, "content": asked}]
         conversation = await asyncio.to_thread(read_conversation, turns, "message")
         if is_no_question(asked):
             return [_text(WELCOME)], True
         advisor = next(iter(self._replies.asker.advisors))
         question = await self._replies.question(conversation, advisor)
-        events = self._replies.asker.events(question)
+        events = self._replies.asker.events(replace(question, max_tokens=most))
         reply = await self._replies.reply(events, Page(base=base, asked=asked))
         self._contexts.keep(context_id, conversation.turns_with(reply.text))
         data = new_data_part(_data(reply), media_type=_JSON)
         return [_text(reply.text), data], reply.status is not Status.DEGRADED
+
+
+def _most_tokens(metadata: Mapping[str, Any]) -> int:
+    """Return the longest answer that a message allows, 0 for any; protobuf has no whole numbers."""
+    given = metadata.get(LIMIT, 0)
+    if not isinstance(given, float | int) or given != int(given) or 0 != given < MIN_TOKENS:
+        raise Refused(400, f"{LIMIT} must be a whole number from {MIN_TOKENS} on")
+    return int(given)
 
 
 def _text(text: str) -> Part:

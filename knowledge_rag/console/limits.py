@@ -39,6 +39,9 @@ PING_SECONDS: Final = 10
 
 MAX_FILTER_CHARACTERS: Final = 200
 
+MAX_TOKENS: Final = 1_000_000
+"""That an answer may be allowed."""
+
 MAX_ANSWERS: Final = 200
 """Answers that are kept; beyond it the oldest goes."""
 

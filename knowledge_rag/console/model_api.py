@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from sse_starlette.sse import EventSourceResponse
@@ -64,6 +64,7 @@ class ModelApi:
         form = FORMS[request.url.path]
         body = await read_object(request, MAX_CONVERSATION_BYTES)
         _check(body)
+        most = _most_tokens(body, form)
         model = text_in(body, "model", _MAX_MODEL)
         advisor = self._advisor(model)
         conversation = await asyncio.to_thread(self._conversation, body)
@@ -73,6 +74,7 @@ class ModelApi:
                 return EventSourceResponse(_said(form, reply), ping=PING_SECONDS, sep="\n")
             return Json(form.whole(reply))
         asked = await _while_connected(request, self.replies.question(conversation, advisor))
+        asked = replace(asked, max_tokens=most)
         base = str(request.base_url).rstrip("/")
         page = Page(model, base, conversation.asked)
         events = self.replies.asker.events(asked)
@@ -168,6 +170,15 @@ def _check(body: Mapping[str, Any]) -> None:
     ):
         if isinstance(wanted, dict) and wanted.get("type") not in (None, "text"):
             raise Unfit(400, f"{name} must be text: answers are Markdown", name)
+
+
+def _most_tokens(body: Mapping[str, Any], form: Form) -> int:
+    """Return the longest answer that a request allows, 0 for any."""
+    given = {name: body[name] for name in form.limits if body.get(name) is not None}
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise Unfit(400, f"{name} must be a whole number from 1 on", name)
+    return min(given.values(), default=0)
 
 
 def _model(name: str) -> dict[str, Any]:

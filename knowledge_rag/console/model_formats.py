@@ -7,7 +7,7 @@ take back what was streamed.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol
 
 from sse_starlette.event import ServerSentEvent
 
@@ -38,7 +38,13 @@ class Unfit(Refused):
 
 
 class Form(Protocol):
-    """The format of an API."""
+    """The format of an API.
+
+    Args:
+        limits: members of a request that bound the answer's tokens, where a client is free to leave them out.
+    """
+
+    limits: ClassVar[tuple[str, ...]]
 
     def whole(self, reply: Reply) -> dict[str, Any]:
         """Return a reply in one piece."""
@@ -55,6 +61,8 @@ class Form(Protocol):
 
 class ChatCompletions:
     """OpenAI's Chat Completions."""
+
+    limits: ClassVar[tuple[str, ...]] = ("max_completion_tokens", "max_tokens")
 
     def whole(self, reply: Reply) -> dict[str, Any]:
         """See :class:`Form`."""
@@ -92,6 +100,8 @@ class ChatCompletions:
 
 class Responses:
     """OpenAI's Responses."""
+
+    limits: ClassVar[tuple[str, ...]] = ("max_output_tokens",)
 
     def whole(self, reply: Reply) -> dict[str, Any]:
         """See :class:`Form`."""
@@ -167,6 +177,9 @@ RESPONSE: Final = "resp_"
 
 class Messages:
     """Anthropic's Messages; a text is cut into blocks, each of which ends with its citation."""
+
+    # each client has to send max_tokens, so it says nothing of what is wanted
+    limits: ClassVar[tuple[str, ...]] = ()
 
     def whole(self, reply: Reply) -> dict[str, Any]:
         """See :class:`Form`."""

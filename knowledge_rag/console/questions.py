@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING, Any, Final
 from sse_starlette.event import ServerSentEvent
 
 from knowledge_rag.channel.json_requests import Refused
+from knowledge_rag.channel.markdown import note_from
+from knowledge_rag.channel.message import message_of
 from knowledge_rag.console.alert_card import pasted_incident
 from knowledge_rag.console.answers import Answer
 from knowledge_rag.console.events import AnswerEvents, html_of, removed_of, utc_now
-from knowledge_rag.console.json_http import only, text_in
+from knowledge_rag.console.json_http import only, text_in, whole_in
 from knowledge_rag.console.limits import (
     ASK_SECONDS,
     MAX_ASKS,
     MAX_BODY_BYTES,
     MAX_FILTER_CHARACTERS,
+    MAX_TOKENS,
 )
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.citations import MAX_PATH
@@ -30,7 +33,8 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE, SOURCE_FILE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import FILTER_KEYS, MAX_QUERY_CHARACTERS
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
-from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.consultation import advise_on, look_up
+from knowledge_rag.orchestrator.fitting import MIN_TOKENS, within
 from knowledge_rag.orchestrator.incident import Incident, name_of, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.queries import build_queries, queries_for
@@ -67,6 +71,7 @@ class Question:
         filters: values that ``document_type`` and ``service`` of a document must have.
         pasted: the incident whose JSON was pasted as the question; ``None`` for a question in words.
         at: document and line of the procedure that the reader chose among several.
+        max_tokens: of the answer, without the addresses of its links; 0 for the whole answer.
     """
 
     text: str
@@ -74,6 +79,7 @@ class Question:
     filters: Mapping[str, str] = field(default_factory=dict)
     pasted: Incident | None = None
     at: tuple[str, int] | None = None
+    max_tokens: int = 0
 
     @property
     def incident(self) -> Incident:
@@ -96,7 +102,7 @@ class Question:
 
 def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     """Read a question from the body of a request."""
-    only(body, "question", "advisor", "at", *_FILTERS)
+    only(body, "question", "advisor", "at", "max_tokens", *_FILTERS)
     pasted = pasted_incident(text_in(body, "question", MAX_BODY_BYTES))
     if pasted is None:
         asked = " ".join(text_in(body, "question", MAX_QUERY_CHARACTERS, required=True).split())
@@ -112,7 +118,10 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     advisor = text_in(body, "advisor", MAX_FILTER_CHARACTERS) or next(iter(advisors))
     if advisor not in advisors:
         raise Refused(400, f"advisor must be one of {', '.join(advisors)}")
-    return Question(asked, advisor, filters, pasted, _place_in(body))
+    most = whole_in(body, "max_tokens", MAX_TOKENS)
+    if 0 < most < MIN_TOKENS:
+        raise Refused(400, f"max_tokens must be a whole number from {MIN_TOKENS} on")
+    return Question(asked, advisor, filters, pasted, _place_in(body), most)
 
 
 def _place_in(body: dict[str, Any]) -> tuple[str, int] | None:
@@ -231,7 +240,12 @@ class Asker:
                 await asyncio.wait([self._ready])  # a reader who leaves does not end it for others
             incident = question.incident
             incident = replace(incident, title=self.corrected(incident.title))
-            return await consult(incident, retrieval, advisor, queries=queries, notify=notify)
+            fit = None
+            if question.max_tokens:
+                words = partial(_words_of, incident)
+                fit = partial(within, written=words, most=question.max_tokens)
+            findings = await look_up(incident, retrieval, queries=queries, notify=notify)
+            return await advise_on(incident, findings, advisor, notify=notify, fit=fit)
 
     async def _events(
         self, question: Question, queue: _Queue, task: asyncio.Task[Consultation]
@@ -286,6 +300,11 @@ class Asker:
             "answerId": self.answers.keep(kept),
         }
         return [*stream.end(consultation), ("done", done)]
+
+
+def _words_of(incident: Incident, consultation: Consultation) -> str:
+    """Return an answer as chat clients get it, without the addresses of its links."""
+    return note_from(message_of(incident, consultation), lambda _: "").text
 
 
 def _unheard(event: Mapping[str, Any]) -> None:

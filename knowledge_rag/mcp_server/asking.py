@@ -20,7 +20,6 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE, DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.mcp_server.card import cited_lines
@@ -32,7 +31,7 @@ from knowledge_rag.orchestrator.consultation import (
     evidence_of,
     look_up,
 )
-from knowledge_rag.orchestrator.fitting import fitted
+from knowledge_rag.orchestrator.fitting import MIN_TOKENS, within
 from knowledge_rag.orchestrator.incident import Incident, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line as question_line
 from knowledge_rag.orchestrator.queries import queries_for
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
 Report = Callable[[int, int, str], Awaitable[None]]
 """Reports progress: steps done, of how many, and what is being done."""
 
-MIN_TOKENS: Final = 100
 MAX_PAGE: Final = 100
 """Documents that are listed at once."""
 MAX_LINKS: Final = 50
@@ -104,10 +102,10 @@ class Asking:
     async def ask(self, arguments: Mapping[str, object], report: Report) -> Said:
         """Return the procedures for a question or an alert."""
         _only(arguments, "question", "at", "max_tokens")
-        most = _tokens_in(arguments)
+        most = tokens_in(arguments)
         consultation = await self._consulted(arguments, report, advisor=self.advisor)
         if most is not None:
-            consultation = _within(consultation, most)
+            consultation = within(consultation, _text_of, most, _OF_EVIDENCE)
         given = consultation.recommendation
         return Said(
             tuple(_texts_of(consultation)),
@@ -122,7 +120,7 @@ class Asking:
         _only(arguments, "alert", "max_tokens")
         if self.skills is None:
             raise InvalidRequest("this knowledge base serves no skills")
-        skills, most = self.skills, _tokens_in(arguments)
+        skills, most = self.skills, tokens_in(arguments)
         consultation = await self._consulted({"question": arguments.get("alert")}, report, "alert")
         it = await asyncio.to_thread(lambda: found(consultation, skills()))
         body = await asyncio.to_thread(it.to_dict)
@@ -221,13 +219,8 @@ class _Unexplained:
         return replace(outcome, notice=None) if DOCUMENT_TYPE in query.filters else outcome
 
 
-def _within(consultation: Consultation, most: int) -> Consultation:
-    def cost(given: Recommendation) -> float:
-        texts = _texts_of(replace(consultation, recommendation=given))
-        return token_bound("\n".join(texts)) + _OF_EVIDENCE
-
-    given = fitted(consultation.recommendation, cost, most)
-    return replace(consultation, recommendation=given)
+def _text_of(consultation: Consultation) -> str:
+    return "\n".join(_texts_of(consultation))
 
 
 def _texts_of(consultation: Consultation) -> Iterator[str]:
@@ -307,7 +300,8 @@ def _text_in(
     return value.strip()
 
 
-def _tokens_in(arguments: Mapping[str, object]) -> int | None:
+def tokens_in(arguments: Mapping[str, object]) -> int | None:
+    """Return the longest text that a call allows; ``None`` for any."""
     value = arguments.get("max_tokens")
     if value is None:
         return None

@@ -27,7 +27,8 @@ def retrieval_schemas() -> tuple[Schema, Schema]:
     given: Schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
     evidence_id = _text("Names this search and what it gave, for verify_citations.")
     properties = {**given["properties"], "evidence_id": evidence_id}
-    return taken, {
+    most = {**_MAX_TOKENS, "description": "Longest text, in tokens: the first passages that fit."}
+    return {**taken, "properties": {**taken["properties"], "max_tokens": most}}, {
         **given,
         "properties": properties,
         "required": [*given["required"], "evidence_id"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -17,11 +17,12 @@ from knowledge_rag.core.metadata import CAUTION, DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, TOOL_NAMES, Status
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS, fit
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import review, review_json
 from knowledge_rag.mcp_server import card
-from knowledge_rag.mcp_server.asking import BARRED, barred
+from knowledge_rag.mcp_server.asking import BARRED, barred, tokens_in
 from knowledge_rag.mcp_server.resources import Link, mime_type
 from knowledge_rag.mcp_server.schemas import (
     ASK_INPUT,
@@ -38,6 +39,7 @@ from knowledge_rag.mcp_server.schemas import (
     answer_schema,
     retrieval_schemas,
 )
+from knowledge_rag.orchestrator.fitting import first_that_fit
 from knowledge_rag.orchestrator.retrieval import on_behalf_of
 from knowledge_rag.orchestrator.wording import NO_MATCH, counted
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES, to_query, wire_bytes
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from knowledge_rag.core.citations import Citation
-    from knowledge_rag.core.outcome import RetrievalOutcome
+    from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult
     from knowledge_rag.mcp_server.asking import Asking, Report
     from knowledge_rag.mcp_server.evidence_store import EvidenceStore
     from knowledge_rag.orchestrator.retrieval import Retrieval
@@ -207,7 +209,9 @@ class Tools:
         self, arguments: Mapping[str, object], session: str | None
     ) -> types.CallToolResult:
         """Search."""
-        query = to_query(arguments, MAX_TOOL_RESULTS, most_of_document=MAX_SERVICE_RESULTS)
+        most = tokens_in(arguments)
+        asked = {name: value for name, value in arguments.items() if name != "max_tokens"}
+        query = to_query(asked, MAX_TOOL_RESULTS, most_of_document=MAX_SERVICE_RESULTS)
         one_document = query.source_file is not None
         evidence_id = self.evidence.begin(session)
         try:
@@ -219,6 +223,8 @@ class Tools:
                 lambda one: wire_bytes(one.to_dict()),
                 one_document=one_document,
             )
+            if most is not None:
+                outcome = _shortened(outcome, evidence_id, most, one_document=one_document)
             self.evidence.finish(evidence_id, outcome)
         finally:
             self.evidence.abandon(evidence_id)
@@ -249,6 +255,19 @@ class Tools:
         return types.CallToolResult(
             content=list(_texts(review_in_words(body))), structured_content=body
         )
+
+
+def _shortened(
+    outcome: RetrievalOutcome, evidence_id: str, most: int, *, one_document: bool
+) -> RetrievalOutcome:
+    def cost(results: Sequence[RetrievalResult]) -> float:
+        given = replace(outcome, results=tuple(results))
+        words = retrieval_in_words(given, evidence_id, one_document=one_document)
+        return token_bound("\n".join(words))
+
+    kept, left_out = first_that_fit(outcome.results, cost, most)
+    notice = " ".join(filter(None, (outcome.notice, left_out))) or None
+    return replace(outcome, results=tuple(kept), notice=notice)
 
 
 def _texts(texts: Sequence[str]) -> list[types.TextContent]:

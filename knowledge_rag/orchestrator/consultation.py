@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -174,11 +175,17 @@ async def advise_on(
     advisor: Advisor | None = None,
     *,
     notify: Notify | None = None,
+    fit: Callable[[Consultation], Consultation] | None = None,
 ) -> Consultation:
-    """Have an advisor write from the findings of :func:`look_up`; see :func:`consult`."""
+    """Have an advisor write from the findings of :func:`look_up`; see :func:`consult`.
+
+    ``fit`` makes the outcome shorter before its text is sent; what a model writes is sent as it comes.
+    """
     events = Events(notify)
     answer = _LiveAnswer(events, findings)
     consultation = await _written(incident, findings, advisor or ExtractiveAdvisor(), answer)
+    if fit is not None:
+        consultation = await asyncio.to_thread(fit, consultation)
     answer.settle(consultation)
     events.send("done", status=consultation.recommendation.status.value)
     return consultation

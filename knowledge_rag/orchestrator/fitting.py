@@ -1,4 +1,4 @@
-"""A recommendation within a budget: whole procedures, the first one first, and the rest by its lines.
+"""Answers within a budget of tokens: whole procedures, the first one first, and the rest by its lines; whole passages.
 
 A procedure is given whole or not at all: half of one is what hurts.
 """
@@ -6,17 +6,49 @@ A procedure is given whole or not at all: half of one is what hurts.
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.orchestrator.procedures import NotShown, Why
 from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, PART_MISSING
-from knowledge_rag.orchestrator.wording import nothing_fits, reasoned, summed_up
+from knowledge_rag.orchestrator.wording import counted, nothing_fits, reasoned, summed_up
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from knowledge_rag.orchestrator.consultation import Consultation
     from knowledge_rag.orchestrator.recommendation import Recommendation, Section
+
+_Result = TypeVar("_Result")
+
+_OF_NOTICE: Final = 25
+"""Tokens of the sentence about passages that are left out."""
+
+MIN_TOKENS: Final = 100
+"""Smallest budget: room for what was found and where it stands."""
+
+
+def within(
+    consultation: Consultation,
+    written: Callable[[Consultation], str],
+    most: int,
+    beside: int = 0,
+) -> Consultation:
+    """Return a consultation whose text takes so many tokens at most, as far as :func:`fitted` can.
+
+    Args:
+        consultation: whole.
+        written: writes its text.
+        most: tokens that there are.
+        beside: tokens of what is sent beside the text.
+    """
+
+    def cost(given: Recommendation) -> float:
+        return token_bound(written(replace(consultation, recommendation=given))) + beside
+
+    return replace(consultation, recommendation=fitted(consultation.recommendation, cost, most))
 
 
 def fitted(
@@ -41,6 +73,27 @@ def fitted(
         if (takes := cost(shorter)) <= most:
             return shorter
     return _cut(given, 0, nothing_fits(most, math.ceil(takes)))
+
+
+def first_that_fit(
+    results: Sequence[_Result], cost: Callable[[Sequence[_Result]], float], most: int
+) -> tuple[Sequence[_Result], str]:
+    """Return the first results that fit, each whole, and a sentence about the others; the first one is always given.
+
+    Args:
+        results: of a search, in their order.
+        cost: tokens of results as they are written; more of them cost more.
+        most: tokens that there are.
+    """
+    if cost(results) <= most:
+        return results, ""
+    room = most - _OF_NOTICE
+    count = bisect_right(range(1, len(results)), room, key=lambda it: math.ceil(cost(results[:it])))
+    kept = results[: max(1, count)]
+    if len(kept) == len(results):
+        return kept, ""
+    left = counted(len(results) - len(kept), "further passage")
+    return kept, f"{left} left out: only {most} tokens are allowed."
 
 
 def _cut(given: Recommendation, count: int, why: str = "") -> Recommendation:

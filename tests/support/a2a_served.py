@@ -46,12 +46,12 @@ def message(text, context="", **more):
     return made
 
 
-async def told(client, asked, context="", **configuration):
+async def told(client, asked, context="", metadata=None, **configuration):
     """Send a text or a message, and return what came of it."""
     asked = message(asked, context) if isinstance(asked, str) else asked
     made = Told()
     async for event in client.send_message(
-        SendMessageRequest(message=asked, configuration=configuration or None)
+        SendMessageRequest(message=asked, configuration=configuration or None, metadata=metadata)
     ):
         match event.WhichOneof("payload"):
             case "task":

@@ -13,6 +13,7 @@ import pytest
 from knowledge_rag.console.app import create_console
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.server import running
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
@@ -156,6 +157,19 @@ def test_a_message_cites_the_lines_themselves_whole_and_streamed(client, claude,
     for one in cited:
         name, first, last = place_in(url, one.source)
         assert one.cited_text == lines_of(CORPUS / name, first, last)
+
+
+@pytest.mark.parametrize("most", [300, 3_000])
+def test_a_limit_of_tokens_gives_whole_procedures_or_their_lines(client, most):
+    asked = {"model": MODEL, "messages": [said(QUESTION)]}
+    whole = client.chat.completions.create(**asked).choices[0].message.content
+    text = client.chat.completions.create(**asked, max_tokens=most).choices[0].message.content
+    words = token_bound(re.sub(r"\(<[^>]*>\)", "", text))
+    if text != whole:
+        assert words <= most
+        assert "beyond the tokens asked for" in text
+        assert "runbooks/sqs-backlog.md" in text
+    assert (text != whole) == (most == 300)
 
 
 @pytest.mark.parametrize("choice", ["2", "2.", "the name"])

@@ -10,9 +10,11 @@ import pytest
 
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.tokens import token_bound
 from tests.support.cli import OF_SAMPLE, assert_one_line, assert_verbatim, unprivileged
 from tests.support.local import CORPUS, write_files
 from tests.support.seals import seal_anew
+from tests.system.conftest import QUESTION
 
 NEUTRAL_LINE = "rotate\tthe \x1b[31mzebra\x1b[0m key \u202efdp.exe\u202c now\x07"
 
@@ -201,3 +203,20 @@ def test_a_path_that_no_document_can_have_is_a_usage_error(sample, path):
     assert ran.code == 2
     assert "error: source_file " in ran.err
     assert "is not the path of a document" in ran.err
+
+
+@pytest.mark.parametrize(("form", "most"), [((), 600), (("--json",), 2_500)])
+def test_a_limit_of_tokens_leaves_out_whole_passages_and_says_so(sample, form, most):
+    asked = ("retrieve", QUESTION, "--max-results", "10", *form)
+    whole, ran = sample(*asked), sample(*asked, "--max-tokens", most)
+    assert ran.code == 0
+    assert f"left out: only {most} tokens are allowed" in ran.out
+    assert token_bound(ran.out) <= most < token_bound(whole.out)
+    if form:
+        kept, found = ran.json["results"], whole.json["results"]
+        assert len(kept) > 1
+        assert kept == found[: len(kept)]
+        least = sample(*asked, "--max-tokens", "100")
+        assert least.json["results"] == found[:1]
+    else:
+        assert whole.out.startswith(ran.out.rpartition("\n\n")[0])

@@ -173,6 +173,22 @@ def test_contexts_know_nothing_of_each_other():
     assert ASKED not in asyncio.run(talk()).text
 
 
+def limited(tokens):
+    async def ask():
+        async with Opened().client() as client:
+            return await told(client, ASKED, metadata={"max_tokens": tokens})
+
+    return asyncio.run(ask())
+
+
+def test_a_limit_of_tokens_leaves_out_whole_procedures_and_names_their_lines():
+    assert "1. Promote" in limited(1_000).text
+    for wrong in (99, -1, 100.5, "200"):
+        came = limited(wrong)
+        assert came.states == ["rejected"]
+        assert "max_tokens must be a whole number from 100 on" in came.text
+
+
 # refusals
 
 

@@ -189,9 +189,38 @@ def test_a_wish_that_would_be_broken_is_refused(more, param):
 
 
 def test_what_steers_a_model_is_ignored():
-    more = {"temperature": 2, "max_tokens": 1, "tools": [{"type": "function"}], "n": 1, "seed": 7}
+    more = {"temperature": 2, "tools": [{"type": "function"}], "n": 1, "seed": 7}
     more |= {"response_format": {"type": "text"}, "text": {"format": {"type": "text"}}}
     assert text_of(console(), **more) == text_of(console())
+
+
+LIMITS = [(CHAT, "max_completion_tokens"), (CHAT, "max_tokens"), (RESPONSES, "max_output_tokens")]
+
+
+def test_a_limit_that_each_client_has_to_send_cuts_nothing():
+    assert (
+        replied(console(), MESSAGES, max_tokens=1).json()["content"]
+        == (replied(console(), MESSAGES).json()["content"])
+    )
+
+
+@pytest.mark.parametrize(("path", "name"), LIMITS)
+def test_a_limit_of_tokens_leaves_out_whole_procedures_and_names_their_lines(path, name):
+    whole = replied(console(), path).text
+    assert "promote" in whole
+    assert replied(console(), path, **{name: 1_000}).text.count("promote") >= 1
+    short = replied(console(), path, **{name: 20}).text
+    assert "1. Promote" not in short
+    assert "runbooks/failover.md" in short
+    assert "20 tokens" in short
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "9"])
+def test_a_limit_of_tokens_that_is_none_is_refused(value):
+    for path, name in LIMITS:
+        response = sent(console(), "POST", path, json=body_of(path, **{name: value}))
+        assert response.status_code == 400
+        assert f"{name} must be a whole number" in error_of(path, response)[1]
 
 
 @pytest.mark.parametrize("path", [*FORMS, "/v1/models", "/v1/nothing"])

@@ -373,3 +373,20 @@ def test_who_asks_before_all_is_ready_is_told_and_waits():
     assert first == {"stage": "searching", "message": "Getting ready"}
     assert asked_before == []
     assert rest[-1] == "done"
+
+
+def test_a_limit_of_tokens_is_kept_by_what_is_streamed():
+    def streamed(**more):
+        question = read_question({"question": QUESTION.text, **more}, ["extractive"])
+
+        async def ask():
+            return [it async for it in asker_of(Answering(FOUND)).events(question)]
+
+        return "".join(data["text"] for name, data in asyncio.run(ask()) if name == "chunk")
+
+    assert "Promote the replica" in streamed(max_tokens=1_000)
+    assert streamed(max_tokens=1_000) == streamed()
+    assert "Promote the replica" not in streamed(max_tokens=100)
+    for wrong in (99, -1, True, "200"):
+        with pytest.raises(Refused, match="max_tokens must be a whole number"):
+            streamed(max_tokens=wrong)

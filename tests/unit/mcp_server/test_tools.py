@@ -15,6 +15,7 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.core.retrieval import TOO_LARGE_NOTICE
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.schemas import MAX_EVIDENCE_IDS, VERIFICATION_OUTPUT
@@ -46,6 +47,30 @@ def test_searches_and_answers_of_one_client_belong_together():
     lines = (RDS.citation.start_line, RDS.citation.end_line)
     assert [(one["start_line"], one["end_line"]) for one in body["citations"]] == [lines]
     assert body["evidence"] == {"searches": 2, "passages": 1, "degraded": {"throttled": 1}}
+
+
+def test_a_limit_of_tokens_leaves_out_whole_passages_which_are_no_evidence_either():
+    passages = tuple(
+        passage(f"runbooks/{it}.md", f"# Failover {it}\n\n" + "Promote the replica. " * 20 + "\n")
+        for it in range(5)
+    )
+    with talking(
+        create_server(Asking(Answers(RetrievalOutcome(Status.OK, passages))), one_client=True)
+    ) as client:
+        found = client.tool("retrieve_knowledge", query="failover", max_tokens=600)
+        last = found.structured_content["results"][-1]["citation"]["source_file"]
+        reference = "[Source: runbooks/4.md, lines 1-3]"
+        checked = client.tool("verify_citations", answer=f"Promote it {reference}.")
+        for wrong in (99, True, "400"):
+            refused = client.tool("retrieve_knowledge", query="failover", max_tokens=wrong)
+            assert refused.is_error
+            assert "max_tokens must be a whole number from 100 on" in texts(refused)[0]
+    kept = len(found.structured_content["results"])
+    assert 1 < kept < 5
+    assert last == f"runbooks/{kept - 1}.md"
+    assert found.structured_content["notice"].startswith(f"{5 - kept} further passages left out")
+    assert token_bound("\n".join(texts(found))) <= 600
+    assert checked.structured_content["citations"] == []
 
 
 @pytest.mark.parametrize(

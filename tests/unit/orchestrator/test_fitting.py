@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.orchestrator.fitting import fitted
+from knowledge_rag.orchestrator.fitting import first_that_fit, fitted
 from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, Strength
 from tests.support.runbooks import actions, advised, alert
@@ -83,3 +83,27 @@ def test_a_procedure_that_is_left_out_makes_the_evidence_partial(whole):
 def test_nothing_documented_stays_what_it_is():
     given = advised(alert("BreadIsBurnt"), TEXTS)
     assert fitted(given, lambda _: 412, 100) == given
+
+
+def test_the_first_passages_that_fit_are_given_whole_and_the_others_counted():
+    passages = ["a" * 40, "b" * 40, "c" * 40]
+
+    def lengths(results):
+        return sum(map(len, results))
+
+    assert first_that_fit(passages, lengths, 120) == (passages, "")
+    kept, said = first_that_fit(passages, lengths, 119)
+    assert (kept, said) == (
+        passages[:2],
+        "1 further passage left out: only 119 tokens are allowed.",
+    )
+    # the sentence takes room, too
+    assert first_that_fit(passages, lengths, 104)[0] == passages[:1]
+
+
+def test_the_first_passage_is_always_given():
+    kept, said = first_that_fit(["a" * 400, "b"], len, 1)
+    assert kept == ["a" * 400]
+    assert said.startswith("1 further passage left out")
+    assert first_that_fit(["a" * 400], lambda _: 9, 1) == (["a" * 400], "")
+    assert first_that_fit([], lambda _: 0, 1) == ([], "")
