@@ -76,6 +76,8 @@ LIST_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {TAGS: (TAGS,), ALERTS: (ALE
 """Metadata that are lists, each with the names that front matter has for it; one value is a list of one."""
 
 _GONE_FLAGS: Final = ("deprecated", "obsolete", "archived", "retired")
+SUPERSEDED_BY: Final = "superseded by "
+"""Begins the status of a document that names its successor."""
 _SUCCESSORS: Final = ("superseded_by", "superseded-by", "replaced_by", "replaced-by")
 
 MAX_METADATA_BYTES: Final = 1024
@@ -119,7 +121,7 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
         metadata[PAGE] = chunk.page
     front_matter = chunk.document.front_matter
     for name in (*FRONT_MATTER_FIELDS, *HISTORY_FIELDS, SOURCE_URL):
-        value = _status(front_matter) if name == STATUS else front_matter.get(name)
+        value = status_of(front_matter) if name == STATUS else front_matter.get(name)
         if value and isinstance(value, str):
             metadata[name] = value
     if tags := listed_in(TAGS, front_matter):
@@ -132,11 +134,11 @@ def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
     return metadata
 
 
-def _status(front_matter: Mapping[str, str | list[str]]) -> str:
+def status_of(front_matter: Mapping[str, str | list[str]]) -> str:
     """Return a document's status: a successor that it names, a flag that it sets, else its own word."""
     for key in _SUCCESSORS:
         if value := front_matter.get(key):
-            return f"superseded by {value if isinstance(value, str) else ', '.join(value)}"
+            return SUPERSEDED_BY + (value if isinstance(value, str) else ", ".join(value))
     for key in _GONE_FLAGS:
         value = front_matter.get(key, "")
         if isinstance(value, str) and value.casefold() in ("true", "yes"):

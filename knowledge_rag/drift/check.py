@@ -9,11 +9,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.drift.age import check_age
+from knowledge_rag.drift.agreement import check_agreement, statements_in
+from knowledge_rag.drift.alerts import Alerts
 from knowledge_rag.drift.cache import afresh, digest
 from knowledge_rag.drift.commands import check_commands
 from knowledge_rag.drift.facts import Facts, findings_of, without_text
 from knowledge_rag.drift.findings import Check, Finding, Kind
-from knowledge_rag.drift.links import check_links
+from knowledge_rag.drift.links import check_links, check_superseded
 from knowledge_rag.drift.names import Names, mentions_in
 from knowledge_rag.drift.owners import check_owners
 from knowledge_rag.drift.page import read_page
@@ -92,10 +94,12 @@ def facts_of(path: str, text: str, world: World) -> Facts:
     if Check.OWNERS in world.checks and world.owners is not None:
         findings += check_owners(page, world.owners)
     has_names = Check.NAMES in world.checks and world.code is not None
+    has_statements = Check.AGREEMENT in world.checks and world.code is not None
     return Facts(
         without_text(page),
         tuple(findings),
         tuple(mentions_in(page)) if has_names else (),
+        tuple(statements_in(page)) if has_statements else (),
         tuple(resources_in(page)) if world.live else (),
     )
 
@@ -113,14 +117,26 @@ def _findings(facts: Sequence[Facts], world: World) -> Iterator[Finding]:
         anchors = {page.path: page.anchors for page in pages}
         for page in pages:
             yield from check_links(page, anchors, world.exists)
-    if Check.NAMES in world.checks and world.code is not None:
-        mentions = [mention for each in facts for mention in each.mentions]
-        code = world.code(frozenset(mention.name for mention in mentions))
-        yield from _of_names(facts, code, world.recall)
+    if Check.AGREEMENT in world.checks:
+        retired = {page.path: page.retired for page in pages}
+        for page in pages:
+            yield from check_superseded(page, retired)
+    if world.code is not None and world.checks & {Check.NAMES, Check.AGREEMENT}:
+        code = world.code(frozenset(it.name for each in facts for it in each.mentions))
+        yield from _of_code(facts, code, world)
     if Check.AGE in world.checks and world.ages is not None:
         yield from check_age(pages, world.ages)
     if world.live is not None:
         yield from world.live(list(chain.from_iterable(each.resources for each in facts)))
+
+
+def _of_code(facts: Sequence[Facts], code: Code, world: World) -> Iterator[Finding]:
+    if Check.NAMES in world.checks:
+        yield from _of_names(facts, code, world.recall)
+    if Check.AGREEMENT in world.checks:
+        alerts = Alerts(code.alerts)
+        for each in facts:
+            yield from check_agreement(each.statements, alerts)
 
 
 def _of_names(facts: Sequence[Facts], code: Code, recall: Recall) -> Iterator[Finding]:

@@ -12,12 +12,13 @@ from collections import defaultdict
 from dataclasses import astuple, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import tree_sitter_hcl
 from tree_sitter import Language, Parser
 
 from knowledge_rag.drift import history
+from knowledge_rag.drift.alerts import ALARM_KEYS, Alert, of_alarm, of_rule, of_values
 from knowledge_rag.drift.cache import afresh
 from knowledge_rag.drift.findings import near
 from knowledge_rag.drift.shell import HOLE
@@ -116,12 +117,14 @@ class Code:
         words: of those that were asked for, the ones that stand anywhere in the code.
         removed: of the other wanted words, those that a commit removed.
         unread: files that look like definitions and can't be read, each with the reason.
+        alerts: with their figures, by the file that defines them.
     """
 
     names: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
     words: set[str] = field(default_factory=set)
     removed: dict[str, Removal] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
+    alerts: dict[str, list[Alert]] = field(default_factory=lambda: defaultdict(list))
 
 
 def read_code(
@@ -151,11 +154,7 @@ def read_code(
             code.words |= _standing(data, wanted - code.words)
             name = path.relative_to(root).as_posix() if root.is_dir() else path.name
             if _is_definition(name, data):
-                parts = ("code", name, data)
-                found, why = recall(parts, lambda of=(name, data): _definitions(*of))  # type: ignore[misc]
-                code.unread += why
-                for kind, defined in found:
-                    code.names[kind].setdefault(defined, name)
+                _add(code, name, data, recall)
     for root in roots:
         gone = wanted - code.words - code.removed.keys()
         if gone and (root / ".git").exists():
@@ -163,6 +162,16 @@ def read_code(
             found = recall(asked, lambda of=(root, gone): _wire(_removals(*of)))  # type: ignore[misc]
             code.removed |= {name: Removal(*about) for name, about in found.items()}
     return code
+
+
+def _add(code: Code, name: str, data: bytes, recall: Recall) -> None:
+    """Add what a file defines."""
+    found, alerts, why = recall(("code", name, data), lambda: _definitions(name, data))
+    code.unread += why
+    for kind, defined in found:
+        code.names[kind].setdefault(defined, name)
+    if alerts:
+        code.alerts[name] += map(Alert.of_wire, alerts)
 
 
 def _wire(removed: Mapping[str, Removal]) -> dict[str, tuple[str, ...]]:
@@ -233,17 +242,41 @@ def _is_definition(path: str, data: bytes) -> bool:
     )
 
 
-def _definitions(path: str, data: bytes) -> tuple[list[tuple[str, str]], list[str]]:
-    """Return the kinds and names that a file defines, and why it can't be read, if it can't."""
+def _definitions(path: str, data: bytes) -> tuple[list[tuple[str, str]], list[Any], list[str]]:
+    """Return the kinds and names that a file defines, its alerts, and why it can't be read, if it can't."""
+    found: list[tuple[str, str]] = []
+    alerts: list[Alert] = []
     if path.endswith((".tf", ".tf.json")):
-        found = list(_terraform(data))
+        for kind, name, alarm in _terraform(data):
+            found.append((kind, name))
+            alerts += [alarm] if alarm else []
     else:
         try:
             text = _GO_TEMPLATE.sub(HOLE_NAME, _GO_TEMPLATE_LINE.sub("", data.decode()))
-            found = [pair for document in read_yaml(text, path) for pair in _of_document(document)]
+            for document in read_yaml(text, path):
+                found += _of_document(document)
+                alerts += _alerts_of(document)
         except (WrongRules, UnicodeDecodeError, RecursionError) as error:
-            return [], [f"{path}: {error}"]
-    return [(kind, name) for kind, name in found if name.strip(HOLE)], []
+            return [], [], [f"{path}: {error}"]
+    named = [(kind, name) for kind, name in found if name.strip(HOLE)]
+    return named, [it.to_wire() for it in alerts if it.name.strip(HOLE)], []
+
+
+def _alerts_of(document: Node) -> Iterator[Alert]:
+    resources = document.get("Resources")
+    for resource in resources.entries.values() if resources is not None else ():
+        kind, key = CLOUDFORMATION.get(resource.text_at("Type"), ("", ""))
+        name, properties = resource.get("Properties", key), resource.get("Properties")
+        if kind == "alarm" and name is not None and properties is not None:
+            yield of_alarm(_literal(name), properties)
+    for listed in _items(document.get("items")):
+        yield from _alerts_of(listed)
+    for groups in (document.get("groups"), document.get("spec", "groups")):
+        for group in _items(groups):
+            for rule in _items(group.get("rules")):
+                alert, *of = (_plain(rule.text_at(key)) for key in ("alert", "expr", "for"))
+                if alert:
+                    yield of_rule(alert, *of)
 
 
 HOLE_NAME: Final = "xxholexx"
@@ -336,7 +369,7 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_hcl.language()))
 
 
-def _terraform(data: bytes) -> Iterator[tuple[str, str]]:
+def _terraform(data: bytes) -> Iterator[tuple[str, str, Alert | None]]:
     body = next(iter(_parser().parse(data).root_node.children), None)
     for block in body.children if body else ():
         labels = [_unquoted(child) for child in block.children if child.type == "string_lit"]
@@ -344,11 +377,35 @@ def _terraform(data: bytes) -> Iterator[tuple[str, str]]:
         if head != b"resource" or len(labels) != 2 or labels[0] not in TERRAFORM:
             continue
         kind, key = TERRAFORM[labels[0]]
-        inner = next((child for child in block.children if child.type == "body"), None)
-        for attribute in inner.children if inner else ():
-            name = attribute.children[0].text if attribute.children else b""
-            if attribute.type == "attribute" and name == key.encode():
-                yield kind, _hcl_text(attribute.children[-1])
+        attributes = list(_attributes(block))
+        for attribute, value in attributes:
+            if attribute == key:
+                name = _hcl_text(value)
+                yield kind, name, _hcl_alarm(name, attributes) if kind == "alarm" else None
+                break
+
+
+def _attributes(block: Tree) -> Iterator[tuple[str, Tree]]:
+    """Yield the attributes of a block, those of the blocks in it last."""
+    inner = next((child for child in block.children if child.type == "body"), None)
+    children = inner.children if inner else []
+    for child in children:
+        if child.type == "attribute":
+            yield (child.children[0].text or b"").decode(errors="replace"), child.children[-1]
+    for child in children:
+        if child.type == "block":
+            yield from _attributes(child)
+
+
+def _hcl_alarm(name: str, attributes: Sequence[tuple[str, Tree]]) -> Alert:
+    values: dict[str, list[str]] = defaultdict(list)
+    for key, value in attributes:
+        if key in ALARM_KEYS.values():
+            text = (value.text or b"").decode(errors="replace").strip().strip('"')
+            if key != "expression" and not re.fullmatch(r"-?[\d.]+", text):
+                return Alert(name, None, is_alarm=True)
+            values[key].append(text)
+    return Alert(name, of_values(values), is_alarm=True)
 
 
 def _unquoted(node: Tree) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from knowledge_rag.drift.agreement import Statement
 from knowledge_rag.drift.findings import Finding, Kind
 from knowledge_rag.drift.names import Mention
 from knowledge_rag.drift.page import Code, Link, Page
@@ -25,12 +26,14 @@ class Facts:
         page: the document without its text: front matter, links, anchors, and spans that may be paths.
         findings: that need nothing but the document and a list of owners.
         mentions: names to compare with code.
+        statements: figures to compare with those of the code's alerts.
         resources: to look up in an account.
     """
 
     page: Page
     findings: tuple[Finding, ...] = ()
     mentions: tuple[Mention, ...] = ()
+    statements: tuple[Statement, ...] = ()
     resources: tuple[Resource, ...] = ()
 
     def to_wire(self) -> dict[str, Any]:
@@ -41,8 +44,10 @@ class Facts:
             "spans": [(code.text, code.places, code.language) for code in page.codes],
             "links": [astuple(link) for link in page.links],
             "anchors": sorted(page.anchors),
+            "retired": page.retired,
             "findings": [astuple(it)[1:] for it in self.findings],
             "mentions": [astuple(it)[1:] for it in self.mentions],
+            "statements": [it.to_wire() for it in self.statements],
             "resources": [
                 (it.place[1:], it.kind, it.name, it.region, it.account, it.within, it.unknown)
                 for it in self.resources
@@ -59,9 +64,18 @@ class Facts:
         )
         links = tuple(Link(*link) for link in wire["links"])
         return cls(
-            Page(path, front, spans, links, frozenset(wire["anchors"]), (), len(front)),
+            Page(
+                path,
+                front,
+                spans,
+                links,
+                frozenset(wire["anchors"]),
+                front_matter_lines=len(front),
+                retired=wire["retired"],
+            ),
             findings_of(path, wire["findings"]),
             tuple(Mention(path, *it) for it in wire["mentions"]),
+            tuple(Statement.of_wire(path, it) for it in wire["statements"]),
             tuple(Resource(Place(path, *place), *of) for place, *of in wire["resources"]),
         )
 
@@ -70,7 +84,7 @@ def without_text(page: Page) -> Page:
     """Return what of a page is compared with other pages and with code."""
     spans = tuple(code for code in page.codes if not code.is_block and "/" in code.text)
     front = tuple(page.lines[: page.front_matter_lines])
-    return replace(page, lines=front, codes=spans, headings=())
+    return replace(page, lines=front, codes=spans, headings=(), paragraphs=(), sections=())
 
 
 def findings_of(path: str, wire: Sequence[Sequence[Any]]) -> tuple[Finding, ...]:

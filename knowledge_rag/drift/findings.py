@@ -24,6 +24,7 @@ class Check(StrEnum):
     NAMES = "names"
     AGE = "age"
     OWNERS = "owners"
+    AGREEMENT = "agreement"
     DANGER = "danger"
 
 
@@ -47,6 +48,8 @@ class Kind(StrEnum):
     OVERDUE = "overdue"
     CODE_CHANGED = "code-changed"
     UNKNOWN_OWNER = "unknown-owner"
+    OTHER_FIGURE = "other-figure"
+    SUPERSEDED = "superseded-link"
     UNGUARDED = "unguarded"
     MISSING_RESOURCE = "missing-resource"
     UNREADABLE = "unreadable"
@@ -77,6 +80,8 @@ _OF: Final[Mapping[Kind, tuple[str, str]]] = {
     Kind.CODE_CHANGED: ("note", "The code that the line names changed since."),
     Kind.UNGUARDED: ("note", "Nothing near the destructive command warns."),
     Kind.UNKNOWN_OWNER: ("warning", "The owner is in no list of owners."),
+    Kind.OTHER_FIGURE: ("warning", "The alert fires by other figures."),
+    Kind.SUPERSEDED: ("warning", "The link leads to a page that isn't used any more."),
     Kind.MISSING_RESOURCE: ("error", "The AWS account has no such resource."),
     Kind.UNREADABLE: ("error", "The file can't be read: nothing of it was checked."),
 }

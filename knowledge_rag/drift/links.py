@@ -1,4 +1,4 @@
-"""Whether relative links lead to a file, and their anchors to a heading of it.
+"""Whether relative links lead to a file that is used, and their anchors to a heading of it.
 
 A link is followed as GitHub does, and as sites do that leave a document's ending away or put its folder
 first. Whatever begins with ``/`` or has a scheme is a matter of the site, not of the folder.
@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+from knowledge_rag.core.metadata import SUPERSEDED_BY, is_out_of_use
 from knowledge_rag.drift.findings import Finding, Kind, near
 
 if TYPE_CHECKING:
@@ -36,24 +37,52 @@ def check_links(
         anchors: of each document, by its path.
         exists: whether there is, or may be, a file or folder of a path relative to the folder.
     """
-    for link in page.links:
-        if _TEMPLATE.search(link.target) or (
-            _ELSEWHERE.match(link.target) and link.target[:1] != "#"
-        ):
-            continue
-        path, _, anchor = link.target.partition("#")
-        path, anchor = unquote(path.partition("?")[0]), unquote(anchor)
-        target = (
-            posixpath.normpath(posixpath.join(posixpath.dirname(page.path), path))
-            if path
-            else page.path
-        )
+    for link, path, anchor in _followed(page):
+        target = resolved(page.path, path)
         if path and not (target in anchors or _PAGE.search(target) or exists(target)):
             yield _dead(page, link, target, anchors)
         elif anchor and target in anchors and not _has(anchors[target], anchor):
             fix = near(anchor.lower(), anchors[target])
             message = f"{target} has no heading for #{anchor}"
             yield _finding(page, link, Kind.DEAD_ANCHOR, message, f"#{fix}" if fix else "")
+
+
+def check_superseded(page: Page, retired: Mapping[str, str | None]) -> Iterator[Finding]:
+    """Find links from a page that is used to one that isn't.
+
+    It is no finding where the paragraph or a heading above it says so, or where the page is the other's successor.
+
+    Args:
+        page: the document.
+        retired: status of each document, ``None`` for those that are used.
+    """
+    if retired.get(page.path) is not None:
+        return
+    for link, path, _ in _followed(page):
+        target = resolved(page.path, path)
+        status = retired.get(target)
+        if status is None or link.says_old:
+            continue
+        successor = resolved(target, status.removeprefix(SUPERSEDED_BY)) if status.startswith(SUPERSEDED_BY) else ""  # fmt: skip
+        if successor == page.path:
+            continue
+        what = f"is {status}" if is_out_of_use("", status) else "isn't used any more"
+        fix = posixpath.relpath(successor, posixpath.dirname(page.path) or ".") if retired.get(successor, "") is None else ""  # fmt: skip
+        yield _finding(page, link, Kind.SUPERSEDED, f"{target} {what}", fix)
+
+
+def _followed(page: Page) -> Iterator[tuple[Link, str, str]]:
+    """Yield the links that lead to files, each with its path and anchor."""
+    for link in page.links:
+        if _TEMPLATE.search(link.target) or (_ELSEWHERE.match(link.target) and link.target[:1] != "#"):  # fmt: skip
+            continue
+        path, _, anchor = link.target.partition("#")
+        yield link, unquote(path.partition("?")[0]), unquote(anchor)
+
+
+def resolved(source: str, path: str) -> str:
+    """Return the path relative to the folder that a document's relative path leads to, its own for ``""``."""
+    return posixpath.normpath(posixpath.join(posixpath.dirname(source), path)) if path else source
 
 
 def _has(anchors: frozenset[str], anchor: str) -> bool:

@@ -6,15 +6,20 @@ Block structure is CommonMark's (markdown-it). Comments and HTML are no part of 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 
-from knowledge_rag.core.documents import front_matter_end
+from knowledge_rag.core.documents import parse_front_matter
 from knowledge_rag.core.lines import split_lines
+from knowledge_rag.core.metadata import status_of
+from knowledge_rag.guardrails.retired import HEAD, is_retired
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -25,6 +30,16 @@ MAX_CHARACTERS: Final = 2_000_000
 """Of a document that are looked at."""
 _HTML_ANCHOR: Final = re.compile(r"<\w[^<>]*?\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _OWN_ID: Final = re.compile(r"\s*\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
+
+_COMMENT: Final = re.compile(r"\s*<!--(?:(?!-->).)*-->\s*", re.DOTALL)
+_SET_OFF: Final = re.compile(r"[(\[]|^\W*\w+(?: \w+)?\s*(?:[:–—]|- |$)")
+"""How a title says that its page is deprecated, and not what it is about: ``Deprecated APIs``."""
+_TARGET: Final = re.compile(r"\]\([^()\s]*\)?|^ *\[[^\]]*\]:.*$", re.MULTILINE)
+_OLD: Final = re.compile(
+    r"\b(?:superseded|outdated|obsolete|deprecated|archived?|retired|withdrawn|replace[sd]?|older|old|former|formerly"
+    r"|previous|previously|legacy|histor\w+|no longer|used to|changelog)\b",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +67,25 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link or image: its target as written, line and columns (1-based, the last exclusive)."""
+    """A link or image: its target as written, line and columns (1-based, the last exclusive).
+
+    Args:
+        says_old: whether its paragraph, or a heading above it, speaks of what isn't used any more.
+    """
 
     target: str
     line: int
     column: int
     end_column: int
+    says_old: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Text that isn't a heading, as it stands in its lines, and the first of these (1-based)."""
+
+    line: int
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +100,9 @@ class Page:
         anchors: that a link may name: slugs of headings and ids of elements.
         headings: line, level and text of each.
         front_matter_lines: how many lines at the beginning are front matter.
+        paragraphs: in their order.
+        retired: its status if it isn't used any more, else ``None``.
+        sections: line of each heading, and its text and those of the sections that hold it, the innermost first.
     """
 
     path: str
@@ -81,6 +112,14 @@ class Page:
     anchors: frozenset[str]
     headings: tuple[tuple[int, int, str], ...] = ()
     front_matter_lines: int = 0
+    paragraphs: tuple[Paragraph, ...] = ()
+    sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
+    retired: str | None = None
+
+    def above(self, line: int) -> tuple[str, ...]:
+        """Return the headings of the sections that hold a line, the innermost first."""
+        at = bisect_right(self.sections, line, key=itemgetter(0))
+        return self.sections[at - 1][1] if at else ()
 
 
 @cache
@@ -91,25 +130,39 @@ def _parser() -> MarkdownIt:
 def read_page(path: str, text: str) -> Page:
     """Read a document, of which nothing is looked at beyond MAX_CHARACTERS."""
     text = text[:MAX_CHARACTERS]
-    body = front_matter_end(text)
+    fields, body = parse_front_matter(text)
     # the lines keep their numbers
     shown = "\n" * text.count("\n", 0, body) + text[body:] if body else text
     lines = split_lines(text)
     codes: list[Code] = []
     links: list[Link] = []
     headings: list[tuple[int, int, str]] = []
+    paragraphs: list[Paragraph] = []
+    sections: list[tuple[int, tuple[str, ...]]] = []
+    above: list[tuple[int, str]] = []
     tokens = _parser().parse(shown.replace("\r\n", "\n"))
     for token, before in zip(tokens, [None, *tokens], strict=False):
         if token.type in ("fence", "code_block") and token.map:
             codes.append(_block(token, lines))
         elif token.type == "inline" and token.map:
             codes += _spans(token, lines)
-            links += _links(token, lines)
+            links += _links(token, lines, above)
             if before is not None and before.type == "heading_open":
-                headings.append((token.map[0] + 1, int(before.tag[1:]), _text(token)))
+                level, words = int(before.tag[1:]), _text(token)
+                headings.append((token.map[0] + 1, level, words))
+                above = [(level, words), *(it for it in above if it[0] < level)]
+                sections.append((token.map[0] + 1, tuple(text for _, text in above)))
+            else:
+                source = "\n".join(lines[slice(*token.map)])
+                paragraphs.append(Paragraph(token.map[0] + 1, source))
     anchors = frozenset(_anchors([heading for _, _, heading in headings], text))
     front = text.count("\n", 0, body)
-    return Page(path, lines, tuple(codes), tuple(links), anchors, tuple(headings), front)
+    status = status_of(fields)
+    retired = status if _is_retired(path, status, fields.get("title"), tokens, lines) else None
+    return Page(
+        path, lines, tuple(codes), tuple(links), anchors, tuple(headings), front,
+        tuple(paragraphs), tuple(sections), retired,
+    )  # fmt: skip
 
 
 def _block(token: Token, lines: Sequence[str]) -> Code:
@@ -122,6 +175,36 @@ def _block(token: Token, lines: Sequence[str]) -> Code:
         places.append((number + 1, max(0, written.find(line) if line else 0) + 1))
     language = token.info.split()[0].lower() if token.info.split() else ""
     return Code(content, tuple(places), language.strip("{}.:"), is_block=True)
+
+
+def _is_retired(
+    path: str, status: str, title: object, tokens: Sequence[Token], lines: Sequence[str]
+) -> bool:
+    """Whether a page says that it isn't used any more: in the section that is the page, as :mod:`outline` has it."""
+    parts = [
+        (int(token.tag[1:]) if token.type == "heading_open" else 0, token, following)
+        for token, following in zip_longest(tokens, tokens[1:])
+        if token.level == 0 and token.map and token.type != "hr"
+    ]
+    levels = [level for level, _, _ in parts]
+    names = [_text(inner) for level, _, inner in parts if level and inner]
+    at = level = 0
+    heading = ""
+    while True:
+        first = next((n for n in range(at, len(parts)) if levels[n]), len(parts))
+        alone = first < len(parts) and all(not it or it > levels[first] for it in levels[first + 1 :])  # fmt: skip
+        if not alone or (level and first > at):
+            break
+        inner = parts[first][2]
+        at, level, heading = first + 1, levels[first], _text(inner) if inner else ""
+    blocks = [
+        (it.type in ("paragraph_open", "blockquote_open"), "\n".join(lines[slice(*it.map)]))
+        for _, it, _ in parts[at:first][:HEAD]
+        if it.map and it.type not in ("fence", "code_block")
+    ]
+    named = (title if isinstance(title, str) and title else next(iter(names), ""), heading)
+    titles = [text for text in named if _SET_OFF.search(text)]
+    return is_retired(path, status, titles, [it for it in blocks if not _COMMENT.fullmatch(it[1])])
 
 
 class _Finder:
@@ -171,8 +254,9 @@ def _over_lines(content: str, token: Token, lines: Sequence[str]) -> Code:
     return Code(text, tuple(places))
 
 
-def _links(token: Token, lines: Sequence[str]) -> Iterator[Link]:
+def _links(token: Token, lines: Sequence[str], above: Sequence[tuple[int, str]]) -> Iterator[Link]:
     finder = _Finder(token, lines)
+    said: bool | None = None
     for child in token.children or ():
         target = child.attrGet("href" if child.type == "link_open" else "src")
         if child.type in ("link_open", "image") and isinstance(target, str) and target:
@@ -181,7 +265,10 @@ def _links(token: Token, lines: Sequence[str]) -> Iterator[Link]:
                 line, column = place[0], place[1] + 2
             else:  # of a reference, defined elsewhere
                 line, column = (token.map or [0])[0] + 1, 1
-            yield Link(target, line, column, column + len(target))
+            if said is None:
+                source = _TARGET.sub("", "\n".join(lines[slice(*(token.map or (0, 0)))]))
+                said = any(_OLD.search(text) for text in (source, *(text for _, text in above)))
+            yield Link(target, line, column, column + len(target), said)
 
 
 def _text(token: Token) -> str:

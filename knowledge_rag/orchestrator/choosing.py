@@ -22,7 +22,7 @@ from knowledge_rag.core.headings import (
     Kind,
     kind_told,
 )
-from knowledge_rag.core.metadata import is_out_of_use
+from knowledge_rag.guardrails.retired import HEAD, is_retired
 from knowledge_rag.orchestrator.cross_references import (
     own_range,
     page_referred,
@@ -69,23 +69,6 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.wanted import Wanted
 
 
-_SUPERSEDED: Final = re.compile(
-    r"^[\s>*_#\W]*(?:(?:note|warning|important|attention)\W+)?(?:(?:this|the) (?:page|runbook|document|procedure|playbook|guide|section)\b[^.]{0,40}?\b)?"
-    r"(?:superseded|out of date|outdated|obsolete|deprecated|archived|replaced by|kept for|no longer (?:maintained|valid|used|in use))\b"
-    r"|.{0,80}\((?:superseded|obsolete|deprecated|outdated|archived|old|copy|replaced by)\b"
-    r"|(?s:.{0,200}?)\bcurrent(?: (?:page|version|one))?(?: is)?: *\[",
-    re.IGNORECASE,
-)
-"""How a page's title or first words say that it isn't used any more."""
-_OUT_OF_USE: Final = re.compile(
-    r"^[\s>*_#|]*(?:status|state|lifecycle|labels?|tags?)\b[\s:*_|]+(?:[^\n]{0,40}[\s,])?[*_]*"
-    r"(?:deprecated|obsolete|retired|withdrawn|superseded|archived|outdated|out of service|end of life|decommissioned)\b"
-    r"|^[\s>*_#]*(?:draft\W{1,4})?(?:do not|don[’']?t) (?:use|follow)(?: this (?:page|runbook|document|procedure))?(?: any ?more)?[\s.!*_]*(?:$|[.!] )"
-    r"|^[\s>*_#]*this (?:page|runbook|document) (?:is (?:not valid|not used|not maintained|no longer maintained)(?: any ?more)?|has (?:been )?(?:moved|withdrawn))\b"
-    r"|^[\s>*_#]*\[?!\[[^\]\n]*\b(?:deprecated|obsolete|retired|do not use)\b",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""How a line at a page's head says so, be it in a table of facts or the words of a badge."""
 _ENVIRONMENT: Final = re.compile(
     r"\b(?:staging|sandbox|pre-?prod(?:uction)?|dev(?:elopment)?|playground)\b", re.IGNORECASE
 )
@@ -322,13 +305,17 @@ def is_torn_between(place: Place, wanted: Wanted) -> bool:
 
 def is_superseded(outline: Outline) -> bool:
     """Whether a page says in its front matter or first lines, or by its folder, that it isn't used any more."""
-    if is_out_of_use(outline.source_file, outline.status):
-        return True
     top = top_of(outline)
-    blocks = [(it.form, outline.text(it.start, it.end)) for it in top.blocks[:2]]
-    first = [text for form, text in blocks if form in (Form.PARAGRAPH, Form.QUOTE)]
-    said = any(_SUPERSEDED.match(text) for text in (outline.title, top.heading, *first))
-    return said or any(_OUT_OF_USE.search(text) for form, text in blocks if form is not Form.CODE)
+    return is_retired(
+        outline.source_file,
+        outline.status,
+        (outline.title, top.heading),
+        [
+            (it.form in (Form.PARAGRAPH, Form.QUOTE), outline.text(it.start, it.end))
+            for it in top.blocks[:HEAD]
+            if it.form is not Form.CODE
+        ],
+    )
 
 
 def _gives_steps(outline: Outline, wanted: Wanted) -> bool:

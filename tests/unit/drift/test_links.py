@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from knowledge_rag.drift.links import check_links
+import pytest
+
+from knowledge_rag.drift.links import check_links, check_superseded
 from knowledge_rag.drift.page import read_page
 
 FILES = {
@@ -44,3 +46,59 @@ def test_dead_anchors_name_the_heading_that_may_be_meant():
 
 def test_links_in_code_are_none():
     assert found("`[x](two.md)`\n\n    [x](two.md)\n") == []
+
+
+SUPERSEDED = "Superseded by the new page.\n"
+
+
+def superseded(text: str, **others: str) -> list[tuple[int, str, str]]:
+    pages = [read_page("a.md", text), *(read_page(path, of) for path, of in others.items())]
+    retired = {page.path: page.retired for page in pages}
+    return [(it.line, it.message, it.fix) for it in check_superseded(pages[0], retired)]
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "message", "fix"),
+    [
+        ("b.md", "---\nsuperseded_by: c.md\n---\n# B\n", "b.md is superseded by c.md", "c.md"),
+        ("b.md", "---\nstatus: deprecated\n---\n# B\n", "b.md is deprecated", ""),
+        ("old/b.md", "# B\n", "old/b.md isn't used any more", ""),
+        ("b.md", "# B (deprecated)\n\nSteps.\n", "b.md isn't used any more", ""),
+        ("b.md", "# B\n\n[TOC]\n\nThis document has moved to [C](c.md).\n", "b.md isn't used any more", ""),
+        ("b.md", "<!-- x -->\n\n# B\n\n> Superseded by [C](c.md)\n", "b.md isn't used any more", ""),
+    ],
+)  # fmt: skip
+def test_a_link_to_a_page_that_is_not_used_any_more_is_found(path, old, message, fix):
+    text = f"# A\n\nThen follow [B]({path}#steps).\n"
+    assert superseded(text, **{path: old, "c.md": "# C\n"}) == [(3, message, fix)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# A\n\nThe old way is in [B](b.md).\n",
+        "# A\n\n## Archive\n\n- [B](b.md)\n",
+        "---\nstatus: obsolete\n---\n# A\n\n[B](b.md)\n",
+    ],
+)
+def test_a_link_that_says_so_and_one_between_such_pages_is_fine(text):
+    assert superseded(text, **{"b.md": f"# B\n\n{SUPERSEDED}"}) == []
+
+
+def test_a_successor_may_link_what_it_replaces():
+    assert (
+        superseded("# A\n\nSee [B](b.md).\n", **{"b.md": "---\nsuperseded_by: a.md\n---\n"}) == []
+    )
+
+
+@pytest.mark.parametrize(
+    "used",
+    [
+        "# Deprecated APIs and what to use\n\nText.\n",
+        "# B\n\nText.\n\nMore.\n\nThis page is deprecated.\n",
+        "# B\n\n## Part\n\nThis page is deprecated.\n\n## Other\n",
+        "---\nstatus: active\n---\n# B\n",
+    ],
+)
+def test_pages_about_what_is_deprecated_are_used(used):
+    assert superseded("[B](b.md)\n", **{"b.md": used}) == []

@@ -1,0 +1,157 @@
+"""Durations and shares: those that a sentence states of an alert, and those of the alert's definition."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_SECONDS: Final = {
+    "ms": 0.001,
+    "s": 1,
+    "m": 60,
+    "h": 3600,
+    "d": 86_400,
+    "w": 604_800,
+    "y": 31_536_000,
+}
+_WORDS: Final = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "sixty": 60,
+}  # fmt: skip
+_NUMBER: Final = rf"(?:\d+(?:\.\d+)?|(?:{'|'.join(_WORDS)})\b)"
+_UNIT: Final = (
+    r"(?:ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?|w|weeks?)\b"
+)
+_LENGTH: Final = rf"{_NUMBER}[ -]?{_UNIT}"
+_QUANTITY: Final = re.compile(
+    rf"(?<![\w.])(?:(?P<share>\d+(?:\.\d+)?) ?(?:%|per ?cent\b)|{_LENGTH}(?:(?:,| and|, and)?\s?{_LENGTH})*)"
+)
+_ONE_LENGTH: Final = re.compile(rf"({_NUMBER})[ -]?({_UNIT})")
+_STRING: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
+_WINDOW: Final = re.compile(r"(?:\d+(?:ms|[smhdwy]))+(?![a-z])")
+_PLAIN: Final = r"(?<![\w.:])\d+(?:\.\d+)?(?:[eE]\+?\d+)?(?![\w.])"
+_PRODUCT: Final = re.compile(rf"{_PLAIN}(?:\s*\*\s*{_PLAIN})+")
+
+
+class Quantity(NamedTuple):
+    """A duration or a share in a text.
+
+    Args:
+        start: offset in the text.
+        end: offset, exclusive.
+        seconds: of a duration, else 0.
+        parts: the number and seconds of each part of a duration: of "1 hour and 30 minutes", (1, 3600) and (30, 1800).
+        percent: of a share, else 0.
+    """
+
+    start: int
+    end: int
+    seconds: float = 0.0
+    parts: tuple[tuple[float, float], ...] = ()
+    percent: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The figures of an alert's or alarm's definition.
+
+    Args:
+        waits: seconds for which its condition has to hold.
+        spans: seconds of the other durations.
+        numbers: without a unit, products of them included.
+    """
+
+    waits: tuple[float, ...] = ()
+    spans: tuple[float, ...] = ()
+    numbers: tuple[float, ...] = ()
+
+    def limits(self, quantity: Quantity) -> bool:
+        """Whether the condition has a figure of this kind, and doesn't only ask whether something is so."""
+        numbers = any(it not in (0, 1) for it in self.numbers)
+        return numbers or bool(quantity.seconds and self.spans)
+
+    def has(self, quantity: Quantity) -> bool:
+        """Whether a quantity is one of them, in any unit, or the sum of a wait and another."""
+        if not quantity.seconds:
+            if quantity.percent in (0, 100):  # all, or none: `== 0`, `> 1`, or a factor
+                return True
+            shares = (quantity.percent, 100 - quantity.percent)
+            return any(
+                _same(it * factor, share)
+                for it in self.numbers
+                for factor in (1, 100)
+                for share in shares
+            )
+        others = (*self.spans, *self.numbers)
+        known = (*self.waits, *others, *(wait + it for wait in self.waits for it in others))
+        alone = [it for it in self.numbers if it > 1]
+        return all(
+            any(_same(it, seconds) or _same(it, seconds * 1000) for it in known)
+            or any(_same(it, number) for it in alone)
+            for number, seconds in quantity.parts
+        ) or any(_same(it, quantity.seconds) for it in known)
+
+
+def _same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-6)
+
+
+def quantities_in(text: str) -> Iterator[Quantity]:
+    """Find durations (``15 minutes``, ``1h30m``) and shares (``5 %``) in a sentence."""
+    for found in _QUANTITY.finditer(text):
+        if found["share"]:
+            yield Quantity(found.start(), found.end(), percent=float(found["share"]))
+            continue
+        parts = tuple(
+            (number, number * _SECONDS["ms" if unit[:3] in ("ms", "mil") else unit[0]])
+            for number, unit in (
+                (float(_WORDS.get(one[1]) or one[1]), one[2])
+                for one in _ONE_LENGTH.finditer(found[0])
+            )
+        )
+        seconds = sum(it for _, it in parts)
+        if seconds:
+            yield Quantity(found.start(), found.end(), seconds, parts)
+
+
+def seconds_of(text: str) -> float | None:
+    """Return the seconds of a duration as Prometheus writes it, ``None`` if it is none.
+
+    >>> seconds_of("1h30m"), seconds_of("soon")
+    (5400.0, None)
+    """
+    text = text.strip()
+    if text == "0":
+        return 0.0
+    return _seconds(text) if _WINDOW.fullmatch(text) else None
+
+
+def _seconds(window: str) -> float:
+    parts = re.findall(r"(\d+)(ms|[smhdwy])", window)
+    return float(sum(int(number) * _SECONDS[unit] for number, unit in parts))
+
+
+def figures_of(expression: str, wait: float = 0.0) -> Figures:
+    """Return the figures of an expression: windows, also in metrics' names, numbers, and products of them."""
+    text = _STRING.sub(lambda it: it[0][1:-1] if re.fullmatch(r"[\d.]+", it[0][1:-1]) else "", expression)  # fmt: skip
+    spans = {_seconds(window[0]) for window in _WINDOW.finditer(text)}
+    numbers = {float(number[0]) for number in re.finditer(_PLAIN, text)}
+    numbers |= {
+        math.prod(map(float, re.findall(_PLAIN, product[0]))) for product in _PRODUCT.finditer(text)
+    }
+    return Figures((wait,) if wait else (), tuple(sorted(spans)), tuple(sorted(numbers)))
+
+
+def joined(figures: Iterable[Figures]) -> Figures:
+    """Return the figures of several definitions as one's."""
+    every = list(figures)
+    return Figures(
+        tuple(sorted({it for one in every for it in one.waits})),
+        tuple(sorted({it for one in every for it in one.spans})),
+        tuple(sorted({it for one in every for it in one.numbers})),
+    )
