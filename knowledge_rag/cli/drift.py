@@ -102,7 +102,7 @@ def drift(
 ) -> None:
     """Check that runbooks still fit the world.
 
-    Checks commands, links, owners and review dates and, with --code, names and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
+    Checks commands, links, owners and review dates and, with --code, names, figures of alerts and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
     Placeholders are never findings. Exits 1 on new errors and warnings, 4 if --live learned nothing of any resource.
     """
     from knowledge_rag.drift.baseline import Baseline

@@ -122,7 +122,9 @@ _HANGING: Final = "    "
 
 def print_finding(console: Console, text: str) -> None:
     """Print a finding in one line; a terminal's rows end between words, and none of them begins with a document's."""
-    shown = neutralise(text)
+    shown = neutralise(text).replace(
+        "\n", "\\n"
+    )  # of a file's name: a log takes lines for commands
     if width_of(console) is None:
         console.print(Text(shown))
         return

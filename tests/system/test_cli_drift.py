@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from jsonschema import validate
 
@@ -144,6 +145,36 @@ def test_destructive_commands_without_a_warning_are_notes_if_asked_for(cli, tmp_
         0,
         "a.md:4:1: note: kubectl delete: nothing near it warns [unguarded]\n",
     )
+
+
+def test_figures_of_alerts_and_superseded_pages_are_compared(cli, tmp_path):
+    rule = (
+        "groups:\n- rules:\n  - {alert: QueueTooLong, expr: 'queue * 100 / limit > 90', for: 15m}\n"
+    )
+    text = (
+        "# QueueTooLong\n\nThis alert fires when it is over 90% for 10 minutes. See [more](b.md).\n"
+    )
+    old = "---\nsuperseded_by: c.md\n---\n# B\n"
+    write_files(tmp_path, {"docs/a.md": text, "docs/b.md": old, "docs/c.md": "# C\n", "code/rules.yaml": rule})  # fmt: skip
+    ran = cli("drift", tmp_path / "docs", "--code", tmp_path / "code")
+    assert (ran.code, ran.out.splitlines()) == (1, [
+        "a.md:3:42: warning: QueueTooLong in rules.yaml has 15m, 90, not 10 minutes [other-figure]",
+        "a.md:3:65: warning: b.md is superseded by c.md; did you mean c.md? [superseded-link]",
+    ])  # fmt: skip
+    assert cli("drift", tmp_path / "docs", "--code", tmp_path / "code", "--skip", "agreement").code == 0  # fmt: skip
+
+
+def test_no_name_of_a_file_begins_a_line_or_breaks_a_report(cli, tmp_path):
+    write_files(tmp_path, {"a\n::error::b.md": "# A\n", os.fsdecode(b"\xff.md"): "# B\n"})
+    ran = cli("drift", tmp_path)
+    assert [line.partition(":")[0] for line in ran.out.splitlines()] == ["a\\n", "\\udcff.md"]
+    uris = [
+        result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for result in json.loads(cli("drift", tmp_path, "--format", "sarif").out)["runs"][0][
+            "results"
+        ]
+    ]
+    assert [uri.rpartition("/")[2] for uri in uris] == ["a%0A%3A%3Aerror%3A%3Ab.md", "%FF.md"]
 
 
 def test_a_second_run_recalls_unchanged_files_and_finds_the_same(cli, tmp_path):
