@@ -21,6 +21,8 @@ ALARM_KEYS: Final[Mapping[str, str]] = {
     "DatapointsToAlarm": "datapoints_to_alarm", "Threshold": "threshold", "Expression": "expression",
 }  # fmt: skip
 """Properties of a CloudWatch alarm that have its figures, and what Terraform calls them."""
+MAX_FIGURES: Final = 500
+"""Of all definitions of one name that are compared."""
 _COUNTS: Final = ("evaluation_periods", "datapoints_to_alarm")
 _PLAIN: Final = re.compile(r"[\W_]+")
 
@@ -101,15 +103,25 @@ class Alerts:
                 if alert.is_alarm and begins:
                     self._by_name[plain(alert.name[begins:])].append((file, alert))
         self._by_name.pop("", None)
+        self._known: dict[str, tuple[str, str, Figures] | None] = {}
 
     def get(self, name: str) -> tuple[str, str, Figures] | None:
-        """Return name, file and figures of what is defined by a name; ``None`` if none are known."""
-        found = self._by_name.get(plain(name))
-        figures = [alert.figures for _, alert in found or ()]
-        if not found or None in figures:
+        """Return name, file and figures of what is defined by a name; ``None`` if none are known.
+
+        None are, either, where definitions have more than MAX_FIGURES: any figure might be one of them.
+        """
+        key = plain(name)
+        if key not in self._known:
+            self._known[key] = self._joined(self._by_name.get(key, []))
+        return self._known[key]
+
+    @staticmethod
+    def _joined(found: list[tuple[str, Alert]]) -> tuple[str, str, Figures] | None:
+        figures = [alert.figures for _, alert in found if alert.figures]
+        if not found or len(figures) < len(found) or sum(it.count for it in figures) > MAX_FIGURES:
             return None
         file, alert = found[0]
-        return alert.name, file, joined(it for it in figures if it)
+        return alert.name, file, joined(figures)
 
     def defines(self, name: str) -> bool:
         """Whether an alert or alarm has a name."""

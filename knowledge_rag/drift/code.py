@@ -385,16 +385,16 @@ def _terraform(data: bytes) -> Iterator[tuple[str, str, Alert | None]]:
                 break
 
 
-def _attributes(block: Tree) -> Iterator[tuple[str, Tree]]:
-    """Yield the attributes of a block, those of the blocks in it last."""
+def _attributes(block: Tree, depth: int = 3) -> Iterator[tuple[str, Tree]]:
+    """Yield the attributes of a block, those of the blocks in it last: an alarm has ``metric_query`` and ``metric``."""
     inner = next((child for child in block.children if child.type == "body"), None)
     children = inner.children if inner else []
     for child in children:
         if child.type == "attribute":
             yield (child.children[0].text or b"").decode(errors="replace"), child.children[-1]
     for child in children:
-        if child.type == "block":
-            yield from _attributes(child)
+        if child.type == "block" and depth:
+            yield from _attributes(child, depth - 1)
 
 
 def _hcl_alarm(name: str, attributes: Sequence[tuple[str, Tree]]) -> Alert:

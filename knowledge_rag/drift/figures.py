@@ -70,6 +70,11 @@ class Figures:
     spans: tuple[float, ...] = ()
     numbers: tuple[float, ...] = ()
 
+    @property
+    def count(self) -> int:
+        """Return how many there are."""
+        return len(self.waits) + len(self.spans) + len(self.numbers)
+
     def limits(self, quantity: Quantity) -> bool:
         """Whether the condition has a figure of this kind, and doesn't only ask whether something is so."""
         numbers = any(it not in (0, 1) for it in self.numbers)
@@ -133,7 +138,7 @@ def seconds_of(text: str) -> float | None:
 
 def _seconds(window: str) -> float:
     parts = re.findall(r"(\d+)(ms|[smhdwy])", window)
-    return float(sum(int(number) * _SECONDS[unit] for number, unit in parts))
+    return sum(float(number) * _SECONDS[unit] for number, unit in parts)
 
 
 def figures_of(expression: str, wait: float = 0.0) -> Figures:
