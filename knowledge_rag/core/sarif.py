@@ -77,7 +77,10 @@ def _result(result: SarifResult, rule_index: int, rule: SarifRule) -> dict[str, 
         "startColumn": place.start_column,
         "endColumn": place.end_column,
     }
-    location = {"artifactLocation": {"uri": quote(place.path.encode(errors="surrogateescape"))}, "region": lines}
+    location = {
+        "artifactLocation": {"uri": quote(place.path.encode(errors="surrogateescape"))},
+        "region": lines,
+    }
     return {
         "ruleId": rule.id,
         "ruleIndex": rule_index,

@@ -31,11 +31,16 @@ SHOWN: Final = 6
 _FIRES: Final = re.compile(
     r"\b(?:alert|alarm)s?\b[^;:]{0,80}?"
     r"\b(?:fires?|fired|firing|triggers?|triggered|raised|goes off|notif(?:y|ies)|activates?|means|indicates?)\b"
-    r"|\b(?:it|this)\b[^;:]{0,20}?\b(?:fires?|triggers?|triggered|raised)\b"
-    r"|\b(?:fires?|triggers?|triggered|raised)\s+(?:when|if|after|once)\b",
+    r"|\b(?:it|this)\b[^;:]{0,20}?\b(?:fires?|triggers?|triggered|raised)\s+(?:when|if|after|once|for)\b"
+    r"|\b(?:fires?|raised)\s+(?:when|if|after|once)\b",
     re.IGNORECASE,
 )
 """How a sentence says when an alert fires."""
+_WHILE: Final = re.compile(
+    r"\b(?:when(?:ever)?|if|once|after|until|while|before|because|since|unless|time)\b[^,;:]{0,60}$",
+    re.IGNORECASE,
+)
+"""What makes of these words a condition of something else: "If this alert fires, wait 10 minutes"."""
 _HOLDS: Final = re.compile(
     r"\b(?:for|after|at least|more than|longer than|over) (?:about |approximately )?\W{0,3}$",
     re.IGNORECASE,
@@ -107,7 +112,7 @@ def _said(page: Page, paragraph: Paragraph, stem: str) -> Iterator[Statement]:
     for sentence in _SENTENCE.finditer(text):
         start = sentence.start()
         fires = _FIRES.search(sentence[0]) if sentence.end() - start < MAX_SENTENCE else None
-        if not fires:
+        if not fires or _WHILE.search(sentence[0], 0, fires.start()):
             continue
         named = tuple(it for it in _NAME.findall(sentence[0]) if _COMPOSED.search(it))
         holds, behind = False, 0

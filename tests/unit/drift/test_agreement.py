@@ -120,6 +120,8 @@ def test_other_figures_are_found_for_rules_and_alarms(found, heading, said, wron
     "text",
     [
         "## QueueTooLong\n\nWait 40 minutes. The queue holds 20% more.\n",
+        "## QueueTooLong\n\nIf this alert fires, wait 40 minutes. Once the alert fires again after 50 minutes, ask.\n",
+        "## QueueTooLong\n\nThis triggers a failover in 40 minutes, which is triggered when a node is away for 50 minutes.\n",
         "## QueueTooLong\n\nThis means that in 40 minutes nothing is left.\n",
         "## Something else\n\nThe alert fires after 40 minutes.\n",
         "## QueueTooLong\n\n[The alert fires](https://x.y/?after=40m) when it is long.\n",
