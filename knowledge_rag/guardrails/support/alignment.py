@@ -218,6 +218,7 @@ def align(said: Sequence[Token], stream: Stream) -> Alignment | None:
     low = max(likely * _BUCKET - _SLACK, 0)
     high = min((likely + 2) * _BUCKET + len(said) + _SLACK, len(stream.tokens))
     pairs = _trimmed(_common(said, stream, low, high, likely * _BUCKET), stream)
+    pairs = _extended(said, pairs, stream)
     content = sum(token.is_content for token in said)
     shared = sum(said[i].is_content for i, _ in pairs)
     return Alignment(said, pairs, shared / content if content else 0.0)
@@ -232,6 +233,23 @@ def _trimmed(pairs: list[tuple[int, int]], stream: Stream) -> list[tuple[int, in
     ):
         pairs = pairs[:-1]
     return pairs
+
+
+def _extended(
+    said: Sequence[Token], pairs: list[tuple[int, int]], stream: Stream
+) -> list[tuple[int, int]]:
+    """Add what both sides have before and behind the stretch, as far away and in its sentence."""
+    if not pairs:
+        return pairs
+    (i, p), (j, q) = pairs[0], pairs[-1]
+    low = max(p - i, stream.bounds[stream.tokens[p].sentence][0])
+    high = min(q - j + len(said), stream.bounds[stream.tokens[q].sentence][1])
+    before = [(place - p + i, place) for place in range(low, p)]
+    behind = [(place - q + j, place) for place in range(q + 1, high)]
+    added = [
+        [(k, at) for k, at in part if said[k].key == stream.keys[at]] for part in (before, behind)
+    ]
+    return [*added[0], *pairs, *added[1]]
 
 
 def _parted(pairs: Sequence[tuple[int, int]], k: int, stream: Stream) -> bool:

@@ -13,8 +13,16 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.stemming import stem
 from knowledge_rag.guardrails.danger import dangers_in
-from knowledge_rag.guardrails.support.alignment import align, quoted, sentences, tokens_of
+from knowledge_rag.guardrails.support.alignment import (
+    MAX_SENTENCE,
+    align,
+    quoted,
+    sentences,
+    tokens_of,
+)
+from knowledge_rag.guardrails.support.lexemes import SEPARATORS, holds_placeholder
 from knowledge_rag.guardrails.support.opposites import OPPOSITES
 from knowledge_rag.guardrails.support.report import Change, Contradiction
 from knowledge_rag.guardrails.support.wording import NEGATIONS, OWN_WORDS
@@ -91,6 +99,8 @@ _SAYS_SO_TOO: Final = {
     }.items()
 }
 """For each kind of condition, the words by which a claim makes one, too."""
+_OPENS: Final = frozenset({"should"})
+"""Those that make one only where a clause begins: "should it fail", not "it should fail"."""
 _NEAR: Final = 0.6
 """Share of a sentence's content words in one stretch of the lines from which it counts as repeated."""
 _CLOSE: Final = 0.75
@@ -126,12 +136,14 @@ def _changes(said: Sequence[Token], stream: Stream) -> list[Found]:
     if quotes := quoted(said, stream):
         # where the lines say it twice, one place that says it without more is enough
         return min((list(_Sentence(laid, stream).around()) for laid in quotes), key=len)
-    if found := _reordered(said, stream) or _added(said, stream):
+    found = _turned(said, stream) or _reordered(said, stream) or _added(said, stream)
+    if found and found[0].certain:
         return [found]
+    others = [found] if found else []
     laid = align(said, stream)
-    if laid is None or len(laid.pairs) < _FEWEST or laid.share < _NEAR:
-        return []
-    return list(_Sentence(laid, stream).changes())
+    if laid is None or len(laid.pairs) < _FEWEST:
+        return others
+    return others + list(_Sentence(laid, stream).changes())
 
 
 class _Sentence:
@@ -142,7 +154,12 @@ class _Sentence:
         self._stream = stream
         self._words = {token.word for token in laid.said}
         self._keys = {token.key for token in laid.said}
-        self._matched = {place for _, place in laid.pairs}
+        repeated = {i for i, _ in laid.pairs}
+        self._own = {
+            token.word
+            for i, token in enumerate(laid.said)
+            if i not in repeated and (token.broken or token.word not in _OPENS)
+        }
         first, last = laid.pairs[0][1], laid.pairs[-1][1]
         tokens = stream.tokens
         self._first = stream.bounds[tokens[first].sentence][0]
@@ -153,7 +170,8 @@ class _Sentence:
     def changes(self) -> Iterator[Found]:
         """Find what is not as in the lines."""
         yield from self._gaps()
-        yield from self.around()
+        if self._laid.share >= _NEAR:
+            yield from self.around()
 
     def around(self) -> Iterator[Found]:
         """Find what the lines' sentence says before and behind what the claim repeats of it."""
@@ -176,7 +194,7 @@ class _Sentence:
             ):
                 if verbatim and not alone and tokens[p].line != tokens[first].line:
                     return  # a line of a paragraph, quoted whole
-                certain = alone or verbatim
+                certain = verbatim or (alone and self._laid.share >= _CLOSE)
                 lines_say = tokens[p : min(first, p + 8)]
                 yield self._found(Change.CONDITION, said, lines_say, certain=certain)
                 return
@@ -188,7 +206,7 @@ class _Sentence:
     def _lacks(self, token: Token) -> bool:
         """Whether a token of the lines makes a condition, and the claim makes none of its kind."""
         kind = _CONDITIONS.get(token.word)
-        return kind is not None and not _SAYS_SO_TOO[kind] & self._words
+        return kind is not None and not _SAYS_SO_TOO[kind] & self._own
 
     def _found(
         self,
@@ -196,12 +214,13 @@ class _Sentence:
         said: Sequence[Token],
         lines: Sequence[Token],
         *,
-        certain: bool = True,
-        least: float = _CLOSE,
+        certain: bool | None = None,
+        gap: int = 0,
     ) -> Found:
         text = " ".join(token.word for token in lines)
         line = lines[0].line if lines else self._stream.tokens[self._laid.pairs[0][1]].line
-        certain = certain and self._laid.share >= least and in_place(self._laid)
+        close = self._laid.share >= _CLOSE if certain is None else certain
+        certain = close and in_place(self._laid, gap)
         return Contradiction(change, 0, 0, line, text, certain), (said[0], said[-1])
 
     def _gaps(self) -> Iterator[Found]:
@@ -215,7 +234,7 @@ class _Sentence:
             inner = before_i >= 0 and i < len(said)
             if mine and (theirs or inner):
                 yield from self._exchanged(mine, theirs, inner=inner)
-            if theirs and inner:
+            if theirs and inner and self._laid.share >= _NEAR:
                 yield from self._left_out(mine, theirs, said[max(before_i, 0) : i + 1])
             before_i, before_p = i, p
 
@@ -228,43 +247,105 @@ class _Sentence:
             alone = k == len(theirs) - 1
             if alone and token.word == "only" and theirs[k - 1].word == "not":
                 continue
-            own = {it.word for it in mine} if alone else self._words
+            own = {it.word for it in mine} if alone else self._own
             not_only = not alone and theirs[k + 1].word == "only"
-            if token.word in _STRICT and not not_only and not NEGATORS & own:
+            if (
+                token.word in _STRICT
+                and not not_only
+                and not NEGATORS & (own if alone else self._words)
+            ):
                 yield self._found(Change.NEGATION, around, theirs[k : k + 4])
             kind = _CONDITIONS.get(token.word)
             if kind and not _SAYS_SO_TOO[kind] & own:
-                yield self._found(Change.CONDITION, around, theirs[k : k + 8])
+                # a clause that is gone parts the words around it
+                gap = len(theirs) - len(mine) if k == 0 or token.broken else 0
+                yield self._found(Change.CONDITION, around, theirs[k : k + 8], gap=gap)
 
     def _exchanged(
         self, mine: Sequence[Token], theirs: Sequence[Token], *, inner: bool
     ) -> Iterator[Found]:
         only = len(mine) == len(theirs) == 1  # one word in the place of another
-        least = _NEAR if only and inner else _CLOSE
+        share = self._laid.share
+        if only:  # they count for neither side
+            content = sum(it.is_content for it in self._laid.said) - mine[0].is_content
+            shared = sum(self._laid.said[i].is_content for i, _ in self._laid.pairs)
+            share = shared / max(content, 1)
+        if share < _NEAR:
+            return
+        certain = only or share >= _CLOSE
         for token in mine:
             for other in theirs if len(theirs) <= 6 else ():
                 if (other.key in self._keys or token.key in self._line_keys) and not only:
                     continue
                 if other.key in OPPOSITES.get(token.key, ()) or _negates(token.word, other.word):
-                    yield self._found(Change.OPPOSITE, [token], [other], least=least)
+                    yield self._found(Change.OPPOSITE, [token], [other], certain=certain)
                 elif max(len(mine), len(theirs)) <= 4 and _another(token, other):
-                    yield self._found(Change.VALUE, [token], [other], least=least)
+                    yield self._found(Change.VALUE, [token], [other], certain=certain)
             if token.word in _STRICT and inner and not NEGATORS & self._line_words:
                 yield self._found(Change.NEGATION, [token], theirs[:4])
 
 
 def _another(token: Token, other: Token) -> bool:
     """Whether two tokens are different values of one sort: numbers, names."""
-    if not token.sort or token.sort != other.sort or "$" in token.word + other.word:
+    numbers = (token.sort == "#") + (other.sort == "#")
+    if not token.sort or not other.sort or numbers == 1:
+        return False
+    if holds_placeholder(token.word) or holds_placeholder(other.word):
         return False
     if token.sort == "#":
         shapes = {_DIGITS.sub("", it.key if it.key[0] == "#" else it.word) for it in (token, other)}
         digits = [set(_DIGITS.findall(it.word)) for it in (token, other)]
         return len(shapes) == 1 and digits[0].isdisjoint(digits[1])
-    return not token.word.startswith(other.word) and not other.word.startswith(token.word)
+    short, long = sorted((token.word, other.word), key=len)
+    behind = long[len(short) :] if long.startswith(short) else "_"
+    return behind[:1] in "_-" and behind != "" and short not in SEPARATORS.split(long)
 
 
 _DIGITS: Final = re.compile(r"\d+")
+
+
+def _turned(said: Sequence[Token], stream: Stream) -> Found | None:
+    """Find "B, then A" where a sentence of the lines has "A, then B", "A before B" or "B after A"."""
+    for _, mine in _sides(said):
+        for place in sorted(p for key in _ORDER_KEYS for p in stream.places.get(key, ())[:_TRIED]):
+            first, behind = stream.bounds[stream.tokens[place].sentence]
+            tokens = stream.tokens
+            theirs = _parts(
+                tokens[first:place], tokens[place], tokens[place + 1 : behind], MAX_SENTENCE
+            )
+            if _is_turned(mine, theirs):
+                text = " ".join(it.word for it in tokens[first:place][:6])
+                line = tokens[place].line
+                return Contradiction(Change.ORDER, 0, 0, line, text), (said[0], said[-1])
+    return None
+
+
+_Keys = frozenset[str]
+
+
+def _sides(said: Sequence[Token]) -> Iterator[tuple[int, tuple[_Keys, _Keys]]]:
+    """Return for each "then", "before" and "after" what comes first and what second, up to the next one."""
+    joints = [-1, *(k for k, token in enumerate(said) if token.word in _ORDER), len(said)]
+    for before, k, behind in zip(joints, joints[1:], joints[2:], strict=False):
+        yield k, _parts(said[before + 1 : k], said[k], said[k + 1 : behind], _BESIDE)
+
+
+def _parts(
+    left: Sequence[Token], joint: Token, right: Sequence[Token], most: int
+) -> tuple[_Keys, _Keys]:
+    """Return the content words next to a joint, at most so many: of what is done first, and second."""
+    before = frozenset([it.key for it in left if it.is_content][-most:])
+    behind = frozenset([it.key for it in right if it.is_content][:most])
+    return (behind, before) if joint.word == "after" else (before, behind)
+
+
+def _is_turned(mine: tuple[_Keys, _Keys], theirs: tuple[_Keys, _Keys]) -> bool:
+    """Whether each side of a claim has its words on the other side of the lines alone."""
+    for own, same, other in ((mine[0], *theirs), (mine[1], theirs[1], theirs[0])):
+        across, here = len(own & (other - same)), len(own & (same - other))
+        if not own or across < _NEAR * len(own) or here > across / 3:
+            return False
+    return True
 
 
 def _reordered(said: Sequence[Token], stream: Stream) -> Found | None:
@@ -324,9 +405,9 @@ def _added(said: Sequence[Token], stream: Stream) -> Found | None:
     return None
 
 
-def in_place(laid: Alignment) -> bool:
-    """Whether the lines have the words close together, not scattered."""
-    return laid.pairs[-1][1] - laid.pairs[0][1] < 1.5 * len(laid.said) + 2
+def in_place(laid: Alignment, gap: int = 0) -> bool:
+    """Whether the lines have the words close together, not scattered; apart from a gap of some words."""
+    return laid.pairs[-1][1] - laid.pairs[0][1] - gap < 1.5 * len(laid.said) + 2
 
 
 def _together(verb: Token, objects: Sequence[Token], stream: Stream) -> bool:
@@ -343,6 +424,9 @@ _INSTRUCTS: Final = re.compile(r"(?:force-|hard-|soft-)?[a-z]+(?<!ed)(?<!ing)(?<
 _ADDS: Final = frozenset({"then", "and", "or", "but", "also"})
 _REACH: Final = 8
 _ORDER: Final = frozenset({"then", "before", "after"})
+_BESIDE: Final = 4
+"""Content words on either side that are compared."""
+_ORDER_KEYS: Final = tuple(sorted(map(stem, _ORDER)))
 
 
 _PREFIXES: Final = ("un", "in", "im", "ir", "dis", "non-", "non", "de", "a")

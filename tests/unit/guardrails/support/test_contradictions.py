@@ -24,6 +24,12 @@ def changes(claim, *lines):
         ("Mark the node as healthy again.", "Mark the node as unhealthy again.", Change.OPPOSITE),
         ("Restart the pod, then rotate every certificate.", "Restart the pod.", Change.CLAUSE),
         ("Promote the replica before you stop the writer process.", "Stop the writer process before you promote the replica.", Change.ORDER),
+        ("Resize the disk before you take a snapshot.", "Take a snapshot, then resize the disk.", Change.ORDER),
+        ("Deployment after you check the canary's error rate.", "Check the canary's error rate after deployment.", Change.ORDER),
+        ("The search index should be rebuilt.", "The search index should be rebuilt if the version changes.", Change.CONDITION),
+        ("Once the freeze ends, restart the proxy.", "Once the freeze ends, restart the proxy if the writer is down.", Change.CONDITION),
+        ("Clear the blocked indices (and remove that block as well).", "Clear the blocked indices (and, if the entire cluster has been marked as read-only by the disk watermark, remove that block as well).", Change.CONDITION),
+        ("Create an index named orders_by_day_old.", "Create an index named orders_by_day.", Change.VALUE),
     ],
 )  # fmt: skip
 def test_a_change_of_meaning_is_an_error(claim, line, change):
@@ -38,6 +44,15 @@ def test_values_of_the_same_lines_in_each_other_s_place_are_found():
     assert changes("Set --max-retries 5 on the consumer.", *lines) == set()
     named = ["Restart the Gateway service first.", "The Billing service is not affected."]
     assert changes("Restart the Billing service first.", *named) == {Change.VALUE}
+    short = ["Restart the Gateway with:", "Use the latest version of MaxScale", "Start Billing."]
+    assert changes("Restart the Billing with:", *short) == {Change.VALUE}
+    assert changes("Use the latest version of Billing", *short) == {Change.VALUE}
+
+
+def test_a_name_at_the_front_is_found_where_its_words_stand_elsewhere_too():
+    logs = ["Old Nginx logs: `/var/log/nginx`", "Old Audit logs: `/var/log/audit`"]
+    assert changes("Old Nginx logs: `/var/log/audit`", *logs) == {Change.VALUE}
+    assert changes("Old Audit logs: `/var/log/audit`", *logs) == set()
 
 
 def test_steps_in_another_order_are_found():
@@ -59,6 +74,9 @@ def test_steps_in_another_order_are_found():
         ),
         ("Wait 5-10min for caches to expire.", "Wait 5-10 minutes for caches to expire."),
         ("Restart the pod and wait.", "Restart the pod."),
+        ("Take a snapshot before you resize the disk.", "Take a snapshot, then resize the disk."),
+        ("It only applies to HEAD/GET requests.", "It only applies to `HEAD`/`GET` requests."),
+        ("Should it fail, restart the proxy.", "If it fails, restart the proxy."),
     ],
 )
 def test_rewordings_are_no_changes(claim, line):
