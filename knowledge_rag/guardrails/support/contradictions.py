@@ -99,6 +99,8 @@ _SAYS_SO_TOO: Final = {
     }.items()
 }
 """For each kind of condition, the words by which a claim makes one, too."""
+_NEITHER: Final = frozenset({("not", "only"), ("or", "not")})
+"""Words that make no condition and deny nothing together: "not only", "whether or not"."""
 _OPENS: Final = frozenset({"should"})
 """Those that make one only where a clause begins: "should it fail", not "it should fail"."""
 _NEAR: Final = 0.6
@@ -245,7 +247,7 @@ class _Sentence:
         for k, token in enumerate(theirs):
             # the word alone is gone: the next one is there
             alone = k == len(theirs) - 1
-            if alone and token.word == "only" and theirs[k - 1].word == "not":
+            if k and (theirs[k - 1].word, token.word) in _NEITHER:
                 continue
             own = {it.word for it in mine} if alone else self._own
             not_only = not alone and theirs[k + 1].word == "only"

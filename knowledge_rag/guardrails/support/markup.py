@@ -25,7 +25,8 @@ _TAG: Final = re.compile(
 _RUN: Final = re.compile(r"`+")
 _TYPOGRAPHY: Final = {
     **dict.fromkeys("‐‑‒–−", "-"),
-    **dict.fromkeys("\u00a0\u2007\u202f—", " "),
+    **dict.fromkeys("\u00a0\u2007\u202f", " "),
+    "—": ",",
     **dict.fromkeys("‘’", "'"),
     **dict.fromkeys("“”", '"'),
     "≥": ">",

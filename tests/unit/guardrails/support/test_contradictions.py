@@ -76,6 +76,15 @@ def test_steps_in_another_order_are_found():
         ("Restart the pod and wait.", "Restart the pod."),
         ("Take a snapshot before you resize the disk.", "Take a snapshot, then resize the disk."),
         ("It only applies to HEAD/GET requests.", "It only applies to `HEAD`/`GET` requests."),
+        ("Find out whether the writer is down.", "Find out whether or not the writer is down."),
+        (
+            "It was one of the oldest queues.",
+            "It was not only the largest but one of the oldest queues.",
+        ),
+        (
+            "The pod is replaced by the operator.",
+            "The flag is `never` — the pod is replaced by the operator.",
+        ),
         ("Should it fail, restart the proxy.", "If it fails, restart the proxy."),
     ],
 )
