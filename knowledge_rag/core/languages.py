@@ -6,7 +6,10 @@ import re
 import unicodedata
 from collections import Counter
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
 ENGLISH: Final = "en"
 
@@ -151,6 +154,12 @@ _MARKS: Final = {
 
 _FOREIGN_WORDS: Final = {language: known - _ENGLISH_WORDS for language, known in STOP_WORDS.items()}
 """Stop words of each language that English doesn't have."""
+_ANY_FOREIGN_WORDS: Final = frozenset[str]().union(*_FOREIGN_WORDS.values())
+
+
+def is_plainly_english(text: str, words: AbstractSet[str]) -> bool:
+    """Whether a text of these words, in lower case, can't be in another language: a quick look before :func:`language_of`."""
+    return text.isascii() and len(words & _ANY_FOREIGN_WORDS) < _FEWEST
 
 
 def _by_words(text: str) -> str:

@@ -22,7 +22,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cache, lru_cache, partial
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -502,6 +503,12 @@ for _number, _row in enumerate(DANGERS):
         _RULES_OF.setdefault(_word, []).append(_number)
 
 
+@lru_cache(maxsize=16_384)
+def _rules_within(part: str) -> tuple[int, ...]:
+    """Return the numbers of the rules that have a word within a part of a text between spaces."""
+    return tuple(it for word, rules in _RULES_OF.items() if word in part for it in rules)
+
+
 def dangers_in(text: str) -> tuple[Danger, ...]:
     """Find the destructive commands that a text mentions: commands, inline code or prose.
 
@@ -516,7 +523,7 @@ def dangers_in(text: str) -> tuple[Danger, ...]:
         the text.
     """
     folded = text.casefold()
-    numbers = {it for word, rules in _RULES_OF.items() if word in folded for it in rules}
+    numbers = set(chain.from_iterable(map(_rules_within, folded.split())))
     if not numbers:
         return ()
     ends = [match.start() for match in _SEPARATOR.finditer(text)]

@@ -79,6 +79,47 @@ def _key(name: str) -> tuple[str, str, str]:
     return lowered, lowered, "" if plain_words else "@"
 
 
+class _Lexeme(NamedTuple):
+    """What is known of a lexeme wherever it stands.
+
+    Args:
+        name: without the punctuation around it; ``""`` if nothing else is there.
+        at: offset of the name within it.
+        parts: whether it is punctuation that parts a sentence.
+        key: of its token.
+        word: of its token.
+        sort: of its token, unless it is a number.
+        is_capital: whether it is a word with a capital.
+        may_count: whether a quantity may begin with it.
+    """
+
+    name: str = ""
+    at: int = 0
+    parts: bool = False
+    key: str = ""
+    word: str = ""
+    sort: str = ""
+    is_capital: bool = False
+    may_count: bool = False
+
+
+@lru_cache(maxsize=16_384)
+def _lexeme(text: str) -> _Lexeme:
+    name = trimmed(text)
+    if not name.isalnum() and not any(map(str.isalnum, name)):
+        return _Lexeme(parts=_BREAKS.search(text) is not None)
+    key, word, sort = _key(name)
+    return _Lexeme(
+        name=name,
+        at=max(text.find(name), 0),
+        key=key,
+        word=word,
+        sort=sort,
+        is_capital=not sort and name[:1].isupper(),
+        may_count=name[0].isdigit() or name in NUMBER_WORDS,
+    )
+
+
 def tokens_of(lines: Sequence[str]) -> list[Token]:
     """Cut lines into tokens; a sentence may go on in the next line if that begins in lower case."""
     found: list[Token] = []
@@ -89,11 +130,12 @@ def tokens_of(lines: Sequence[str]) -> list[Token]:
         end = 0
         is_broken = True
         for lexeme in LEXEME.finditer(line):
-            start, name = lexeme.start(), trimmed(lexeme[0])
+            start = lexeme.start()
             if start < end:
                 continue
-            if not name.isalnum() and not any(map(str.isalnum, name)):
-                is_broken = is_broken or _BREAKS.search(lexeme[0]) is not None
+            known = _lexeme(lexeme[0])
+            if not known.name:
+                is_broken = is_broken or known.parts
                 continue
             if line[end:start] != " ":
                 ends = not is_broken and end and _ENDS.search(line, max(end - 2, 0), start)
@@ -102,34 +144,30 @@ def tokens_of(lines: Sequence[str]) -> list[Token]:
                 is_broken = is_broken or _BREAKS.search(line, max(end - 1, 0), start) is not None
             if length == MAX_SENTENCE:
                 sentence, length = sentence + 1, 0
-            start += max(lexeme[0].find(name), 0)
-            if _NOT.match(line, start + len(name)):  # "don't" is one word
-                name = line[start : start + len(name) + 2]
-            key, word, end, sort = _read(line, name, start, is_broken=is_broken)
+            start += known.at
+            key, word, end, sort = _read(line, known, start)
+            if known.is_capital and not sort and not is_broken:
+                sort = "A"  # a capital within a clause: a proper name, as a rule
             found.append(Token(key, word, start, end, number, sentence, sort, is_broken))
             length, is_broken = length + 1, False
     return found
 
 
-def _read(line: str, name: str, start: int, *, is_broken: bool) -> tuple[str, str, int, str]:
+def _read(line: str, known: _Lexeme, start: int) -> tuple[str, str, int, str]:
     """Return key, word, end and sort of the token that begins with a name."""
+    name, end = known.name, start + len(known.name)
+    if line.startswith("'t", end) and _NOT.match(line, end):  # "don't" is one word
+        key, word, sort = _key(line[start : end + 2])
+        return key, word, end + 2, sort
     is_digit = name[0].isdigit()
-    if is_digit or name in NUMBER_WORDS:
-        measured = (
-            quantity_at(line, start)
-            if is_digit
-            else quantity_of_word(line, start, start + len(name))
-        )
+    if known.may_count:
+        measured = quantity_at(line, start) if is_digit else quantity_of_word(line, start, end)
         if measured and len(measured.quantities) == 1:
             value, dimension, _ = measured.quantities[0]
             word = line[start : measured.end].rstrip("- ")
             return f"#{value}{dimension}", word.lower(), start + len(word), "#"
-    key, word, sort = _key(name)
-    if sort == "@" and is_digit:
-        sort = "#"
-    elif not sort and name[:1].isupper() and not is_broken:
-        sort = "A"  # a capital within a clause: a proper name, as a rule
-    return key, word, start + len(name), sort
+    sort = "#" if known.sort == "@" and is_digit else known.sort
+    return known.key, known.word, end, sort
 
 
 class Stream:

@@ -165,7 +165,7 @@ def check_support(
         apart = _kept_apart if len(elsewhere) <= _MOST_LINES else _each_alone
         others = [Matcher(other) for other in apart(tuple(elsewhere))]
         checks = _with_places(atoms, checks, others)
-    if language := foreign(text) or index.language:
+    if language := foreign(text, said.keys()) or index.language:
         verdict = _verdict(len(checks), lost, None)
         return SupportReport(
             verdict, tuple(checks), None, (), tuple(_filled(checks)), language=language

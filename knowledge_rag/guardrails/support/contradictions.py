@@ -103,6 +103,8 @@ _NEITHER: Final = frozenset({("not", "only"), ("or", "not")})
 """Words that make no condition and deny nothing together: "not only", "whether or not"."""
 _OPENS: Final = frozenset({"should"})
 """Those that make one only where a clause begins: "should it fail", not "it should fail"."""
+_LEADS: Final = frozenset({"first", "next", "then", "finally", "also", "and", "please"})
+"""Words that an answer puts in front of a sentence of the lines."""
 _NEAR: Final = 0.6
 """Share of a sentence's content words in one stretch of the lines from which it counts as repeated."""
 _CLOSE: Final = 0.75
@@ -135,7 +137,8 @@ Found = tuple[Contradiction, tuple["Token", "Token"]]
 
 
 def _changes(said: Sequence[Token], stream: Stream) -> list[Found]:
-    if quotes := quoted(said, stream):
+    lead = next((k for k, token in enumerate(said[:-1]) if token.word not in _LEADS), 0)
+    if quotes := quoted(said, stream) or (quoted(said[lead:], stream) if lead else ()):
         # where the lines say it twice, one place that says it without more is enough
         return min((list(_Sentence(laid, stream).around()) for laid in quotes), key=len)
     found = _turned(said, stream) or _reordered(said, stream) or _added(said, stream)

@@ -89,7 +89,7 @@ class EvidenceIndex:
     @cached_property
     def language(self) -> str:
         """ISO 639-1 code of the lines' language if it certainly isn't English, else ``""``."""
-        return foreign("\n".join(self.lines))
+        return foreign("\n".join(self.lines), self.words)
 
     @cached_property
     def names(self) -> Mapping[str, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,20 +28,30 @@ _REACH: Final = (1, 2, 3)
 
 
 class Word(NamedTuple):
-    """A word or number as it is written, and its stem."""
+    """A word or number.
+
+    Args:
+        text: as it is written.
+        lower: in lower case.
+        stem: of that.
+        is_content: whether it says what a text is about.
+    """
 
     text: str
+    lower: str
     stem: str
+    is_content: bool
 
-    @property
-    def is_content(self) -> bool:
-        """Whether it says what a text is about."""
-        return self.text.lower() not in STOP_WORDS
+
+@lru_cache(maxsize=16_384)
+def _word(text: str) -> Word:
+    lower = text.lower()
+    return Word(text, lower, stem(lower), lower not in STOP_WORDS)
 
 
 def words_of(text: str) -> list[Word]:
     """Cut a text into words and numbers."""
-    return [Word(it, stem(it.lower())) for it in _WORD.findall(text)]
+    return list(map(_word, _WORD.findall(text)))
 
 
 class Bag:
@@ -50,7 +61,7 @@ class Bag:
         words = words_of(text)
         stems = [word.stem for word in words]
         content = [word.stem for word in words if word.is_content]
-        self.words: AbstractSet[str] = {word.text.lower() for word in words}
+        self.words: AbstractSet[str] = {word.lower for word in words}
         self.stems: AbstractSet[str] = set(stems)
         self.near: AbstractSet[tuple[str, str]] = {
             pair for by in _REACH for pair in zip(content, content[by:], strict=False)
@@ -102,12 +113,12 @@ def _names(it: Claimed) -> float:
 
 
 def _numbers(it: Claimed) -> float:
-    numbers = [word.text.lower() for word in it.said if word.text[0].isdigit()]
+    numbers = [word.lower for word in it.said if word.text[0].isdigit()]
     return math.log1p(sum(number not in it.bag.words for number in numbers))
 
 
 def _speaks(it: Claimed, persons: frozenset[str]) -> float:
-    said = any(word.text.lower() in persons for word in it.said)
+    said = not persons.isdisjoint(word.lower for word in it.said)
     return float(said and persons.isdisjoint(it.bag.words))
 
 

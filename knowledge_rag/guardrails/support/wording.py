@@ -14,12 +14,14 @@ from knowledge_rag.core.languages import (
     ENGLISH,
     LANGUAGES_OF_OTHER_SCRIPTS,
     folded,
+    is_plainly_english,
     language_of,
 )
 from knowledge_rag.core.stemming import stem
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
 _STOP_TEXT: Final = (
     "a about above after again all also although always am an and any are as at be because been"
@@ -70,12 +72,18 @@ def words(text: str) -> list[str]:
 _FEWEST_FOREIGN: Final = 2
 
 
-def foreign(text: str) -> str:
+def foreign(text: str, all_words: AbstractSet[str]) -> str:
     """Return the ISO 639-1 code of a text's language if it certainly isn't English, else ``""``.
 
     English lines have words that look foreign (``ci``, ``pod``), so several are asked for, and more of
     them than of English ones.
+
+    Args:
+        text: any.
+        all_words: its words, in lower case.
     """
+    if is_plainly_english(text, all_words):
+        return ""
     language = language_of(text)
     if language == ENGLISH or language in LANGUAGES_OF_OTHER_SCRIPTS:
         return "" if language == ENGLISH else language
