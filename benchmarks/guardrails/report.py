@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,6 +27,7 @@ MAX_FALSE_ALARMS: Final = 0.01
 
 NEGATION: Final = "negation"
 _APART: Final = frozenset({NEGATION, "steps reversed", *EDITS})
+_Z: Final = 1.96
 MISPLACED: Final = "wrong section"
 
 
@@ -53,8 +55,9 @@ class CheckRow:
     """What one check alone finds.
 
     Args:
-        check: a kind of atom, ``coverage``, ``negation`` or ``any``.
+        check: a kind of atom, a change of a sentence, ``coverage``, ``negation`` or ``any``.
         caught: unsupported claims at which it fires.
+        alone: of these, claims in which no other check finds an error.
         false: supported claims at which it fires.
         unsupported: claims that it was made for.
         supported: all supported claims.
@@ -62,6 +65,7 @@ class CheckRow:
 
     check: str
     caught: int
+    alone: int
     false: int
     unsupported: int
     supported: int
@@ -82,9 +86,20 @@ class CheckRow:
         """Share of the supported claims; ``None`` if there is none."""
         return self.false / self.supported if self.supported else None
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the recall (Wilson's); ``None`` if there is none."""
+        if self.recall is None:
+            return None
+        spread = _Z**2 / self.unsupported
+        middle = (self.recall + spread / 2) / (1 + spread)
+        inner = self.recall * (1 - self.recall) / self.unsupported + spread**2 / (4 * _Z**2)
+        half = _Z * math.sqrt(inner) / (1 + spread)
+        return middle - half, middle + half
+
     def to_dict(self) -> dict[str, Any]:
         """Return the JSON form."""
-        shares = {"precision": self.precision, "recall": self.recall}
+        shares = {"precision": self.precision, "recall": self.recall, "interval": self.interval}
         return asdict(self) | shares | {"false_alarms": self.false_alarms}
 
 
@@ -189,16 +204,20 @@ def _families(report: GuardrailsReport) -> Table:
 
 
 def _checks(title: str, rows: Sequence[CheckRow]) -> Table:
-    table = new_table(title, "check", "caught", "of", "false", "of", "precision", "recall")
+    table = new_table(
+        title, "check", "caught", "alone", "of", "false", "of", "precision", "recall", "95 %"
+    )
     for row in rows:
         table.add_row(
             row.check,
             str(row.caught),
+            str(row.alone),
             str(row.unsupported),
             str(row.false),
             str(row.supported),
             _percent(row.precision),
             _percent(row.recall),
+            " - ".join(map(_percent, row.interval)) if row.interval else "-",
         )
     return table
 

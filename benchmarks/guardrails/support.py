@@ -26,6 +26,7 @@ from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.report import (
     MIN_COVERAGE,
     AtomKind,
+    Change,
     SupportReport,
     Verdict,
     WarningKind,
@@ -141,8 +142,13 @@ def _fires_for(kind: AtomKind) -> _Fires:
     return lambda report: any(atom.kind is kind for atom in report.missing)
 
 
+def _changes(change: Change) -> _Fires:
+    return lambda report: any(it.certain and it.change is change for it in report.contradictions)
+
+
 _CHECKS: Final[Mapping[str, _Fires]] = {
     **{kind.value: _fires_for(kind) for kind in AtomKind},
+    **{f"changed {change}": _changes(change) for change in Change},
     "coverage": lambda report: _below(report, MIN_COVERAGE),
     NEGATION: _denies,
 }
@@ -151,15 +157,24 @@ _MADE_FOR: Final[Mapping[str, frozenset[str]]] = {
     "number": frozenset({"number", "unit", "comparison"}),
     "coverage": frozenset({MISPLACED}),
     NEGATION: frozenset({NEGATION}),
+    "changed negation": frozenset({NEGATION, "negation dropped"}),
+    "changed condition": frozenset(
+        {"if dropped", "unless dropped", "only dropped", "condition dropped"}
+    ),
+    "changed opposite": frozenset({"opposite"}),
+    "changed value": frozenset({f"{it} swapped, {CHUNK_CITED}" for it in ("name", "number")}),
+    "changed order": frozenset({"order reversed", "steps reversed"}),
+    "changed clause": frozenset({"clause appended"}),
+    "changed danger": frozenset({"clause appended"}),
 }
 
 
 def _checks(judged: Sequence[_Judged]) -> tuple[CheckRow, ...]:
-    own = [(case, it) for case, it in judged if not case.family.endswith(CHUNK_CITED)]
+    known = {case.family for case, _ in judged}
     rows = [
-        _check_row(name, fires, own, families)
+        _check_row(name, fires, judged, families)
         for name, fires in _CHECKS.items()
-        if (families := _MADE_FOR[name]) & {case.family for case, _ in own}
+        if (families := _MADE_FOR[name]) & known
     ]
     return tuple(rows)
 
@@ -179,5 +194,8 @@ def _check_row(
         for case, it in judged
         if not case.supported and (families is None or case.family in families)
     ]
-    right = [it for case, it in judged if case.supported]
-    return CheckRow(name, sum(map(fires, wrong)), sum(map(fires, right)), len(wrong), len(right))
+    right = [it for case, it in judged if case.supported and not case.family.endswith(CHUNK_CITED)]
+    caught = [it for it in wrong if fires(it)]
+    others = [each for other, each in _CHECKS.items() if other not in {name, NEGATION}]
+    alone = sum(not any(other(it) for other in others) for it in caught)
+    return CheckRow(name, len(caught), alone, sum(map(fires, right)), len(wrong), len(right))

@@ -22,7 +22,7 @@ from knowledge_rag.guardrails.support.alignment import (
     sentences,
     tokens_of,
 )
-from knowledge_rag.guardrails.support.lexemes import SEPARATORS, holds_placeholder
+from knowledge_rag.guardrails.support.lexemes import SEPARATORS
 from knowledge_rag.guardrails.support.opposites import OPPOSITES
 from knowledge_rag.guardrails.support.report import Change, Contradiction
 from knowledge_rag.guardrails.support.wording import NEGATIONS, OWN_WORDS
@@ -290,12 +290,16 @@ class _Sentence:
                 yield self._found(Change.NEGATION, [token], theirs[:4])
 
 
+_OPEN: Final = frozenset("$<{")
+"""Marks of what a claim may fill in."""
+
+
 def _another(token: Token, other: Token) -> bool:
     """Whether two tokens are different values of one sort: numbers, names."""
     numbers = (token.sort == "#") + (other.sort == "#")
     if not token.sort or not other.sort or numbers == 1:
         return False
-    if holds_placeholder(token.word) or holds_placeholder(other.word):
+    if not _OPEN.isdisjoint(token.word + other.word):
         return False
     if token.sort == "#":
         shapes = {_DIGITS.sub("", it.key if it.key[0] == "#" else it.word) for it in (token, other)}

@@ -45,7 +45,7 @@ def test_denials_are_warned_of_and_counted_apart(report):
 
 def test_a_file_of_claims_has_figures_of_its_own(report):
     rows = {row.check: row for row in report.claims["own.jsonl"]}
-    assert rows["any"] == CheckRow("any", 1, 0, 1, 1)
+    assert rows["any"] == CheckRow("any", caught=1, alone=0, false=0, unsupported=1, supported=1)
     assert rows["flag"].precision == rows["flag"].recall == 1
 
 
@@ -73,3 +73,9 @@ def test_edits_of_meaning_are_found(report, family):
     rows = [row for row in report.families if row.family == family]
     assert all(row.alarms >= 0.8 for row in rows)
     assert rows or family == "negation dropped"
+
+
+def test_the_share_that_a_check_catches_has_wilson_s_interval():
+    row = CheckRow("changed order", caught=8, alone=8, false=0, unsupported=10, supported=10)
+    low, high = row.interval
+    assert (round(low, 3), round(high, 3)) == (0.490, 0.943)
