@@ -1,10 +1,10 @@
 """The alarms as data, shared by the stack and ``gameday``.
 
-An alarm is a CloudWatch metric-math expression over named metrics and a bound on its value. Rates
-count only from a number of samples on, so that one failed query at night is no 100 %. At one query an
-hour no short period has so many, so each rate has an alarm over a day as well. Where there is no data,
-nothing was asked, which is no fault: missing data fires the canary's alarm only, since the canary asks
-every five minutes. ``docs/operations/alarms.md`` has a section for each key.
+An alarm is a CloudWatch metric-math expression over named metrics, with a bound on its value. Rates need a
+minimum number of samples, so that one failed query at night isn't 100 %. At one query an hour no short period
+has enough, so each rate also has an alarm over a day. No data means no queries, which is no fault, so missing
+data fires only the canary's alarm: the canary asks every five minutes. ``docs/operations/alarms.md`` has a
+section for each key.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class Severity(StrEnum):
-    """How loudly an alarm speaks: a warning is read in the morning, an alarm now."""
+    """How urgent an alarm is: a warning can wait until morning, an alarm can't."""
 
     WARNING = "warning"
     ALARM = "alarm"
 
 
 class Source(StrEnum):
-    """Who emits a metric, and by which dimension it is found."""
+    """The source of a metric, and the dimension that identifies it."""
 
     RETRIEVAL = "retrieval"
     """EMF of ``retrieve_knowledge``: our namespace, dimension ``service``."""
@@ -44,7 +44,7 @@ class Source(StrEnum):
     CHANGE_RULE = "change_rule"
     """AWS/Events, dimension ``RuleName`` of the rule that turns changes of documents into messages."""
     DEAD_LETTERS = "dead_letters"
-    """AWS/SQS, dimension ``QueueName`` of the messages that were given up."""
+    """AWS/SQS, dimension ``QueueName`` of the dead-letter queue for document changes."""
     ADVICE = "advice"
     """EMF of ``advise_incident``: our namespace, dimension ``service``."""
     ADVICE_FUNCTION = "advice_function"
@@ -52,10 +52,10 @@ class Source(StrEnum):
     ADVICE_RULE = "advice_rule"
     """AWS/Events, dimension ``RuleName`` of the rule that turns alarms into messages."""
     ADVICE_DEAD_LETTERS = "advice_dead_letters"
-    """AWS/SQS, dimension ``QueueName`` of alerts that were given up or can't be read."""
+    """AWS/SQS, dimension ``QueueName`` of the dead-letter queue for alerts."""
     RETRIEVE_LOG = "retrieve_log"
-    """Counted from what Lambda itself logs of ``retrieve_knowledge``: a namespace a deployment,
-    no dimension, because a log's metric can have none that its events do not hold."""
+    """Metric filters on Lambda's own log lines of ``retrieve_knowledge``: a namespace per deployment,
+    no dimension, since a log metric can only have dimensions that its events contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class Metric:
     Args:
         name: as CloudWatch knows it.
         statistic: ``Sum``, ``Average``, ``Maximum`` or a percentile such as ``p95``.
-        source: who emits it.
+        source: where it comes from.
     """
 
     name: str
@@ -75,15 +75,15 @@ class Metric:
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """The bounds that a deployment may set; the defaults are those of the requirements.
+    """The bounds that a deployment may set; the defaults are the requirements'.
 
     Args:
         latency_p95_ms: milliseconds of the function's run time, its 95th percentile.
-        error_rate_percent: degraded queries of all queries, 0..100.
-        zero_result_warning_percent: successful queries that found nothing, 0..100.
-        zero_result_alarm_percent: the same, worth an alarm.
+        error_rate_percent: degraded queries as a share of all queries, 0..100.
+        zero_result_warning_percent: successful queries without results, 0..100.
+        zero_result_alarm_percent: the same, at the alarm level.
         timeouts: queries given up within five minutes.
-        min_samples: queries in a period from which a rate is a rate.
+        min_samples: queries in a period below which its rate is ignored.
     """
 
     latency_p95_ms: int = 2000
@@ -105,20 +105,20 @@ DAY: Final = 4 * SIX_HOURS
 class Alarm:
     """One alarm; it fires when ``value > threshold`` in ``datapoints`` of ``periods`` periods.
 
-    By default, that is the first occurrence of one metric, ``m``, in five minutes.
+    By default: the first occurrence of one metric, ``m``, in five minutes.
 
     Args:
-        key: its name below the deployment's, lower case with hyphens; also that of its section in
-            ``docs/operations/alarms.md``.
-        severity: how loudly it speaks.
+        key: its name without the deployment's prefix, lower case with hyphens; also the name of its section in
+        ``docs/operations/alarms.md``.
+        severity: how urgent it is.
         metrics: id in the expression -> metric; ids are lower case.
-        summary: what it means, one sentence.
-        action: what to do first, one sentence.
-        expression: metric math over the ids (``IF``, ``+ - * /``, comparisons); a bare id where one
-            metric says it all.
-        threshold: the value itself is still fine.
+        summary: its meaning, in one sentence.
+        action: the first thing to do, in one sentence.
+        expression: metric math over the ids (``IF``, ``+ - * /``, comparisons); a bare id for a single
+        metric.
+        threshold: the highest value that is still fine.
         period_seconds: length of one period, seconds.
-        periods: how many of the last periods are looked at.
+        periods: how many of the last periods count.
         datapoints: how many of them must be over the threshold.
         missing_breaches: whether a period without data counts as over the threshold.
     """
@@ -136,7 +136,7 @@ class Alarm:
     missing_breaches: bool = False
 
     def over_a_day(self, *, summary: str, action: str) -> Alarm:
-        """Return the same rule over a day, as a warning: for so little traffic that no short period has enough samples."""
+        """Return the same rule over a day, as a warning, for traffic too low to fill a short period."""
         return replace(
             self,
             key=f"{self.key}-day",
@@ -154,14 +154,14 @@ class Alarm:
 
 
 QUERIES_OF_AN_INCIDENT: Final = 3
-"""Queries that one incident may make: if all of them fail, somebody was left without an answer."""
+"""Queries that one incident may make: if all of them fail, somebody got no answer."""
 
 _COUNT: Final = Metric(telemetry.RETRIEVAL_COUNT)
 _ERRORS: Final = Metric(telemetry.RETRIEVAL_ERRORS)
 
 
 def retrieval_alarms(thresholds: Thresholds = Thresholds()) -> tuple[Alarm, ...]:
-    """Return the alarms on questions and answers, the loudest first.
+    """Return the alarms on questions and answers, most urgent first.
 
     Args:
         thresholds: of this deployment.
@@ -170,7 +170,7 @@ def retrieval_alarms(thresholds: Thresholds = Thresholds()) -> tuple[Alarm, ...]
 
 
 def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
-    """Alarms on queries that nobody got an answer to."""
+    """Alarms on queries that went unanswered."""
     error_rate = Alarm(
         "error-rate",
         Severity.ALARM,
@@ -189,7 +189,7 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
             Severity.ALARM,
             {"m": Metric(telemetry.RETRIEVAL_PERMANENT_ERRORS)},
             period_seconds=MINUTE,
-            summary="A query failed for a reason that no retry mends: access or configuration.",
+            summary="A query failed for a reason that no retry fixes: access or configuration.",
             action="Read reason and code of the last degraded query in the function's log, and undo "
             "the last change of roles, settings or knowledge base.",
         ),
@@ -198,7 +198,7 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
             Severity.ALARM,
             {"n": _COUNT, "e": _ERRORS},
             expression=f"IF(n >= {QUERIES_OF_AN_INCIDENT}, e >= n, 0)",
-            summary="Every query of five minutes went unanswered.",
+            summary="Every query in five minutes went unanswered.",
             action="Tell whoever is on an incident to open the runbooks by hand, then look at the "
             "reasons of degradation on the dashboard.",
         ),
@@ -208,7 +208,7 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
             {"n": _COUNT, "e": _ERRORS},
             expression="IF(n >= 2, e >= n, 0)",
             period_seconds=SIX_HOURS,
-            summary="Every query of six hours went unanswered, two or more.",
+            summary="Every query in six hours went unanswered, two or more.",
             action="As for outage: open the runbooks by hand, then look at the reasons of "
             "degradation on the dashboard.",
         ),
@@ -231,7 +231,7 @@ def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
 
 
 def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
-    """Alarms on what the retrieval function can't tell of itself."""
+    """Alarms on problems that the retrieval function can't report itself."""
     duration = Metric("Duration", "p95", Source.RETRIEVE_FUNCTION)
     invocations = Metric("Invocations", "Sum", Source.RETRIEVE_FUNCTION)
     latency = Alarm(
@@ -281,7 +281,7 @@ def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
 
 
 def _quality(thresholds: Thresholds) -> tuple[Alarm, ...]:
-    """Alarms on what the answers are worth."""
+    """Alarms on the quality of the answers."""
     return (
         _zero_results(
             "zero-results",
@@ -325,7 +325,7 @@ def _zero_results(  # noqa: PLR0913 - an alarm's own parts
         key,
         severity,
         {"n": _COUNT, "e": _ERRORS, "z": Metric(telemetry.RETRIEVAL_ZERO_RESULTS)},
-        # failed queries found nothing either, and are counted elsewhere
+        # failed queries have no results either, and are counted elsewhere
         expression=f"IF(n - e >= {min_samples}, 100 * z / (n - e), 0)",
         threshold=percent,
         period_seconds=period,
@@ -401,7 +401,7 @@ def ingestion_alarms() -> tuple[Alarm, ...]:
             Severity.WARNING,
             {"m": Metric(telemetry.CHUNKING_FAILED_FILES, "Sum", Source.CHUNKING)},
             summary="Documents yield no chunks, so they can't be found.",
-            action="Read their names and reasons in the log of chunk_documents, and mend the files.",
+            action="Read their names and reasons in the log of chunk_documents, and fix the files.",
         ),
         Alarm(
             "chunking-mismatches",
@@ -414,18 +414,18 @@ def ingestion_alarms() -> tuple[Alarm, ...]:
             "chunking-drift",
             Severity.WARNING,
             {"m": Metric(telemetry.CHUNKING_NEW_DRIFT_FINDINGS, "Sum", Source.CHUNKING)},
-            summary="Documents hold more commands that their tools don't accept than when they were last ingested.",
-            action="Read the documents' reports below drift/ in the intermediate bucket, and mend the documents.",
+            summary="Documents contain more commands that their tools don't accept than when they were last ingested.",
+            action="Read the documents' reports below drift/ in the intermediate bucket, and fix the documents.",
         ),
     )
 
 
 LATE_SECONDS: Final = 300
-"""After which steps that were not posted are late."""
+"""Seconds after which a step that wasn't posted is late."""
 
 
 def advice_alarms() -> tuple[Alarm, ...]:
-    """Return the alarms on the advice that is posted; a deployment without destinations has none."""
+    """Return the alarms on posted advice; a deployment without destinations has none."""
     return (
         Alarm(
             "advice-late",

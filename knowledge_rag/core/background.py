@@ -1,4 +1,4 @@
-"""Work that can't be stopped, on a daemon thread of its own: its callers decide how long they wait."""
+"""Uninterruptible work on a daemon thread of its own: callers decide how long to wait."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _Result = TypeVar("_Result")
 
 
 class Background(Generic[_Result]):
-    """Work that starts at once, on a thread with a name.
+    """Work that starts at once, on a named thread.
 
     Attributes:
         over: set when it has ended.
-        result: its value; ``None`` until then, and where it failed.
-        error: its exception; ``None`` until then, and where it raised none.
+        result: its value; ``None`` until it ends, or if it failed.
+        error: its exception; ``None`` until it ends, or if it raised none.
     """
 
     def __init__(self, name: str, work: Callable[[], _Result]) -> None:

@@ -1,7 +1,7 @@
-"""The Bedrock runtime client: botocore's own, with the exchange and the response made safe.
+"""The Bedrock runtime client: botocore's own, with a safe exchange and response.
 
-:mod:`clients` keeps the deadline. The response is read here, because botocore takes a truncated, empty
-or foreign 200 for a success without results.
+:mod:`clients` enforces the deadline. The response is read here, because botocore treats a truncated, empty
+or foreign 200 as a success without results.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ SERVICE_NAME: Final = "bedrock-agent-runtime"
 
 PARSE_SECONDS_PER_BYTE: Final = 0.2e-6
 PARSE_SECONDS_PER_BRACKET: Final = 3e-6
-"""Time set aside for parsing and proving: at least three times what two shared cores took at worst.
+"""Time reserved for parsing and proving: at least three times the worst measured on two shared cores.
 
-Lists and objects cost most (up to 1 us each, garbage collection included), all else little: 0.06 s
-are set aside for a hundred results of usual size."""
+Lists and objects cost most (up to 1 us each, garbage collection included), everything else little: a
+hundred results of usual size reserve 0.06 s."""
 
 MAX_ERROR_BODY_BYTES: Final = 65_536
-"""An error's body is a code and a sentence; of a longer one the status alone counts."""
+"""An error's body is a code and a sentence; if it is longer, only the status counts."""
 
 _ERROR_KEYS: Final = ("__type", "code", "Code", "message", "Message")
-"""What botocore reads of an error's body, each taken for text."""
+"""Fields of an error's body that botocore reads, each as text."""
 
 _RESPONSE_KEYS: Final = ("retrievalResults", "guardrailAction", "nextToken")
 
@@ -47,7 +47,7 @@ def create_client(region: str) -> BedrockClient:
         region: an AWS region's name.
 
     Raises:
-        InvalidSettings: the AWS settings around us (endpoint URL, profile, config file) are wrong.
+        InvalidSettings: the AWS settings in the environment (endpoint URL, profile, config file) are wrong.
     """
     return clients.create_client(SERVICE_NAME, "Retrieve", region, check_response)
 
@@ -57,11 +57,11 @@ def check_response(
 ) -> None:
     """Read the body of a Retrieve response; a ``before-parse`` handler.
 
-    A 200 is read here and not by botocore, so that one garbled item costs that item only. The body
-    of an error is kept only if botocore can read it; without one, the status becomes the code.
+    A 200 is read here and not by botocore, so that one garbled item costs only that item. The body
+    of an error is kept only if botocore can read it; otherwise the status becomes the code.
 
     Raises:
-        RetrievalFailed: ``malformed_response``, when a 200 holds no list of results.
+        RetrievalFailed: ``malformed_response``, when a 200 has no list of results.
         DeadlineExceeded: too little time is left to parse it.
     """
     data = response_dict["body"]
@@ -81,7 +81,7 @@ def check_response(
 def check_error(response_dict: dict[str, Any], **_: object) -> None:
     """Keep the body of an error only if botocore can read it; a ``before-parse`` handler.
 
-    Without one, the status becomes the code. A 2xx is left alone.
+    Otherwise the status becomes the code. A 2xx is left alone.
     """
     if response_dict["status_code"] < 300:
         return
@@ -91,7 +91,7 @@ def check_error(response_dict: dict[str, Any], **_: object) -> None:
 
 
 def leave_time_to_parse(data: bytes, deadline: Deadline) -> None:
-    """Give up a body that could not be parsed and proven before the deadline.
+    """Give up on a body that can't be parsed and proven before the deadline.
 
     Raises:
         DeadlineExceeded: too little time is left.

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Kind(StrEnum):
-    """What was found; the values are those of the log, of metadata and of JSON."""
+    """Kind of a finding; the values are used in the log, in metadata and in JSON."""
 
     SECRET = "secret"  # noqa: S105 - a name, not a secret
     HIDDEN_UNICODE = "hidden_unicode"
@@ -26,11 +26,11 @@ class Kind(StrEnum):
     FAKE_SYSTEM_MESSAGE = "fake_system_message"
     ACTIVE_CONTENT = "active_content"
     UNCHECKED = "unchecked"
-    """Lint failed on the document, or did not read it to its end."""
+    """Lint failed on the document, or didn't finish reading it."""
 
 
 CAUTIONS: Final = frozenset(Kind) - {Kind.SECRET}
-"""Kinds that a chunk's metadata name: a reader of the answer should know of them."""
+"""Kinds that a chunk's metadata name, since a reader of the answer should know of them."""
 
 _FOR_NO_MODEL: Final = {
     Kind.HIDDEN_UNICODE: "hidden characters",
@@ -40,11 +40,11 @@ _FOR_NO_MODEL: Final = {
 
 
 AT_A_MODEL: Final = CAUTIONS - _FOR_NO_MODEL.keys()
-"""Kinds of text that is aimed at a model."""
+"""Kinds of text aimed at a model."""
 
 
 def sentence(citation: Citation, kinds: Iterable[str], *, of_file: bool = False) -> str:
-    """Return what a reader should know of cited lines, ``""`` if nothing was found in them.
+    """Return the caution for cited lines, ``""`` if nothing was found in them.
 
     >>> from knowledge_rag.core.citations import Citation
     >>> sentence(Citation("a.md", 3, 9), ["fake_system_message"])

@@ -1,12 +1,12 @@
-r"""From a document's text to chunks of verbatim lines: deterministic, exact, fast.
+r"""Cuts a document's text into chunks of verbatim lines: deterministic, exact, fast.
 
-A chunk is a section (a heading and the lines below it up to the next heading), because a runbook's author
-divided the matter so. A heading with nothing below it goes with its first
-sub-section; a section over the cap is split between blocks. No line is changed, skipped or
-repeated: every non-blank line outside the front matter lies in exactly one chunk.
+A chunk is a section (a heading and the lines below it up to the next heading), because that is how a
+runbook's author divided the text. A heading with nothing below it joins its first sub-section; a section
+over the cap is split between blocks. No line is changed, skipped or repeated: every non-blank line outside
+the front matter is in exactly one chunk.
 
 A *position* is the index in ``source = "\n" + text`` of the ``\n`` before a line, which is that
-line's offset in ``text``; so the blocks that are found at positions are offsets in ``text``.
+line's offset in ``text``, so the positions of blocks are offsets in ``text``.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 
 ALGORITHM: Final = 5
-"""Raised by every change that gives other chunks, prefixes or metadata for the same bytes."""
+"""Raised with every change that yields other chunks, prefixes or metadata for the same bytes."""
 SPECIAL_TOKENS: Final = 2
 """[CLS] and [SEP], which the embedding model puts around a text."""
 PLAIN_SUFFIXES: Final = (".txt", ".text", ".log", ".pdf")
-"""Files that have no headings and no blocks but runs of lines."""
+"""Files without headings, whose only blocks are runs of lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,12 @@ class ChunkingSettings:
 
     @property
     def content_tokens(self) -> int:
-        """Tokens left for a chunk's own lines."""
+        """Tokens available for a chunk's own lines."""
         return self.max_tokens - PREFIX_TOKENS - SPECIAL_TOKENS
 
     @property
     def fingerprint(self) -> str:
-        """Equal for two settings exactly if they give the same chunks for the same bytes."""
+        """Equal for two settings if and only if they yield the same chunks for the same bytes."""
         return f"chunks-{ALGORITHM}-{self.max_tokens}"
 
 
@@ -73,10 +73,10 @@ _PAST_BLANK = re.compile(r"(?:[ \t\r]*\n)*")
 
 
 _Section = tuple[int, int, int, tuple[str, ...]]
-"""Offsets of its first line, behind its headings and behind itself; its path. Where the second and
-the third are the same, nothing stands below the headings."""
+"""Offsets of its first line, of the end of its headings, and of its own end; its path. Where the second
+and the third are equal, nothing is below the headings."""
 _Piece = tuple[int, int, tuple[str, ...], bool]
-"""Offsets of the first line and behind the last, blank ones included; path; over the cap."""
+"""Offsets of the first line and of the end, blank lines included; path; whether it is over the cap."""
 
 
 def chunk_text(
@@ -85,13 +85,13 @@ def chunk_text(
     settings: ChunkingSettings | None = None,
     shape: str | None = None,
 ) -> list[Chunk]:
-    """Cut a document into chunks, in the order of its lines; none for blank lines and front matter alone.
+    """Cut a document into chunks, in line order; none if there are only blank lines and front matter.
 
     Args:
-        document: of the chunks; its file name tells Markdown from plain text.
+        document: the chunks' document; its file name distinguishes Markdown from plain text.
         text: the document's text as :func:`core.lines.decode` returns it.
         settings: the defaults fit the local embedding model.
-        shape: the text line for line as Markdown, where it is in another markup; it decides where to cut.
+        shape: for other markup, the text as Markdown, line for line; it decides where to cut.
     """
     cap = (settings or ChunkingSettings()).content_tokens
     markdown = not document.source_file.lower().endswith(PLAIN_SUFFIXES)
@@ -102,9 +102,9 @@ def chunk_text(
 
 
 def _pieces(text: str, shape: str, body: int, cap: float, *, markdown: bool) -> list[_Piece]:
-    """Cut a text where its shape, which has the same line ends, shows seams."""
+    """Cut a text at the boundaries that its shape, with the same line ends, shows."""
     headings = find_headings(shape, body) if markdown else ()
-    # fewer characters always fit, more only if they are mostly indents: splitting gives those back whole
+    # fewer characters always fit, more only if they are mostly indents: splitting returns those whole
     sure, unlikely = int(cap / PER_MARK), int(cap / PER_PLAIN)
 
     def is_within_cap(start: int, end: int) -> bool:
@@ -129,12 +129,12 @@ def _pieces(text: str, shape: str, body: int, cap: float, *, markdown: bool) -> 
 
 
 def _shaped_chunks(document: Document, text: str, shape: str, body: int, cap: float) -> list[Chunk]:
-    """Cut a text in another markup; lines that are blank in its shape alone go with those above."""
+    """Cut a text in other markup; lines that are blank only in its shape go with those above."""
     lines, shapes = text.split("\n"), shape.split("\n")
     if len(lines) != len(shapes):
         raise ValueError(f"a shape of {len(shapes)} lines for {len(lines)} lines of text")
     widths = [max(len(line), len(other)) for line, other in zip(lines, shapes, strict=True)]
-    # side by side, padded with blanks, which cost nothing, an offset is a place in both
+    # side by side, padded with blanks, which cost nothing, so an offset is the same place in both
     padded, source = (
         "\n".join(line.ljust(width) for line, width in zip(them, widths, strict=True))
         for them in (lines, shapes)
@@ -185,7 +185,7 @@ def _chunks(document: Document, text: str, pieces: list[_Piece]) -> list[Chunk]:
         lines = text[start:end]
         content = lines.rstrip(BLANKS)
         blank = lines[len(content) :]
-        if blank and blank[0] != "\n":  # the spaces behind the last word belong to its line
+        if blank and blank[0] != "\n":  # the spaces after the last word belong to its line
             content += blank.partition("\n")[0]
         below = line + lines.count("\n")
         chunks.append(Chunk(document, line, below - blank.count("\n"), path, content, oversized))
@@ -197,15 +197,15 @@ _WINDOW = 8_000
 """Characters within which a run of lines reaches the cap; keeps the search for it local."""
 
 Span = tuple[int, int, float]
-"""A stretch of lines: offset of its first line, offset of the line behind its last one (blank
-lines may be among the last), estimated tokens."""
+"""A stretch of lines: offset of its first line, offset of its end (trailing blank lines may be
+included), estimated tokens."""
 
 
 class _LongSection:
-    """A section that begins at ``start`` and may have to be split; offsets inside count from there.
+    """A section that begins at ``start`` and may need splitting; offsets inside count from there.
 
-    Fences, tables, list items and paragraphs stay whole where they fit the cap, in estimated tokens; only
-    a single line can exceed it. Blocks are Markdown's, or just runs of non-blank lines.
+    Fences, tables, list items and paragraphs stay whole if they fit the cap, in estimated tokens; only
+    a single line can exceed it. Blocks are Markdown's, or runs of non-blank lines.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class _LongSection:
         self._markdown = markdown
 
     def split(self, lead_end: int) -> list[Span]:
-        """Split it into spans of the text; heading lines, up to ``lead_end``, stay with what follows."""
+        """Split it into spans of the text; heading lines, up to ``lead_end``, stay with the text below them."""
         classes, cap = self._classes, self._cap
         lead_end -= self._start
         units: list[Span] = []
@@ -238,7 +238,7 @@ class _LongSection:
         end = len(self._source) - 1
         bounds = cuts(seams, self._source, lead_end, end)
         if bounds and not self._source[lead_end + 1 : bounds[0]].strip(BLANKS):
-            del bounds[0]  # what follows a heading directly is no place to cut
+            del bounds[0]  # never cut directly below a heading
         bounds.append(end)
         return bounds
 
@@ -254,7 +254,7 @@ class _LongSection:
             room = self._cap
 
     def _fitting(self, start: int, end: int, room: float, *, is_item: bool) -> Iterator[Span]:
-        """Return a block whole if it fits the cap, else its parts; the first of them within ``room``."""
+        """Return a block whole if it fits the cap, else its parts, the first of them within ``room``."""
         tokens = cost(self._classes, start, end)
         if is_item and tokens > self._cap:
             for part, behind in item_parts(self._source, start, end):
@@ -294,7 +294,7 @@ class _LongSection:
         return ends[fit - 1]
 
     def _pack(self, units: list[Span]) -> list[Span]:
-        """Join units up to the cap; what ends in a colon stays with what follows, if both fit."""
+        """Join units up to the cap; a unit that ends in a colon stays with the next one, if both fit."""
         spans: list[Span] = []
         cap = self._cap
         first, total, before = 0, 0.0, 0.0
@@ -319,9 +319,8 @@ class _LongSection:
 
 
 Block = tuple[int, int, bool]
-"""Lines that belong together: offset of the first one, which is not blank; offset of the line
-behind the last one (blank lines may be among the last); whether it is a list item, which has parts
-of its own."""
+"""Lines that belong together: offset of the first one, which is not blank; offset of the end (trailing
+blank lines may be included); whether it is a list item, which has parts of its own."""
 
 
 def markdown_blocks(source: str, position: int, end: int) -> Iterator[Block]:
@@ -342,8 +341,8 @@ def plain_blocks(source: str, position: int, end: int) -> Iterator[Block]:
 
 
 def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> list[int]:
-    """Return the positions that a pattern like grammar.SEAM finds for a cut, in their order."""
-    # one character more, so that a blank run's end shows that another line follows
+    """Return the positions where a pattern like grammar.SEAM allows a cut, in order."""
+    # one more character, so that the end of a blank run shows that another line follows
     found = [
         match.end() if kind == "blank" else match.start()
         for match in pattern.finditer(source, position, end + 1)
@@ -355,12 +354,12 @@ def cuts(pattern: re.Pattern[str], source: str, position: int, end: int) -> list
 
 
 def item_parts(source: str, position: int, end: int) -> Iterator[tuple[int, int]]:
-    """Cut a list item before its inner items and behind its blank lines; fences stay whole."""
+    """Cut a list item before its inner items and after its blank lines; fences stay whole."""
     return pairwise([position, *cuts(grammar.ITEM_PART, source, position + 1, end), end])
 
 
 def past_blank(source: str, position: int) -> int:
-    """Return the position of the first line from ``position`` on that is not blank, or the end."""
+    """Return the position of the first non-blank line from ``position`` on, or the end."""
     if source[position + 1 : position + 2] not in "\n \t\r":
         return position
     blank = grammar.BLANK_LINES.match(source, position)

@@ -1,8 +1,8 @@
-"""Documents, the chunks they are cut into, and the context prefix that a chunk is stored behind.
+"""Documents, their chunks, and the context prefix stored in front of each chunk.
 
 A folder, file and heading often name the incident better than the lines below them do
 (``KubePodCrashLooping.md``), but as identifiers, which neither an embedding model nor a keyword
-index splits. So they are split into words and put in front of the stored text.
+index splits. So they are split into words and prepended to the stored text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 FrontMatter = dict[str, str | list[str]]
-"""A document's own metadata block: scalar or list values, all text as written."""
+"""A document's own metadata block: scalar or list values, as written."""
 
 
 class DocumentType(StrEnum):
@@ -37,13 +37,13 @@ class DocumentType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One file of the corpus, as far as its chunks need to know it.
+    """One file of the corpus, with the fields that its chunks need.
 
     Args:
         source_file: path relative to the corpus root, ``/``-separated.
         sha256: of the file's bytes, 64 hex digits.
         title: front-matter title, else a skill's name, else the first heading, else the file's stem in words.
-        document_type: by front matter, else by extension, else by the nearest folder or the name.
+        document_type: from front matter, else the extension, else the nearest folder or the name.
         front_matter: the fields of its front matter, as written.
     """
 
@@ -57,19 +57,19 @@ class Document:
 class Chunk(NamedTuple):
     r"""Verbatim consecutive lines of one document.
 
-    A tuple because a document is cut into many: a frozen dataclass takes three times as long to make.
+    A tuple because there are many: a frozen dataclass takes three times as long to create.
 
     Args:
-        document: the document that the lines are from.
+        document: the document that contains the lines.
         start_line: first line, 1-based.
         end_line: last line, inclusive.
-        section_path: headings from the outermost to the one that the lines stand under.
+        section_path: headings from the outermost to the innermost above the lines.
         content: the lines joined by ``\\n``, byte for byte, a ``\\r`` included.
         oversized: true for a single line that alone exceeds the cap.
-        page: of a PDF that the lines are on, 1-based; ``None`` for what has no pages.
-        dates: that the lines name, ISO, sorted; found after the document is cut.
-        caution: kinds of what lint found in the lines, see :mod:`knowledge_rag.core.caution`; likewise.
-        drift: what drift found in them, see :mod:`knowledge_rag.core.freshness`; likewise.
+        page: page of a PDF, 1-based; ``None`` for documents without pages.
+        dates: dates in the lines, ISO, sorted; found after the document is cut.
+        caution: kinds of lint findings in the lines, see :mod:`knowledge_rag.core.caution`; also found later.
+        drift: drift findings in the lines, see :mod:`knowledge_rag.core.freshness`; also found later.
     """
 
     document: Document
@@ -85,19 +85,19 @@ class Chunk(NamedTuple):
 
     @property
     def section_header(self) -> str:
-        """The heading that the lines stand under, ``""`` before the first one."""
+        """The heading above the lines, ``""`` before the first one."""
         return self.section_path[-1] if self.section_path else ""
 
     @property
     def citation(self) -> Citation:
-        """Where the lines stand."""
+        """Citation of the lines."""
         return Citation(
             self.document.source_file, self.start_line, self.end_line, self.section_header
         )
 
     @property
     def content_sha256(self) -> str:
-        """The sha256 of the content's UTF-8 bytes, by which retrieval proves byte equality."""
+        """The sha256 of the content's UTF-8 bytes, with which retrieval proves byte equality."""
         return hashlib.sha256(self.content.encode()).hexdigest()
 
     @property
@@ -109,21 +109,21 @@ class Chunk(NamedTuple):
 def chunk_id(source_file: str, start_line: int, end_line: int, content: str) -> str:
     """Return the id, 32 hex digits, that binds a file, its lines and their bytes together.
 
-    The same four give the same id, so anyone with a chunk can prove that its citation is the one
-    that it was made with.
+    The same four values give the same id, so anyone with a chunk can prove that its citation is the
+    original one.
     """
     key = f"{source_file}\0{start_line}\0{end_line}\0{content}"
     return hashlib.sha256(key.encode()).hexdigest()[:32]
 
 
 PREFIX_TOKENS: Final = 52
-"""At most so many tokens of context; the outermost parts go first."""
+"""Maximum tokens of context; the outermost parts are dropped first."""
 
 _MAX_PART: Final = 300
-"""Characters of one part that are looked at; more never fit."""
+"""Characters of one part that are considered; more never fit."""
 
 _MAX_SUMMARY: Final = 120
-"""Characters of a skill's description: headings must fit beside it."""
+"""Maximum characters of a skill's description: headings must fit beside it."""
 SKILL_FILE: Final = "SKILL.md"
 
 _SEPARATOR: Final = " > "
@@ -148,7 +148,7 @@ def context_prefix(chunk: Chunk) -> str:
 
 
 def is_skill(source_file: str) -> bool:
-    """Whether a document is an Agent Skill's own file, whose front matter says what it is for.
+    """Whether a document is an Agent Skill's main file, whose front matter describes its purpose.
 
     >>> is_skill("skills/rds-failover/SKILL.md"), is_skill("skills/rds-failover/references/SKILLS.md")
     (True, False)
@@ -157,7 +157,7 @@ def is_skill(source_file: str) -> bool:
 
 
 def _summary(document: Document) -> str:
-    """Return the first words of a skill's description: it says when to load it, which its text need not."""
+    """Return the first words of a skill's description: when to load it, which its text may not say."""
     said = document.front_matter.get("description", "")
     if not is_skill(document.source_file) or not isinstance(said, str):
         return ""

@@ -13,28 +13,28 @@ MAX_LINE = 2**31 - 1
 """No real document has more lines; a larger number is garbled metadata."""
 
 MAX_PATH = 1_024
-"""Characters of a path at most: an S3 key has no more bytes."""
+"""Maximum characters of a path: an S3 key has at most that many bytes."""
 
 _UNPRINTABLE = re.compile(rf"[\t\n\\{STEERING}]")
 _IMITATION = re.compile(r"\[\s*source\b|,\s*lines?\s+\d", re.IGNORECASE)
 _BRACKETS = re.compile("SQUARE BRACKET|TORTOISE SHELL BRACKET|LENTICULAR BRACKET")
-"""In Unicode's names of what passes for the brackets of a citation."""
+"""Matches Unicode's names of characters that can pass for a citation's brackets."""
 
 
 def check_source_file(path: str) -> str:
     r"""Return ``path`` if it can name a document relative to a corpus root.
 
     Raises:
-        InvalidCitation: it is empty, over MAX_PATH characters, absolute, climbs out with ``..``,
-            holds ``\\``, an empty or ``.`` segment, a control, invisible or direction character, or
-            reads like a citation: so does one with brackets that do not match, which would end the
-            citation of it and begin another.
+        InvalidCitation: it is empty, over MAX_PATH characters, absolute, or leaves the root with ``..``;
+        has ``\\``, an empty or ``.`` segment, or a control, invisible or direction character; or
+        reads like a citation. So does a path with unbalanced brackets, which could end its own citation
+        and begin another.
     """
     if not 1 <= len(path) <= MAX_PATH:
         raise InvalidCitation(f"source_file has {len(path)} characters, allowed: 1 to {MAX_PATH}")
     if _UNPRINTABLE.search(path):
         raise InvalidCitation(
-            f"source_file {path!r} holds a backslash, a control or an invisible character"
+            f"source_file {path!r} contains a backslash, a control or an invisible character"
         )
     if _reads_like_citation(path if path.isascii() else unicodedata.normalize("NFKC", path)):
         raise InvalidCitation(f"source_file {path!r} reads like a citation")
@@ -65,7 +65,7 @@ class Citation:
         source_file: path relative to the corpus root, ``/``-separated.
         start_line: first line, 1..MAX_LINE.
         end_line: last line, start_line..MAX_LINE.
-        section_header: text of the heading that the lines stand under, ``""`` when there is none.
+        section_header: text of the heading above the lines, ``""`` if there is none.
 
     Raises:
         InvalidCitation: no real file can have such a path or such lines.
@@ -80,7 +80,7 @@ class Citation:
         check_source_file(self.source_file)
         if not 1 <= self.start_line <= self.end_line <= MAX_LINE:
             raise InvalidCitation(
-                f"{self.source_file}: lines {self.start_line}-{self.end_line} are no line range"
+                f"{self.source_file}: lines {self.start_line}-{self.end_line} are not a valid line range"
             )
 
     def __str__(self) -> str:

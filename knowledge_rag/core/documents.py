@@ -1,7 +1,7 @@
-"""From a file's bytes to a document: its text, title, kind and front matter.
+"""Reads a file's bytes into a document: its text, title, kind and front matter.
 
-The core ships in a Lambda and has no YAML parser. Of YAML, front matter may use scalars, quoted or not,
-lists inline or one a line, and folded text. Anything nested is ignored, and a block that is no such
+The core ships in a Lambda and has no YAML parser. Front matter may use YAML's scalars, quoted or not,
+lists inline or one item a line, and folded text. Nested values are ignored. A block that isn't such
 metadata is ordinary text, so that no line is lost.
 """
 
@@ -25,29 +25,29 @@ _KINDS = (
     (re.compile(r"run-?_?book|play-?_?book", re.IGNORECASE), DocumentType.RUNBOOK),
 )
 EXTRACTED_SUFFIXES: Final = (".html", ".htm", ".pdf", ".docx", ".ipynb")
-"""Of files whose lines are those of extracted text, in lower case."""
+"""Suffixes of files whose lines are extracted text, in lower case."""
 
 _SUFFIXES = {".html": DocumentType.WEB, ".htm": DocumentType.WEB, ".pdf": DocumentType.PDF}
 
 
 def is_extracted(source_file: str) -> bool:
-    """Whether a file's lines are those of extracted text, by its name."""
+    """Whether a file's lines are extracted text, by its name."""
     return source_file.lower().endswith(EXTRACTED_SUFFIXES)
 
 
 def read_document(
     source_file: str, data: bytes, given: FrontMatter | None = None
 ) -> tuple[Document, str]:
-    """Read one text file of the corpus: the document, and its text as the lines are counted in it.
+    """Read one text file of the corpus: return the document, and the text that its line numbers refer to.
 
     Args:
         source_file: its path relative to the corpus root, ``/``-separated.
         data: its bytes.
-        given: what is said of it beside it; its own front matter goes before.
+        given: its metadata from outside the file; its own front matter takes precedence.
 
     Raises:
         UnreadableDocument: the bytes are empty, binary or not UTF-8.
-        InvalidCitation: ``source_file`` is no such path.
+        InvalidCitation: ``source_file`` is not such a path.
     """
     text = decode(data, check_source_file(source_file))
     own, body = parse_front_matter(text)
@@ -57,7 +57,7 @@ def read_document(
 
 
 def describe(source_file: str, data: bytes, fields: FrontMatter, found: str) -> Document:
-    """Describe a file of any kind, by ``fields`` of its front matter or beside it and the title ``found`` in it."""
+    """Describe a file of any kind, from ``fields`` of its front matter or beside it and the title ``found`` in it."""
     return Document(
         source_file=source_file,
         sha256=hashlib.sha256(data).hexdigest(),
@@ -81,7 +81,7 @@ def _title(source_file: str, fields: FrontMatter, found: str) -> str:
 
 
 def _document_type(source_file: str, fields: FrontMatter) -> DocumentType:
-    """Front matter decides, else the ending of a page or a PDF, else what folders and name say."""
+    """Use front matter, else the suffix of a page or a PDF, else the folders and the name."""
     declared = fields.get("document_type")
     if isinstance(declared, str) and declared in set(DocumentType):
         return DocumentType(declared)
@@ -102,17 +102,17 @@ _BLOCK = re.compile(
 _KEY = re.compile(
     r"(?P<quote>[\"']?)(?P<key>[A-Za-z_][\w.-]*)(?P=quote)[ \t]*+:(?P<value>[ \t].*)?\Z"
 )
-"""A top-level key: one word, as metadata has; a heading or a sentence is none."""
+"""A top-level key: one word; a heading or a sentence doesn't match."""
 _COMMENT = re.compile(r"(?:^|[ \t])#.*\Z")
 _INLINE_COMMENT = re.compile(r"""("[^"]*"|'[^']*')|(?:^|[ \t])#.*\Z""")
-"""Quoted text, which holds no comment, or a comment."""
+"""Quoted text, which contains no comment, or a comment."""
 _INLINE_ITEM = re.compile(r"""\s*((?:"[^"]*"|'[^']*')?[^,]*)(?:,|\Z)""")
 _MAX_LENGTH: Final = 65_536
-"""Characters of front matter at most; a rule much further down is a rule."""
+"""Maximum characters of front matter; a rule further down is just a rule."""
 
 
 class ParsedFrontMatter(NamedTuple):
-    """Scalar and list values, as text, and the offset of the first line behind them; ``{}`` and 0 without."""
+    """Scalar and list values as text, and the offset of the first line after them; ``{}`` and 0 if there are none."""
 
     fields: FrontMatter
     end: int
@@ -128,13 +128,13 @@ def parse_front_matter(text: str) -> ParsedFrontMatter:
 
 
 def front_matter_end(text: str) -> int:
-    """Return the offset of the first line behind the front matter, 0 where there is none."""
+    """Return the offset of the first line after the front matter, 0 if there is none."""
     return parse_front_matter(text).end
 
 
 def _is_metadata(lines: list[str]) -> bool:
-    """Whether every line is a key, or belongs to one above it: else it is text between rules."""
-    open_key = False  # whether a key stands above that list items can belong to
+    """Whether every line is a key or belongs to one above it; otherwise it is text between rules."""
+    open_key = False  # whether a key above can have list items
     keys = 0
     for line in lines:
         if not line.strip() or line.startswith("#"):

@@ -1,14 +1,14 @@
-"""The failures this product knows by name.
+"""The named errors of this product.
 
 ::
 
-    KnowledgeRagError                 everything below; the message says what, where and what to do
+    KnowledgeRagError                 base of all below; the message says what, where and what to do
     ├── InvalidCitation               a citation that could not exist: bad path or lines
     ├── UnreadableDocument            a document that yields no chunks; has a name and a reason
     ├── InvalidSettings               a setting with a value that is not allowed
     ├── InvalidRequest                the caller's request is wrong: a 4xx, never a call to AWS
-    ├── RequestRefused                an answer that refuses this side's request; has its words
-    ├── UnreadableResponse            an answer that is no response of the retrieval function
+    ├── RequestRefused                the retrieval function refused the request; has its message
+    ├── UnreadableResponse            a response that isn't the retrieval function's
     ├── DeadlineExceeded              the time for a call is up; a TimeoutError like a socket's own
     └── RetrievalFailed               retrieval could not be carried out; has a coarse reason
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class KnowledgeRagError(Exception):
-    """Base of every failure that this product raises on purpose."""
+    """Base of every error that this product raises on purpose."""
 
 
 class InvalidCitation(KnowledgeRagError, ValueError):  # noqa: N818 - named for what it is, as httpx does
@@ -30,7 +30,7 @@ class InvalidCitation(KnowledgeRagError, ValueError):  # noqa: N818 - named for 
 
 
 class UnreadableDocument(KnowledgeRagError):  # noqa: N818
-    """A document from which no chunk can be made.
+    """A document that yields no chunks.
 
     Args:
         name: the document, relative to the corpus root.
@@ -44,15 +44,15 @@ class UnreadableDocument(KnowledgeRagError):  # noqa: N818
 
 
 class InvalidSettings(KnowledgeRagError, ValueError):  # noqa: N818
-    """One or more settings with values that are not allowed; every one is named."""
+    """One or more settings with values that aren't allowed; the message names each."""
 
 
 class InvalidRequest(KnowledgeRagError, ValueError):  # noqa: N818
-    """A request that can't be served as it stands.
+    """A request that can't be served as it is.
 
     Args:
         message: what is wrong with the request, for the caller to read.
-        status: the HTTP status that says so, 400..499.
+        status: the HTTP status to answer with, 400..499.
     """
 
     def __init__(self, message: str, *, status: int = 400) -> None:
@@ -61,11 +61,11 @@ class InvalidRequest(KnowledgeRagError, ValueError):  # noqa: N818
 
 
 class RequestRefused(KnowledgeRagError):  # noqa: N818
-    """The retrieval function did not serve the request; the message is what it found wrong."""
+    """The retrieval function refused the request; the message is its reason."""
 
 
 class UnreadableResponse(KnowledgeRagError, ValueError):  # noqa: N818
-    """An answer is not a response of the retrieval function; the message says why."""
+    """A response isn't one of the retrieval function's; the message says why."""
 
 
 class DeadlineExceeded(KnowledgeRagError, TimeoutError):  # noqa: N818
@@ -78,8 +78,8 @@ class RetrievalFailed(KnowledgeRagError):  # noqa: N818
     Args:
         reason: the coarse reason that callers see.
         code: the service's or the library's own name for the failure, for the log.
-        request_id: the service's id of the request, where there was one.
-        permanent: true when trying again cannot help (access, configuration).
+        request_id: the service's id of the request, if there was one.
+        permanent: true if a retry can't help (access, configuration).
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class RetrievalFailed(KnowledgeRagError):  # noqa: N818
 
 
 def how_to_install(extra: str) -> str:
-    """Return how to install an extra: from a checkout or its wheel, since no index has it.
+    """Return how to install an extra from a checkout or its wheel: it is in no package index.
 
     Args:
         extra: of pyproject.toml, such as ``console``.

@@ -1,7 +1,7 @@
-"""From what went wrong to the coarse reason that callers see, in one table.
+"""Maps errors to the coarse reasons that callers see, in one table.
 
-The codes are the service's (Retrieve's model) or those that every AWS service may answer; FAULTS
-names the reason for each. Messages never travel: they can quote the query.
+The codes are the service's (Retrieve's model) or those that any AWS service may return; FAULTS
+maps each to its reason. Messages are never passed on: they can quote the query.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_CODE_CHARACTERS: Final = 64
-"""A code or a request id longer than this is none; it is cut before it is logged."""
+"""Longest code or request id; a longer one isn't one, and is cut before it is logged."""
 
 PERMANENT: Final = frozenset({Reason.ACCESS_DENIED, Reason.CONFIGURATION})
-"""Reasons that no retry mends: the first one is worth an alarm."""
+"""Reasons that no retry fixes: the first one is worth an alarm."""
 
 _CODES: Final[Mapping[str, Reason]] = {
     "ThrottlingException": Reason.THROTTLED,
@@ -67,7 +67,7 @@ _STATUSES: Final[Mapping[int, Reason]] = {
 }
 
 _EXCEPTIONS: Final[tuple[tuple[tuple[type[Exception], ...], Reason], ...]] = (
-    # Order matters: the first row that fits decides.
+    # Order matters: the first match wins.
     ((TimeoutError, ReadTimeoutError, ConnectTimeoutError), Reason.TIMEOUT),
     ((NoCredentialsError, PartialCredentialsError), Reason.ACCESS_DENIED),
     (
@@ -77,15 +77,15 @@ _EXCEPTIONS: Final[tuple[tuple[tuple[type[Exception], ...], Reason], ...]] = (
     ((HTTPClientError, CredentialRetrievalError), Reason.UNAVAILABLE),
     ((http.client.IncompleteRead, ResponseTooLarge), Reason.MALFORMED_RESPONSE),
     ((OSError, http.client.HTTPException), Reason.UNAVAILABLE),
-    ((BotoCoreError,), Reason.CONFIGURATION),  # what is left of it precedes the network
+    ((BotoCoreError,), Reason.CONFIGURATION),  # the rest of it fails before the network
 )
 
 FORESEEN: Final = (BotoCoreError, ClientError, OSError, http.client.HTTPException)
-"""What calling AWS can raise; anything else is a defect and not a failure of the service."""
+"""Exceptions that calling AWS can raise; any other is a bug, not a failure of the service."""
 
 
 def as_failure(error: Exception) -> RetrievalFailed:
-    """Return the failure that ``error``, one of :data:`FORESEEN`, amounts to."""
+    """Return the failure for ``error``, one of :data:`FORESEEN`."""
     if isinstance(error, ClientError):
         return _answered(error)
     reason = next(reason for kinds, reason in _EXCEPTIONS if isinstance(error, kinds))
@@ -102,7 +102,7 @@ def _answered(error: ClientError) -> RetrievalFailed:
 
 def by_status(status: int) -> Reason:
     """Return the reason for an HTTP status of 400 or more."""
-    # A redirect, or a 4xx that the service does not model, is the wrong address or the wrong call.
+    # A redirect, or a 4xx that the service does not model, means a wrong address or a wrong call.
     return _STATUSES.get(status, Reason.UNAVAILABLE if status >= 500 else Reason.CONFIGURATION)
 
 

@@ -1,6 +1,6 @@
-"""The field's words for what people say in plain ones: who types "machine" finds what is written of nodes.
+"""Technical terms for everyday words: a search for "machine" also finds text about nodes.
 
-A local search also looks for these words, and what says a thing in them holds the plain words for it, too.
+A local search looks for these terms too, and text that has them also matches the everyday words.
 ``docs/evaluation.md`` has the gain.
 """
 
@@ -93,22 +93,22 @@ not found = 404
 logged out = session token
 stop by itself | switch off = disabled
 """
-"""A line for each thing: the phrases for it, in any inflection, and the words for it in runbooks."""
+"""A line for each concept: everyday phrases, in any inflection, and the runbooks' words for it."""
 
 _WORD: Final = re.compile(r"[a-z0-9]+(?:['’][a-z]+)?")
 _LONGEST: Final = 4
-"""Words of a phrase at most."""
+"""Maximum words in a phrase."""
 
 
 def field_words(question: str) -> tuple[str, ...]:
-    """Return the field's words for what a question says in plain ones, without those that it has; each once."""
+    """Return the technical terms for a question's everyday words, without those that it has already; each once."""
     typed = _stems(question)
     words = dict.fromkeys(chain.from_iterable(words for _, words in meanings(question)))
     return tuple(it for it in words if stem(it) not in typed)
 
 
 def meanings(question: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the phrases of a question that have words of the field, as typed, with these words."""
+    """Yield the everyday phrases of a question, as typed, with their technical terms."""
     typed = _WORD.findall(question.casefold())
     stems, table = _stems(question), _table()
     for start in range(len(stems)):

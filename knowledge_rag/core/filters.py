@@ -1,9 +1,9 @@
-"""Bedrock's metadata filter language, complete.
+"""Bedrock's complete metadata filter language.
 
 A filter is a JSON object with exactly one operator. Leaf operators compare one metadata attribute
 with a value; ``andAll`` and ``orAll`` join at least two filters. As in the service, ``notEquals``
-and ``notIn`` also match documents that lack the attribute, and every other operator does not. Unlike
-in the service, the values that people type (:data:`CASELESS_KEYS`) match whatever their case.
+and ``notIn`` also match documents that lack the attribute; the other operators don't. Unlike in the
+service, the values that people type (:data:`CASELESS_KEYS`) match regardless of case.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE
 MAX_KEY: Final = 100
 MIN_MEMBERS: Final = 2
 MAX_VALUES: Final = 1000
-"""In the list of ``in`` or ``notIn``."""
+"""Maximum values of ``in`` or ``notIn``."""
 MAX_COMPARISONS: Final = 100
-"""In one filter. The service documents neither bound; each keeps a search within milliseconds."""
+"""Maximum comparisons in one filter. The service documents neither bound; each keeps a search within milliseconds."""
 CASELESS_KEYS: Final = frozenset({DOCUMENT_TYPE, "service"})
-"""Attributes whose values match without regard to case: a person who types ``Payments`` means
+"""Attributes whose values match regardless of case: a person who types ``Payments`` means
 ``payments``."""
 MAX_DEPTH: Final = 32
-"""Deeper nesting is refused rather than met with a recursion error."""
+"""Deeper nesting is refused, to avoid a recursion error."""
 
 
 class InvalidFilter(ValueError):  # noqa: N818 - becomes the service's ValidationException
@@ -33,7 +33,7 @@ class InvalidFilter(ValueError):  # noqa: N818 - becomes the service's Validatio
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One attribute compared with a value of the type that the operator takes; a list's is a set."""
+    """One attribute compared with a value of the operator's type; lists become sets."""
 
     operator: str
     key: str
@@ -41,11 +41,11 @@ class Comparison:
 
     @property
     def matches_absent(self) -> bool:
-        """Whether documents without the attribute pass."""
+        """Whether documents without the attribute match."""
         return self.operator in ("notEquals", "notIn")
 
     def matches_value(self, found: object) -> bool:
-        """Return whether one value of the attribute passes."""
+        """Return whether one value of the attribute matches."""
         compare, _, _ = COMPARISONS[self.operator]
         return compare(_folded(self.key, found), self.value)
 
@@ -65,7 +65,7 @@ def parse_filter(wire: object, where: str = "filter") -> Filter:
     """Read a filter from its JSON form; ``where`` is the path to it, for error messages.
 
     Raises:
-        InvalidFilter: it is not what the service accepts.
+        InvalidFilter: the service wouldn't accept it.
     """
     parsed = _parse(wire, where, 0)
     if _comparisons(parsed) > MAX_COMPARISONS:
@@ -136,12 +136,12 @@ def _is_list(value: object) -> bool:
 
 
 def _marked(value: object) -> tuple[bool, object]:
-    """Distinguish ``True`` from 1, which have the same place in a set."""
+    """Distinguish ``True`` from 1, which are equal in a set."""
     return isinstance(value, bool), value
 
 
 def _same(found: object, wanted: object) -> bool:
-    # 1 == True in Python, but a number is no boolean in the filter language
+    # 1 == True in Python, but a number isn't a boolean in the filter language
     return isinstance(found, bool) == isinstance(wanted, bool) and found == wanted
 
 
@@ -193,4 +193,4 @@ COMPARISONS: Final[dict[str, tuple[Compare, Callable[[object], bool], str]]] = {
     "stringContains": (_contains, *_STRING),
     "listContains": (_list_contains, *_SCALAR),
 }
-"""By operator: how it compares, which values it takes, and what these are called."""
+"""By operator: its comparison, the values that it takes, and their description."""

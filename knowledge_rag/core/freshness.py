@@ -1,4 +1,4 @@
-"""What drift found in cited lines, as chunks carry it to every answer: ``92: kubectl drain has no option ...``."""
+"""Drift findings in cited lines, as chunks store them for every answer: ``92: kubectl drain has no option ...``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from knowledge_rag.core.citations import Citation
 
 MAX_CHARACTERS: Final = 240
-"""Of one finding; the rest is cut off."""
+"""Maximum length of one finding; the rest is cut off."""
 _WRITTEN: Final = re.compile(rf"([1-9][0-9]{{0,9}}): ([^\n]{{1,{MAX_CHARACTERS}}})")
 
 
 class Note(NamedTuple):
-    """A finding: its line, 1-based, and what is wrong there, a sentence without a full stop."""
+    """A finding: its line, 1-based, and the problem, a sentence without a full stop."""
 
     line: int
     message: str
@@ -29,12 +29,12 @@ class Note(NamedTuple):
 
 
 def is_note(text: object) -> bool:
-    """Whether it is a finding's stored form."""
+    """Whether it is the stored form of a finding."""
     return isinstance(text, str) and _WRITTEN.fullmatch(text) is not None
 
 
 def notes_on(citation: Citation, stored: Iterable[str]) -> Iterator[Note]:
-    """Return the findings on cited lines, of those that their chunk carries."""
+    """Return those of a chunk's findings that are on the cited lines."""
     for text in stored:
         written = _WRITTEN.fullmatch(text)
         if written and citation.start_line <= int(written[1]) <= citation.end_line:
@@ -42,7 +42,7 @@ def notes_on(citation: Citation, stored: Iterable[str]) -> Iterator[Note]:
 
 
 def sentences(citation: Citation, stored: Iterable[str], *, of_file: bool = False) -> list[str]:
-    """Return what a reader should know of cited lines before they run them.
+    """Return warnings about cited lines, for a reader who is about to run them.
 
     >>> from knowledge_rag.core.citations import Citation
     >>> sentences(Citation("a.md", 3, 9), ["4: kubectl has no command gett; did you mean get?"])

@@ -1,9 +1,9 @@
 r"""The block grammar of Markdown that the chunker needs, as compiled patterns.
 
 After CommonMark 0.31 (sections 4 and 5) with GFM tables. Every pattern for a line begins with the
-``\n`` before it, because a literal first character lets the engine jump from line to line; so a
+``\n`` before it, because a literal first character lets the engine jump from line to line. So a
 text is searched as ``"\n" + text``, and *the index of that ``\n`` is the offset of the line in the
-text itself*. Lines end at ``\n`` alone; the ``\r`` of a CRLF counts as trailing space.
+text itself*. Lines end at ``\n`` only; the ``\r`` of a CRLF counts as trailing space.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ CANDIDATE: Final = re.compile(
     rf"|(?P<rule>(?:=+|-+){_EOL})"
     r")"
 )
-"""A line that is a heading, or may hide headings behind it; every other line is skipped.
+"""A line that is a heading or may hide headings below it; every other line is skipped.
 
-A heading takes the blank lines below it along.
+A heading includes the blank lines below it.
 """
 
 BLOCK_START: Final = re.compile(
@@ -40,7 +40,7 @@ BLOCK_START: Final = re.compile(
     r"|(?P<quote>>)"
     r")|\n(?P<code>(?: {4}| {0,3}\t)[ \t]*[^ \t\r\n])"
 )
-"""What kind of block a non-blank line opens; no match means a paragraph."""
+"""The kind of block that a non-blank line opens; no match means a paragraph."""
 
 THEMATIC_BREAK: Final = re.compile(rf"\n {{0,3}}{_RULE}")
 BLANK_LINE: Final = re.compile(r"\n[ \t\r]*(?=\n|\Z)")
@@ -52,7 +52,7 @@ _BREAK = (
 )
 _DELIMITER = r"(?=[^\n|]*+\|)[ \t]*+\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?" + _EOL
 TABLE_BREAK: Final = re.compile(rf"\n(?:{_BREAK})")
-"""The line that ends a table, as far as cutting it needs to know."""
+"""The line that ends a table, as far as cutting it requires."""
 PARAGRAPH_BREAK: Final = re.compile(rf"\n(?:{_BREAK}|(?=[^\n|]*+\|[^\n]*+\n{_DELIMITER}))")
 """The same for a paragraph, which a table ends too."""
 NOT_QUOTE: Final = re.compile(r"\n(?! {0,3}>)")
@@ -61,9 +61,9 @@ TABLE_DELIMITER: Final = re.compile(rf"\n{_DELIMITER}")
 QUOTE_LINE: Final = re.compile(r"\n {0,3}>")
 HTML_LINE: Final = re.compile(r"\n(?P<indent> {0,3})(?P<html><(?=[a-zA-Z/]))")
 NO_PARAGRAPH: Final = re.compile(r"    |\t| {0,3}\[[^\]\n]+\]:[ \t]*\S")
-"""A line that can stand right above a paragraph: indented code, or a link definition."""
+"""A line that can be right above a paragraph: indented code, or a link definition."""
 STAR_RULE: Final = re.compile(rf"\n {{0,3}}(?!-+{_EOL}){_RULE}")
-"""A thematic break that can't be taken for an underline."""
+"""A thematic break that can't be mistaken for an underline."""
 
 _HTML_BLOCK_NAMES = (
     "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|"
@@ -82,7 +82,7 @@ HTML_ENDS: Final = tuple(
         (r"<![a-z]", r">"),
     )
 )
-"""HTML blocks of kinds 1 to 5: how each starts, and the text whose line ends it."""
+"""HTML blocks of kinds 1 to 5: the start of each, and the text whose line ends it."""
 HTML_NAMED: Final = re.compile(rf"</?(?:{_HTML_BLOCK_NAMES})(?=[ \t\r\n]|/?>|\Z)", re.IGNORECASE)
 """HTML blocks of kind 6, which a blank line ends."""
 HTML_ALONE: Final = re.compile(
@@ -99,11 +99,11 @@ FENCE_AFTER_MARKERS: Final = re.compile(rf"(?:[ \t]*{_MARKER})+[ \t]+(?P<fence>{
 
 
 def _fence_whole(indent: str, name: str) -> str:
-    """Return the pattern of a fence from its marks to its close, or to the end without one.
+    """Return the pattern of a fence from its opening marks to its close, or to the end if it has none.
 
     Args:
-        indent: pattern of what may stand before the closing marks.
-        name: of the group that holds the opening marks.
+        indent: pattern of the text allowed before the closing marks.
+        name: of the group for the opening marks.
     """
     close = rf"{indent}(?P={name})[`~]*+{_EOL}"
     return (
@@ -113,7 +113,7 @@ def _fence_whole(indent: str, name: str) -> str:
 
 
 _BLANK_RUN = r"[ \t\r]*+(?=\n)(?:\n[ \t\r]*+(?=\n))*+"
-"""Behind a ``\\n``: blank lines, up to the ``\\n`` before the next line that is not."""
+"""After a ``\n``: blank lines, up to the ``\n`` before the next non-blank line."""
 SEAM: Final = re.compile(
     rf"\n(?=[ \t\r\n\-+*\d`~<])(?:{_BLANK_RUN}(?P<blank>(?=\n[^ \t\r\n]))?"
     r"|(?P<bullet>(?:[-+*]|\d{1,9}[.)])(?=[ \t]))"
@@ -121,18 +121,18 @@ SEAM: Final = re.compile(
     r"| {0,3}+(?:(?=[`~])" + _fence_whole(" {0,3}", "marks") + r"|<(?:!--(?s:.*?(?:-->|\Z))"
     r"|(?i:(?P<tag>pre|script|style|textarea)\b(?s:.*?(?:</(?P=tag)>|\Z))))))"
 )
-"""Places where a long section can be cut, and what hides such places from sight."""
+"""Places where a long section can be cut, and blocks that must be skipped while looking for them."""
 PLAIN_SEAM: Final = re.compile(rf"\n{_BLANK_RUN}(?P<blank>(?=\n))")
 ITEM_PART: Final = re.compile(
     rf"\n(?:{_BLANK_RUN}(?P<blank>(?=\n))"
     rf"|(?P<bullet>[ \t]+{_MARKER})"
     rf"|[ \t]*+" + _fence_whole(r"[ \t]*+", "marks") + r")"
 )
-"""Where a long list item can be cut: before inner items and behind blank lines, not in a fence."""
+"""Places where a long list item can be cut: before inner items and after blank lines, not in a fence."""
 
 
 CUTS: Final = frozenset({"blank", "bullet", "own"})
-"""The last groups of matches that mark a cut: behind "blank", before the others."""
+"""The last groups of matches that mark a cut: after "blank", before the others."""
 
 
 @lru_cache(maxsize=256)
@@ -143,9 +143,9 @@ def fence_close(fence: str) -> re.Pattern[str]:
 
 @lru_cache(maxsize=64)
 def outside_item(offset: int) -> re.Pattern[str]:
-    """Return the pattern of lines that matter inside a list item whose content is at ``offset``.
+    """Return the pattern of lines that matter inside a list item with content at ``offset``.
 
-    They are non-blank lines indented less than that, and fences of the item at any indent.
+    They are non-blank lines indented less than that, and the item's fences at any indent.
     """
     return re.compile(
         rf"\n(?:(?P<out> {{0,{offset - 1}}}+)(?=[^ \t\r\n])"
@@ -155,7 +155,7 @@ def outside_item(offset: int) -> re.Pattern[str]:
 
 @lru_cache(maxsize=256)
 def fence_in_item_close(fence: str, offset: int) -> re.Pattern[str]:
-    """Return the pattern of what ends a fence inside a list item: its close, or the item's end."""
+    """Return the pattern that ends a fence inside a list item: its close, or the item's end."""
     return re.compile(
         rf"\n(?:(?P<out> {{0,{offset - 1}}})(?=[^ \t\r\n])"
         rf"|[ \t]*{re.escape(fence[0])}{{{len(fence)},}}{_EOL})"

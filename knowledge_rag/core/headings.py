@@ -1,6 +1,6 @@
-"""What sections of a runbook are for, by the words of their headings: one table.
+"""The purpose of a runbook's sections, by the words of their headings: one table.
 
-A heading may say what its section is for ("Mitigation"), which matter it is about ("Replica lag"), or both.
+A heading may state its section's purpose ("Mitigation"), its subject ("Replica lag"), or both.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from knowledge_rag.core.languages import UNSPACED
 
 
 class Kind(StrEnum):
-    """What a section is for."""
+    """A section's purpose."""
 
     DIAGNOSIS = "diagnosis"
     RESOLUTION = "resolution"
@@ -22,19 +22,19 @@ class Kind(StrEnum):
     ROLLBACK = "rollback"
     ESCALATION = "escalation"
     OTHER = "other"
-    """Its heading says nothing of the kind: a procedure's own name, say."""
+    """The heading states no purpose: a procedure's own name, for example."""
     BACKGROUND = "background"
-    """Describes the matter and asks for nothing to be done."""
+    """Describes something and gives nothing to do."""
     PROHIBITED = "prohibited"
-    """Lists what must not be done, or not by the person on call."""
+    """Lists things that must not be done, or not by the person on call."""
     OBSOLETE = "obsolete"
-    """Describes what was done once and isn't any more."""
+    """Describes something that was done once and isn't any more."""
 
 
 ACTIONS: Final = frozenset(
     {Kind.DIAGNOSIS, Kind.RESOLUTION, Kind.VERIFICATION, Kind.ROLLBACK, Kind.ESCALATION}
 )
-"""Kinds whose sections say what to do."""
+"""Kinds of sections that say what to do."""
 _RULES: Final = re.compile(
     r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|conditions|responsibilities|approvals?|safety|warnings?|limitations?|scope"
     r"|restrictions?|exceptions?|exclusions?|applicability|when not to use(?: (?:this|it))?|important(?: notes?)?|gotchas?|compliance|permissions|requirements?"
@@ -46,15 +46,15 @@ _RULES: Final = re.compile(
     r"|前提(?:条件)?|前置条件|注意(?:事项|事項|点)?|重要(?:事项|事項)?|规则|须知|警告|事前準備|전제 ?조건|주의(?: ?사항)?|경고",
     re.IGNORECASE,
 )
-"""How a section is called whose text holds for those beside it."""
+"""Names of sections whose text applies to the sections beside them."""
 _REMARKS: Final = re.compile(
     r"(?:good|things) to know|(?:additional |further |more )?(?:notes?|remarks?|information)|announcements?|updates?|news|risks?|tips|hints|nota bene|"
     r"bemerkungen|anmerkungen|hinweis|remarques?|notas?|observa\w+|note",
     re.IGNORECASE,
 )
-"""How a section is called that may have a rule for those beside it, or anything else."""
+"""Names of sections that may contain a rule for the sections beside them, or anything else."""
 NEVER: Final = frozenset({Kind.PROHIBITED, Kind.OBSOLETE})
-"""Kinds whose sections never give steps, whatever else includes them."""
+"""Kinds of sections that never have steps, whatever else they contain."""
 
 _WORDS: Final = {
     Kind.PROHIBITED: r"what (?:(?:you|we) )?(?:must |should |may )?not(?: to)?(?: be)? ?do(?:ne)?|leave alone|hands off|off limits|(?:things|what) to avoid|^\W*(?:(?:you|we) )?(?:do ?n[o’']ts?|never|(?:must|may) not)\b|not (?:for|by) on-?call"
@@ -111,15 +111,15 @@ _ELSEWHERE: Final = {
 _PATTERNS: Final = {
     kind: re.compile(f"{words}|{_ELSEWHERE[kind]}", re.IGNORECASE) for kind, words in _WORDS.items()
 }
-_TOLD: Final = re.compile(
+_KINDS: Final = re.compile(
     rf"\w*(?:{'|'.join([*_WORDS.values(), *_ELSEWHERE.values()])})\w*", re.IGNORECASE
 )
-_TOLD_UNSPACED: Final = re.compile("|".join(_ELSEWHERE.values()))
+_KINDS_UNSPACED: Final = re.compile("|".join(_ELSEWHERE.values()))
 _OF_ANY_UNSPACED: Final = re.compile(
     r"[的和与及或并のをはがにとやで後时時前]|怎么|如何|步骤|方法|方式|办法|指南|手册|流程|问题|故障|告警|报警|事件|信息|内容|首先|初步|进行|临时|紧急|快速|常见|可能|手动|自动"
     r"|手順|アラート|障害|問題|場合|初動|一次|暫定|緊急|について|する|した|して|こと|및|방법|절차|을|를|의|사항"
 )
-"""Words that a heading of any runbook may have, in scripts without spaces."""
+"""Words that any runbook's heading may have, in scripts without spaces."""
 _OF_ANY: Final = re.compile(
     r"(?:an?|all|any|and|or|the|this|these|that|it|its|is|are|be|do|done|can|if|in|on|of|for|from|to|up|with|by|at"
     r"|how|what|when|where|who|why|we|you|your|i|s|t|see|first|next|then|more|further|also|some|general|common|know"
@@ -127,7 +127,7 @@ _OF_ANY: Final = re.compile(
     r"|info|information|notes?|plan|process|problems?|issues?|incidents?|alerts?|alarms?|pages?|\d+|[a-z]"
     r"|machen|durchführen|der|die|das|des|und|im|am|bei|zur|zum|le|la|les|du|de|et|el|los|las|del|il|da|и|в|на|с|по)"
 )
-"""Words that a heading of any runbook may have beside what its section is for."""
+"""Words that any runbook's heading may have beside its section's purpose."""
 _LABEL: Final = re.compile(
     r"^\s*(?:[*_]{2}(?P<bold>[^*_]{2,60}?)[:：]?[*_]{2}[:：]?|(?P<bare>(?:[A-Z]|(?![a-z\d_])\w)[\w '/-]{1,40})[:：])\s*$"
 )
@@ -135,7 +135,7 @@ _BEGINNING: Final = re.compile(
     r"\W{0,4}(?P<words>(?:[A-Z]|(?![a-z\d_])\w)[\w '/-]{1,30}?)[*_]{0,2}(?::[*_]{0,2}\s+|：[*_]{0,2}\s*)(?=\S)"
 )
 _NAME: Final = re.compile(r"\S*[a-z\d][A-Z]\S*|[^\s_-]+(?:[_-][^\s_-]+){2,}")
-"""How an alert's name is written: one word of several, and more than the two of "Roll-back"."""
+"""The form of an alert's name: one word made of several, more than the two of "Roll-back"."""
 _STEP: Final = re.compile(
     r"\s*(?:(?:step|case|phase|part|stage|schritt|étape|paso|passo|stap|шаг|步骤|手順|ステップ|단계)\s*)?(?:\d+(?:\.\d+)*|[ivx]+)[.):]?\s"
     r"|\s*(?:第[一二三四五六七八九十\d]+[步段]|(?:步骤|手順|ステップ)\s*\d|[\d一二三四五六七八九十]+[、．])",
@@ -143,23 +143,23 @@ _STEP: Final = re.compile(
 )
 
 
-def kind_told(heading: str) -> Kind:
-    """Return what a heading says its section is for.
+def kind_of_heading(heading: str) -> Kind:
+    """Return the purpose that a heading states for its section.
 
-    >>> kind_told("Mitigation"), kind_told("What not to do"), kind_told("Replica lag")
+    >>> kind_of_heading("Mitigation"), kind_of_heading("What not to do"), kind_of_heading("Replica lag")
     (<Kind.RESOLUTION: 'resolution'>, <Kind.PROHIBITED: 'prohibited'>, <Kind.OTHER: 'other'>)
     """
-    # an alert's name, such as MimirCompactorNotCleaningUpBlocks, says nothing of its section
+    # an alert's name, such as MimirCompactorNotCleaningUpBlocks, says nothing about its section
     heading = _NAME.sub(" ", heading)
     found = (kind for kind, pattern in _PATTERNS.items() if pattern.search(heading))
     kind = next(found, Kind.OTHER)
-    # "Low number of background workers" is a matter: only a heading that says nothing else describes
+    # "Low number of background workers" is a subject: only a heading that says nothing else describes
     return Kind.OTHER if kind is Kind.BACKGROUND and _matter_of(heading) else kind
 
 
-def tells_only_kind(heading: str) -> bool:
-    """Whether a heading names no matter of its own: "How to resolve", and not "Recover the cache"."""
-    return kind_told(heading) is not Kind.OTHER and not _matter_of(heading)
+def names_only_kind(heading: str) -> bool:
+    """Whether a heading names no subject of its own: "How to resolve", but not "Recover the cache"."""
+    return kind_of_heading(heading) is not Kind.OTHER and not _matter_of(heading)
 
 
 _COUNTED: Final = re.compile(r"\s*(?P<number>\d{1,2}(?:\.\d{1,2})*)[.):]?\s+")
@@ -175,51 +175,51 @@ _INSTRUCTION: Final = re.compile(
     r"|tell|test|trigger|turn|unpublish|update|upgrade|upload|use|validate|verify|wait|watch|write|yank)\b(?! of\b)",
     re.IGNORECASE,
 )
-"""How a step begins, in English; "Restart of the server" is what a section is about."""
+"""The beginning of a step, in English; "Restart of the server" is a subject instead."""
 
 
 _WHEN: Final = re.compile(
     r"\((?:before|after|until|if|when|only|optional)\b[^()]*\)", re.IGNORECASE
 )
-"""In brackets, when a part is for: "Rollback (before step 7)"."""
+"""A condition in brackets: "Rollback (before step 7)"."""
 
 
 def _matter_of(heading: str) -> list[str]:
-    """Return the words of a heading that say neither a kind nor what any heading may say."""
+    """Return the words of a heading that are neither a purpose nor common to all headings."""
     heading = _WHEN.sub("", heading)
-    if not heading.isascii():  # a run without spaces may hold both
+    if not heading.isascii():  # a run without spaces may have both
         heading = UNSPACED.sub(
-            lambda run: _OF_ANY_UNSPACED.sub(" ", _TOLD_UNSPACED.sub(" ", run[0])), heading
+            lambda run: _OF_ANY_UNSPACED.sub(" ", _KINDS_UNSPACED.sub(" ", run[0])), heading
         )
-    words = re.findall(r"[^\W_]+", _TOLD.sub(" ", split_words(heading)).casefold())
+    words = re.findall(r"[^\W_]+", _KINDS.sub(" ", split_words(heading)).casefold())
     return [word for word in words if not _OF_ANY.fullmatch(word)]
 
 
 def is_numbered(heading: str) -> bool:
-    """Whether a heading begins with a number, of a step or a chapter: "2. Update the token", "Step 3: wait"."""
+    """Whether a heading begins with the number of a step or a chapter: "2. Update the token", "Step 3: wait"."""
     return _STEP.match(heading) is not None
 
 
 def is_called_rules(heading: str) -> bool:
-    """Whether a heading says that what stands below it holds for the sections beside it: "2. Rules"."""
+    """Whether a heading says that its section applies to the sections beside it: "2. Rules"."""
     return _RULES.fullmatch(_COUNTED.sub("", heading, count=1).strip(" :.!")) is not None
 
 
 def is_called_remarks(heading: str) -> bool:
-    """Whether a heading says that what stands below it is about the sections beside it, be it a rule or not: "Notes"."""
+    """Whether a heading says that its section is about the sections beside it, a rule or not: "Notes"."""
     return _REMARKS.fullmatch(_COUNTED.sub("", heading, count=1).strip(" :.!")) is not None
 
 
 def number_of(heading: str) -> str:
-    """Return the number that a heading counts by: ``4.3`` of "4.3 Cluster EF-OT"; ``""`` without one, as of "502 errors"."""
+    """Return a heading's number: ``4.3`` for "4.3 Cluster EF-OT"; ``""`` if it has none, as in "502 errors"."""
     found = _COUNTED.match(heading)
     return found["number"] if found else ""
 
 
 def instructs(heading: str) -> bool:
-    """Whether a numbered heading says of itself that it is a step: by that word, or by an instruction behind its number.
+    """Whether a numbered heading is a step: it has that word, or an instruction after its number.
 
-    What isn't English is taken for one.
+    Any text that isn't English counts as an instruction.
     """
     found = _COUNTED.match(heading)
     return (
@@ -230,18 +230,18 @@ def instructs(heading: str) -> bool:
 
 
 def kind_of_label(line: str) -> Kind | None:
-    """Return what a line labels that does nothing else, such as ``Undo:`` or ``**Verification**``."""
+    """Return the kind that a line labels if it does nothing else, such as ``Undo:`` or ``**Verification**``."""
     found = _LABEL.match(line)
     if found is None:
         return None
     words = found["bold"] or found["bare"]
-    return kind_told(words) if tells_only_kind(words) else None
+    return kind_of_heading(words) if names_only_kind(words) else None
 
 
 def kind_of_beginning(text: str) -> Kind | None:
-    """Return what a paragraph is for that begins with its label: "Roll back: `cli revert`, then unfreeze."."""
+    """Return the kind of a paragraph that begins with its label: "Roll back: `cli revert`, then unfreeze."."""
     found = _BEGINNING.match(text)
-    if found is None or not tells_only_kind(found["words"]):
+    if found is None or not names_only_kind(found["words"]):
         return None
-    kind = kind_told(found["words"])
+    kind = kind_of_heading(found["words"])
     return kind if kind in (Kind.ROLLBACK, Kind.VERIFICATION, Kind.RESOLUTION) else None

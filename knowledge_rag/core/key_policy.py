@@ -1,7 +1,7 @@
-"""What the policy of a KMS key has to allow to services that encrypt as themselves.
+"""Permissions that a KMS key's policy must grant to services that encrypt as themselves.
 
-Roles get their rights on a key from IAM; these services have no role here, so only the key's own policy
-can let them in. Stacks say so of keys that they make, ``doctor`` looks for it in a key that they are given.
+Roles get their rights on a key from IAM. These services have no role here, so only the key's own policy
+can admit them. Stacks add these statements to keys that they create; ``doctor`` checks a key that it is given.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ class KeyUser:
     """A service that uses the key.
 
     Args:
-        sid: of the statement that lets it.
+        sid: of the statement that admits it.
         principal: of the service; ``{region}`` stands for the deployment's.
-        actions: that it takes.
-        purpose: what can't be without it.
-        unless: when it needs nothing, ``""`` for never.
+        actions: that it needs.
+        purpose: what fails without it.
+        unless: the condition under which it needs nothing, ``""`` for none.
     """
 
     sid: str
@@ -41,7 +41,7 @@ LOG_GROUPS: Final = KeyUser(
         "kms:GenerateDataKeyWithoutPlaintext",
         "kms:DescribeKey",
     ),
-    "no log group can be made",
+    "no log group can be created",
 )
 ALARMS: Final = KeyUser(
     "AllowOwnAlarms",
@@ -54,7 +54,7 @@ VECTORS: Final = KeyUser(
     "AllowVectorIndexing",
     "indexing.s3vectors.amazonaws.com",
     ("kms:Decrypt",),
-    "no index can be made in S3 Vectors",
+    "no index can be created in S3 Vectors",
     "vector_store=opensearch",
 )
 KEY_USERS: Final = (LOG_GROUPS, ALARMS, VECTORS)

@@ -1,4 +1,4 @@
-"""Which language a text is in, and its words in scripts that don't put spaces between them."""
+"""The language of a text, and its words in scripts without spaces between words."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 ENGLISH: Final = "en"
 
 _UNSPACED: Final = r"\u0e00-\u0eff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
-"""Thai, Lao, kana, Han and Hangul; Korean has spaces, and joins its particles to its words."""
+"""Thai, Lao, kana, Han and Hangul; Korean has spaces, but attaches particles to words."""
 UNSPACED: Final = re.compile(f"[{_UNSPACED}]+")
-"""A run of letters in which spaces don't part words."""
+"""A run of letters in a script without spaces between words."""
 
 _ACCENTS: Final = re.compile(r"[\u0300-\u036f]+")
 _LETTERS: Final = str.maketrans({
@@ -38,7 +38,7 @@ def folded(text: str) -> str:
 
 
 def pairs_of_characters(run: str) -> list[str]:
-    """Return the overlapping pairs of a run of letters; they stand in for its words.
+    """Return the overlapping pairs of letters in a run, in place of its words.
 
     >>> pairs_of_characters("磁盘写满"), pairs_of_characters("满")
     (['磁盘', '盘写', '写满'], ['满'])
@@ -54,7 +54,7 @@ _SAYS_NOTHING: Final = re.compile(
 
 
 def is_particle(pair: str) -> bool:
-    """Whether a pair of characters belongs to the grammar of a sentence, not to what it is about."""
+    """Whether a pair of characters is grammar and not content."""
     if _SAYS_NOTHING.fullmatch(pair):
         return True
     return any("\u4e00" <= it <= "\u9fff" and _SAYS_NOTHING.fullmatch(it) for it in pair)
@@ -96,7 +96,7 @@ _WORDS: Final = {
     "то того тоже только том тот ты у уже чего чем что чтобы эта эти это этого этот я делать сделать",
 }
 STOP_WORDS: Final = {language: frozenset(words.split()) for language, words in _WORDS.items()}
-"""Words that any text of a language has, without accents."""
+"""Words common to any text of a language, without accents."""
 _ENGLISH_TEXT: Final = (
     "a about after an and any are as at be been by can cannot could did do does for from had has have how i if in into is "
     "it its me more my no not of off on one or our out over should so than that the their them then there these they this "
@@ -118,18 +118,18 @@ LANGUAGES_OF_OTHER_SCRIPTS: Final = frozenset(language for language, _ in _SCRIP
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPT: Final = 0.1
-"""Share of a text's letters in another script from which on it is in that script's language: a question names
-products and commands in Latin letters. Latin words take about twice the letters that Han does."""
+"""Minimum share of letters in another script for a text to be in that script's language: a question has
+products and commands in Latin letters. Latin words take about twice as many letters as Han."""
 _FEWEST: Final = 2
-"""Different words of a language by which a text in Latin letters is recognised: the region "eu" is one in French."""
+"""Distinct words that identify the language of a text in Latin letters: the region "eu" is also a French word."""
 _LEAST_SHARE: Final = 0.05
-"""Share of them that a long text has at least: tables and commands have a few by chance."""
+"""Minimum share of these in a long text: tables and commands have a few by chance."""
 _MOST_READ: Final = 20_000
 
 
 @lru_cache(maxsize=1024)
 def language_of(text: str) -> str:
-    """Return the ISO 639-1 code of the language that a text is likeliest in; English if nothing tells.
+    """Return the most likely ISO 639-1 language code of a text; English if there is no evidence.
 
     >>> language_of("Der Pod startet nicht, was ist zu tun?"), language_of("Redis 内存快满了")
     ('de', 'zh')
@@ -149,7 +149,7 @@ _MARKS: Final = {
     "de": re.compile("[äöüß]", re.IGNORECASE), "es": re.compile("[¿¡ñ]", re.IGNORECASE), "fr": re.compile("[œêûù]", re.IGNORECASE),
     "pt": re.compile("[ãõ]", re.IGNORECASE),
 }  # fmt: skip
-"""Letters and marks that tell as much as a word does."""
+"""Letters and marks that are as much evidence as a word."""
 
 
 _FOREIGN_WORDS: Final = {language: known - _ENGLISH_WORDS for language, known in STOP_WORDS.items()}
@@ -173,7 +173,7 @@ def _by_words(text: str) -> str:
             counted[language] += has_mark
             different[language] += has_mark
     english = sum(words[word] for word in words.keys() & _ENGLISH_WORDS)
-    # letters that English doesn't have stand in for a word
+    # letters that English doesn't have count as a word
     least = _FEWEST if text.isascii() or english else _FEWEST - 1
     fewest = max(least, _LEAST_SHARE * words.total())
     recognised = [it for it, number in different.items() if number >= least] or [ENGLISH]

@@ -1,4 +1,4 @@
-"""What one character is read as, and which ASCII letters it looks like."""
+"""How a character reads, and the ASCII letters that it looks like."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 _INVISIBLE: Final = re.compile(
     "[\u115f\u1160\u180b-\u180f\u2060-\u206f\u2800\u3164\uffa0\U0001d159\U000e0000-\U000e0fff\\\\]"
 )
-"""Characters without a shape of their own that no category tells, among them Markdown's backslash."""
+"""Invisible characters that no category marks as such, among them Markdown's backslash."""
 _SHAPELESS: Final = frozenset(("Cc", "Cf", "Mn", "Me"))
-"""Categories of characters that have no shape, or none but together with the one before."""
+"""Categories of characters with no shape, or with one only together with the previous character."""
 _LEFT_TO_RIGHT: Final = "\u200e"
 """Stands around right-to-left characters in Unicode's data."""
 
 
 @lru_cache(maxsize=4096)
 def read_as(character: str) -> str:
-    """Return what one character is read as: NFKC, "" if it has no shape, a number for one in a mark."""
+    """Return how one character reads: NFKC, "" if it has no shape, the number for an enclosed one."""
     category = unicodedata.category(character)
     shapeless = category in _SHAPELESS and not character.isspace()
     if shapeless or _INVISIBLE.match(character):
@@ -52,12 +52,12 @@ _LETTER_BY_NAME: Final = re.compile(
     r"(?:LATIN (?:SMALL|CAPITAL) LETTER|LATIN LETTER SMALL CAPITAL|(?:NEGATIVE|CROSSED NEGATIVE) (?:SQUARED|CIRCLED) LATIN CAPITAL LETTER"
     r"|REGIONAL INDICATOR SYMBOL LETTER) ([A-Z])(?: WITH .*)?\Z"
 )
-"""A letter with a hook or a stroke, or in a black shape, which no decomposition shows."""
+"""A letter with a hook or a stroke, or in a filled shape, which no decomposition shows."""
 
 
 @cache
 def _confusables() -> Mapping[str, str]:
-    """Return the ASCII letter or digit for each character that Unicode lists as confusable with one."""
+    """Return the ASCII letter or digit for each character that Unicode lists as confusable with it."""
     from confusable_homoglyphs.confusables import confusables_data  # noqa: PLC0415 - 0.9 MB, seldom needed
 
     found: dict[str, str] = {}

@@ -1,7 +1,7 @@
 r"""Lines of a text: they end at ``\n`` only.
 
-U+2028, U+0085, VT, FF and a lone ``\r`` are ordinary characters, so ``str.splitlines`` is never the right
-tool. A final ``\n`` opens no further line.
+U+2028, U+0085, VT, FF and a lone ``\r`` are ordinary characters, so never use ``str.splitlines``. A final
+``\n`` starts no further line.
 """
 
 from __future__ import annotations
@@ -9,16 +9,16 @@ from __future__ import annotations
 from knowledge_rag.core.errors import UnreadableDocument
 
 BLANK = " \t\r"
-"""The characters that a blank line may hold: CommonMark's, and the ``\\r`` of a CRLF ending."""
+"""Characters of a blank line: CommonMark's, and the ``\r`` of a CRLF ending."""
 BLANKS = BLANK + "\n"
-"""The characters that blank lines may hold, their ends included."""
+"""Characters of blank lines, line ends included."""
 
 
 def decode(data: bytes, name: str) -> str:
     """Decode a document's bytes, UTF-8 without the byte-order mark, to its text, which is never empty.
 
     Raises:
-        UnreadableDocument: it is empty, binary (holds a NUL), or not UTF-8.
+        UnreadableDocument: it is empty, binary (has a NUL), or not UTF-8.
     """
     if not data:
         raise UnreadableDocument(name, "empty file")
@@ -39,7 +39,7 @@ def split_lines(text: str) -> list[str]:
     r"""Split a text into its lines, without their ``\n`` (a ``\r`` stays).
 
     Returns:
-        One string a line; ``[]`` for the empty text.
+        One string per line; ``[]`` for an empty text.
     """
     lines = text.split("\n")
     if not lines[-1]:
@@ -51,7 +51,7 @@ def slice_lines(text: str, start_line: int, end_line: int) -> str:
     """Return the verbatim text of lines ``start_line`` to ``end_line``, 1-based and inclusive.
 
     Raises:
-        IndexError: the range is empty, reversed, or reaches beyond the last line.
+        IndexError: the range is empty, reversed, or ends beyond the last line.
     """
     lines = split_lines(text)
     if not 1 <= start_line <= end_line <= len(lines):

@@ -1,8 +1,8 @@
-r"""Finds the lines that a passage of another ingestion is from.
+r"""Finds the lines of a passage that another ingestion made.
 
-A passage is located where the document has the same text, each run of white space counting as one space
-(white space is what ``str.split`` splits at). What is cited is the document's own lines, whole; nothing is
-matched approximately, and a passage that may be from several places is dropped.
+A passage is located where the document has the same text, with each run of white space counted as one
+space (white space as in ``str.split``). Citations are the document's own whole lines. Nothing is matched
+approximately, and a passage that could be from several places is dropped.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.chunks import Document
 
 MAX_PLACES: Final = 64
-"""Places that a passage is looked for in; in more, it is ambiguous."""
+"""Places at which a passage is looked for; in more, it is ambiguous."""
 
 _BOM: Final = "\ufeff"
 
@@ -40,7 +40,7 @@ _CHUNK_ID: Final = "x-amz-bedrock-kb-chunk-id"
 _DATA_SOURCE: Final = "x-amz-bedrock-kb-data-source-id"
 _LOCATION_URIS: Final = ("uri", "url", "id")
 SOURCE_URI: Final = "x-amz-bedrock-kb-source-uri"
-"""Metadata by which a knowledge base names the document, and may be filtered."""
+"""Metadata with which a knowledge base names and filters the document."""
 _SOURCE_KEYS: Final = (SOURCE_URI, "source", "file_path", SOURCE_FILE)
 """Metadata that name the document, of Bedrock, LangChain, LlamaIndex and this project."""
 
@@ -49,11 +49,11 @@ class RawPassage(NamedTuple):
     """A passage as retrieval returned it, without lines.
 
     Args:
-        text: as it came; empty where there is none.
-        source: URI or path of its document, ``""`` where none is named.
-        chunk_id: by which the other system knows it, ``""`` where it has none.
-        score: as it came.
-        data_source: that the chunk came into the knowledge base by, ``""`` where none is named.
+        text: as received; empty if there is none.
+        source: URI or path of its document, ``""`` if none is named.
+        chunk_id: its id in the other system, ``""`` if it has none.
+        score: as received.
+        data_source: data source of the chunk, ``""`` if none is named.
     """
 
     text: str
@@ -64,12 +64,12 @@ class RawPassage(NamedTuple):
 
 
 def raw_passage(item: object, root: str = "") -> RawPassage | None:
-    """Read a result that names no lines; ``None`` for one that does, or is no result.
+    """Read a result that names no lines; ``None`` if it names lines or isn't a result.
 
     Args:
-        item: of Retrieve, or a document as LangChain or LlamaIndex write it in JSON.
-        root: of the documents at hand, as their URIs begin: lines that a result names itself don't count there,
-            since whoever writes a document may write its metadata.
+        item: from Retrieve, or a LangChain or LlamaIndex document in JSON.
+        root: prefix of the URIs of the documents at hand: for these, lines that a result names itself don't
+        count, since anyone who writes a document may write its metadata.
     """
     if not isinstance(item, dict):
         return None
@@ -105,11 +105,11 @@ def _source(location: object, metadata: Mapping[str, object]) -> str:
 
 
 _Place = tuple[int, int]
-"""The first and the last line of a place, as indexes of the lines that aren't blank."""
+"""The first and the last line of a place, as indexes of the non-blank lines."""
 
 
 def fold(text: str) -> str:
-    """Return a text with each run of white space as one space, and none around it."""
+    """Return a text with each run of white space as one space, and none at the ends."""
     return " ".join(text.removeprefix(_BOM).split())
 
 
@@ -117,15 +117,15 @@ class Original:
     """A version of a document, indexed to find passages in it.
 
     Args:
-        document: that the lines are of.
-        text: that they are counted in.
+        document: the lines' document.
+        text: the text that line numbers refer to.
         chunks: of the same text, in order; they name sections and pages.
     """
 
     def __init__(self, document: Document, text: str, chunks: Sequence[Chunk]) -> None:
         self.document = document
         self._text = text
-        self._numbers = array("L")  # of the lines that aren't blank
+        self._numbers = array("L")  # of the non-blank lines
         self._offsets = array("L")  # of these lines in the text
         self._folded_offsets = array("L")  # of these lines in the folded text
         parts, offset, folded_offset = [], 0, 0
@@ -143,15 +143,15 @@ class Original:
 
     @property
     def bytes(self) -> int:
-        """Memory that it takes, about."""
+        """Approximate memory that it takes."""
         arrays = (self._numbers, self._offsets, self._folded_offsets, self._chunk_starts)
         sections = sum(64 + sys.getsizeof(path) for path, _ in self._sections)
         return sections + sum(map(sys.getsizeof, (self._text, self._folded, *arrays)))
 
     def places(self, folded: str) -> list[_Place]:
-        """Return the places of a folded text in order, the same lines twice if they have it more than once.
+        """Return the places of a folded text in order; the same lines twice if they contain it more than once.
 
-        Of more than MAX_PLACES the first MAX_PLACES + 1.
+        If there are more than MAX_PLACES, return the first MAX_PLACES + 1.
         """
         places: list[_Place] = []
         start = self._folded.find(folded) if folded else -1
@@ -159,7 +159,7 @@ class Original:
             first, last = self._line_at(start), self._line_at(start + len(folded) - 1)
             behind = start + 1
             if places[-1:] == [(first, last)]:
-                # the next one on other lines begins on a later line, or ends on one
+                # the next place on other lines begins or ends on a later line
                 later = min(self._start(first + 1), self._start(last + 1) - len(folded) + 1)
                 behind = max(behind, later)
             places.append((first, last))
@@ -171,7 +171,7 @@ class Original:
         cited = result.citation
         if cited.source_file != self.document.source_file:
             return False
-        # from the last line at or before the first cited one that isn't blank
+        # from the last non-blank line at or before the first cited one
         index = bisect_right(self._numbers, cited.start_line) - 1
         number, offset = (self._numbers[index], self._offsets[index]) if index >= 0 else (1, 0)
         for _ in range(cited.start_line - number):
@@ -181,7 +181,7 @@ class Original:
         content = result.content
         end = offset + len(content)
         after = self._text[end : end + 1]
-        # a final line end opens no further line
+        # a final line end starts no further line
         is_whole = after == "\n" or not (
             after or content.endswith("\n") or offset == len(self._text)
         )
@@ -213,11 +213,11 @@ def locate(
     original_of: Callable[[str], Original | None],
     has_time: Callable[[], bool] = lambda: True,
 ) -> list[RetrievalResult | DropReason]:
-    """Return the lines of each passage of one answer, or why it has none, in their order.
+    """Return the lines of each passage of one answer, or the reason it has none, in order.
 
     Args:
-        passages: all of one answer, since equal ones are told apart by being all there.
-        original_of: returns the document of a source, ``None`` if it can't be had.
+        passages: all of one answer, since equal passages are unambiguous only if all are there.
+        original_of: returns the document of a source, ``None`` if it isn't available.
         has_time: whether there is time for another passage; each takes milliseconds in a document of megabytes.
     """
     found: list[RetrievalResult | DropReason] = [DropReason.NOT_TEXT] * len(passages)
@@ -269,27 +269,27 @@ def _located(
 
 
 def _are_all_there(places: Sequence[_Place], chunks: Sequence[tuple[str, str]]) -> bool:
-    """Whether chunks of the same text, by data source and id, are those of all its places, one each.
+    """Whether chunks of the same text, by data source and id, are exactly those of all its places.
 
-    A second data source has each place again, a chunk without an id may be any of the others, and of a text
-    that is twice on the same lines nobody knows how many chunks have it.
+    A second data source has each place again, a chunk without an id may be any of the others, and for a text
+    that occurs twice on the same lines the number of chunks is unknown.
     """
-    told_apart = len({source for source, _ in chunks}) == 1 and all(name for _, name in chunks)
-    return told_apart and len(chunks) == len(places) == len(set(places)) <= MAX_PLACES
+    distinct = len({source for source, _ in chunks}) == 1 and all(name for _, name in chunks)
+    return distinct and len(chunks) == len(places) == len(set(places)) <= MAX_PLACES
 
 
 NOT_LOCATED: Final = frozenset({DropReason.UNLOCATED, DropReason.AMBIGUOUS, DropReason.UNREAD})
-"""Drops of passages that name no lines."""
+"""Drop reasons of passages that name no lines."""
 
 
 MAX_CACHE_BYTES: Final = 256 * 2**20
 
 
 class Originals:
-    """Documents by source and version, the least recently used ones dropped beyond a size; for any thread.
+    """Documents by source and version; beyond a size, the least recently used are dropped. Thread-safe.
 
     Args:
-        max_bytes: that all of them take at most, as :attr:`Original.bytes` counts.
+        max_bytes: maximum size of all, as counted by :attr:`Original.bytes`.
     """
 
     def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
@@ -299,14 +299,14 @@ class Originals:
         self._kept: OrderedDict[str, tuple[str, Original]] = OrderedDict()
 
     def get(self, source: str) -> tuple[str, Original] | None:
-        """Return the version and the document that are kept for a source."""
+        """Return the cached version and document of a source."""
         with self._lock:
             if source in self._kept:
                 self._kept.move_to_end(source)
             return self._kept.get(source)
 
     def put(self, source: str, version: str, original: Original) -> None:
-        """Keep a version of a document in place of any other; one that is too large isn't kept."""
+        """Cache a version of a document, replacing any other; one that is too large isn't cached."""
         with self._lock:
             if source in self._kept:
                 self._bytes -= self._kept.pop(source)[1].bytes

@@ -1,9 +1,9 @@
 r"""Headings and lists of a Markdown text, with exact positions, found without parsing every line.
 
-Only lines that can be or hide a heading are looked at (grammar.CANDIDATE): a fence or a comment is
-skipped as a whole, and whether such a line lies in a list or an HTML block is asked only where it
-can matter: an indented line may lie in a list, and a line right below another one in HTML. Headings
-inside lists and block quotes are part of those, not of the document's outline.
+Only lines that can be or hide a heading are examined (grammar.CANDIDATE): a fence or a comment is
+skipped whole. Whether such a line is in a list or an HTML block is checked only where it matters: an
+indented line may be in a list, and a line right below another one in HTML. Headings inside lists and
+block quotes belong to those, not to the document's outline.
 
 One known difference from CommonMark: a line of ``=`` that lazily continues a quote's paragraph ends
 it here, so that ``> quote``, ``===``, ``text``, ``---`` gives a heading "text".
@@ -29,13 +29,13 @@ _MARKER_LENGTH = 20
 
 
 def line_before_is_blank(source: str, position: int) -> bool:
-    """Whether the line before the one at ``position`` is blank (or there is none)."""
+    """Whether the line before the one at ``position`` is blank or doesn't exist."""
     before = source.rfind("\n", 0, position)
     return not source[before + 1 : position].strip(BLANK)
 
 
 def list_around(source: str, start: int, position: int) -> int:
-    """Return the position behind the list that the line at ``position`` lies in, -1 if in none.
+    """Return the position after the list that contains the line at ``position``, -1 if none does.
 
     No list is open at ``start``, which is not beyond ``position``.
     """
@@ -51,21 +51,21 @@ def list_around(source: str, start: int, position: int) -> int:
 
 
 def opens_list(source: str, position: int, free: int) -> bool:
-    """Whether the line at ``position``, which lies in no list, starts one (CommonMark 5.3).
+    """Whether the line at ``position``, which is in no list, starts one (CommonMark 5.3).
 
-    No paragraph reaches across ``free``.
+    No paragraph extends across ``free``.
     """
     item = grammar.ITEM.match(source, position)
     if item is None or grammar.THEMATIC_BREAK.match(source, position):
         return False
     if position == free or line_before_is_blank(source, position):
         return True
-    # it interrupts a paragraph only if it has content, and counts from 1
+    # it interrupts a paragraph only if it has content and its number is 1
     return item[3] is not None and (item[2] in "-+*" or item[2][:-1] == "1")
 
 
 def list_end(source: str, position: int) -> int:
-    """Return the position behind the list whose first item is at ``position``."""
+    """Return the position after the list whose first item is at ``position``."""
     while True:
         position = item_end(source, position)
         if position >= len(source) or not is_item(source, position):
@@ -81,10 +81,10 @@ def is_item(source: str, position: int) -> bool:
 
 
 def item_end(source: str, position: int) -> int:
-    """Return the position behind the list item at ``position``: the next line that is not its own.
+    """Return the position after the list item at ``position``: the next line that is not part of it.
 
-    A line is the item's own when it is blank, indented to the item's content, or continues a
-    paragraph of it lazily.
+    A line is part of the item if it is blank, indented to the item's content, or a lazy continuation
+    of one of its paragraphs.
 
     Raises:
         ValueError: no list item starts at ``position``.
@@ -120,7 +120,7 @@ def content_offset(item: re.Match[str]) -> int:
 
 
 def past_fence(source: str, fence: str, at: int, offset: int) -> int:
-    """Return where a fence in an item ends: behind its close, or before the line that cuts it."""
+    """Return where a fence in an item ends: after its close, or before the line that cuts it off."""
     close = grammar.fence_in_item_close(fence, offset).search(source, at)
     if close is None:
         return len(source)
@@ -131,27 +131,27 @@ def _ends_item(source: str, position: int, *, fenced: bool) -> bool:
     """Whether the line at ``position``, indented less than the item's content, ends the item."""
     if fenced or line_before_is_blank(source, position) or is_item(source, position):
         return True
-    # else it continues the item's paragraph lazily, unless it can interrupt one
+    # else it is a lazy continuation of the item's paragraph, unless it can interrupt one
     opening = grammar.BLOCK_START.match(source, position)
     return opening is not None and opening.lastgroup not in ("item", "code")
 
 
 MAX_HEADING = 1_000
-"""Characters of a heading that are kept: it travels with every chunk below it."""
+"""Maximum characters of a heading: every chunk below it repeats it."""
 
 _LONG_TAG = 2_000
-"""A tag alone on its line is looked for in lines up to so many characters."""
+"""Maximum line length for recognising a tag alone on its line."""
 
 
 Heading = tuple[int, int, int, int, str]
-r"""One heading of the document's outline: offset of its first line; offset just behind its last
-line's text (before the ``\\n``); offset of the first line below that is not blank (not below the
-text's length if there is none); level, 1..6; text as written, without the marks around it, at most
-MAX_HEADING characters, a setext heading's lines joined by a space."""
+r"""One heading of the document's outline: offset of its first line; offset of the end of its last line's
+text (before the ``\\n``); offset of the first non-blank line below (the text's length or more if
+there is none); level, 1..6; text as written, without its marks, at most MAX_HEADING characters, a
+setext heading's lines joined by a space."""
 
 
 def find_headings(text: str, start: int = 0) -> Iterator[Heading]:
-    """Find the outline's headings from offset ``start`` (a line's start) on, in their order."""
+    """Find the outline's headings from offset ``start`` (a line's start) on, in order."""
     return _headings("\n" + text, start)
 
 
@@ -161,12 +161,12 @@ def first_heading(text: str, start: int = 0) -> Heading | None:
 
 
 def _headings(source: str, position: int) -> Iterator[Heading]:
-    free = position  # a line's start that neither a paragraph, a list nor HTML reaches across
+    free = position  # a line's start that no paragraph, list or HTML extends across
     for match in grammar.CANDIDATE.finditer(source, position):
         at, behind = match.span()
         if at < position:
             continue
-        # a blank line right above, the common case, leaves only an indented line in doubt
+        # with a blank line right above, the common case, only an indented line is in doubt
         if (source[at - 1] != "\n" and at != free) or source[at + 1] == " ":
             hidden = _hidden_until(source, match, free)
             if hidden:
@@ -192,7 +192,7 @@ def _headings(source: str, position: int) -> Iterator[Heading]:
 
 
 def _hidden_until(source: str, match: re.Match[str], free: int) -> int:
-    """Return the position behind the list or HTML block that the candidate lies in, 0 if in none."""
+    """Return the position after the list or HTML block that contains the candidate, 0 if none does."""
     at = match.start()
     if source[at + 1] == " " and (end := list_around(source, free, at)) > 0:
         return end
@@ -213,19 +213,19 @@ def _atx(match: re.Match[str]) -> Heading:
 
 
 def line_end(source: str, index: int) -> int:
-    r"""Return the index of the ``\\n`` (or the end) behind the character at ``index``."""
+    r"""Return the index of the ``\\n`` (or the end) after the character at ``index``."""
     end = source.find("\n", index + 1)
     return len(source) if end < 0 else end
 
 
 def fence_end(source: str, match: re.Match[str]) -> int:
-    """Return the position behind the fence that ``match`` opens: its close, or the text's end."""
+    """Return the position after the fence that ``match`` opens: its close, or the text's end."""
     close = grammar.fence_close(match["fence"]).search(source, match.end())
     return close.end() if close else len(source)
 
 
 def html_end(source: str, position: int) -> int:
-    """Return the position behind the line at ``position`` and the HTML block that it may open."""
+    """Return the position after the line at ``position`` and the HTML block that it may open."""
     opening = source.index("<", position)
     for start, end in grammar.HTML_ENDS:
         if begun := start.match(source, opening):
@@ -243,9 +243,9 @@ def _tag_alone(source: str, opening: int) -> bool:
 
 
 def _html_around(source: str, free: int, position: int) -> int:
-    """Return the position behind the HTML block that the line at ``position`` lies in, or 0.
+    """Return the position after the HTML block that contains the line at ``position``, or 0.
 
-    Only blocks that a blank line ends: the others are candidates themselves.
+    Considers only blocks that a blank line ends: the others are candidates themselves.
     """
     first = _text_start(source, free, position)
     listed_until = -1
@@ -297,7 +297,7 @@ def _setext(source: str, underline: re.Match[str], free: int, start: int) -> Hea
 
 
 def _no_heading(source: str, free: int, start: int, end: int) -> bool:
-    """Whether the lines between are a quote, a table or part of a list, not a paragraph."""
+    """Whether the lines between are a quote, a table or part of a list, and not a paragraph."""
     if grammar.QUOTE_LINE.search(source, start, end) or grammar.TABLE_DELIMITER.search(
         source, start, end
     ):

@@ -1,11 +1,10 @@
 """The one mapping between a chunk and its stored form in a Bedrock knowledge base.
 
-The stored text, which is embedded and searched, is the chunk's lines behind a *context prefix* (title,
-folder, file and section in words), because retrieval improves when a chunk carries its context.
-The prefix's length, the sha256 of the lines and the chunk's id travel as metadata, so that the
-retrieval side can remove the prefix and prove that the rest, and the file and lines that it is cited
-with, are those that the chunker read. The knowledge base itself is trusted: an attacker who can rewrite
-all of it can rewrite the proof too.
+The stored text, which is embedded and searched, is a *context prefix* (title, folder, file and section in
+words) followed by the chunk's lines, because context improves retrieval. The prefix's length, the sha256 of
+the lines and the chunk's id are stored as metadata, so that the retrieval side can remove the prefix and
+prove that the lines, file and line numbers are those that the chunker read. The knowledge base itself is
+trusted: an attacker who can rewrite all of it can rewrite the proof too.
 """
 
 from __future__ import annotations
@@ -43,37 +42,37 @@ CHUNK_ID: Final = "chunk_id"
 SOURCE_URL: Final = "source_url"
 PAGE: Final = "page"
 DATES: Final = "dates"
-"""ISO dates that a chunk's lines name, sorted; found at ingest, see ``extract/dates.py``."""
+"""ISO dates in a chunk's lines, sorted; found at ingest, see ``extract/dates.py``."""
 CAUTION: Final = "caution"
-"""Kinds of what lint found in a chunk's lines, see :mod:`knowledge_rag.core.caution`."""
+"""Kinds of lint findings in a chunk's lines, see :mod:`knowledge_rag.core.caution`."""
 DRIFT: Final = "drift"
-"""What drift found in a chunk's lines, see :mod:`knowledge_rag.core.freshness`."""
+"""Drift findings in a chunk's lines, see :mod:`knowledge_rag.core.freshness`."""
 COMMIT: Final = "commit"
-"""The last Git commit that changed the document, abbreviated; for a file that has changed since, absent."""
+"""The last Git commit that changed the document, abbreviated; absent if the file has changed since."""
 LAST_CHANGED: Final = "last_changed"
 """The day of that commit, ISO."""
 LAST_REVIEWED: Final = "last_reviewed"
-"""When a document was last reviewed, as its front matter says."""
+"""Date of the document's last review, from its front matter."""
 TAGS: Final = "tags"
 ALERTS: Final = "alerts"
-"""Names of the alerts that a document is filed under: ``alerts`` or ``alert`` of its front matter."""
+"""Names of the alerts that a document belongs to: ``alerts`` or ``alert`` in its front matter."""
 
 STATUS: Final = "status"
-"""Whether a document still holds: ``status`` of its front matter, or what it says there in another way."""
+"""Whether a document is still valid: ``status`` in its front matter, or an equivalent field."""
 
 SECTION_SEPARATOR: Final = " > "
-"""Joins a section path into one string, as it is stored and shown."""
+"""Joins a section path into one string, for storage and display."""
 
 FRONT_MATTER_FIELDS: Final = (
     "service", "severity", "incident_id", "owner", LAST_REVIEWED, STATUS,
 )  # fmt: skip
-"""Front-matter scalars worth filtering on or showing; ``tags`` and ``alerts`` travel as lists."""
+"""Front-matter scalars worth filtering on or showing; ``tags`` and ``alerts`` are stored as lists."""
 
 HISTORY_FIELDS: Final = (COMMIT, LAST_CHANGED)
-"""What Git knows of a document: read at a local ingest, else as the metadata file beside it says."""
+"""A document's Git metadata: read at a local ingest, otherwise from the metadata file beside it."""
 
 LIST_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {TAGS: (TAGS,), ALERTS: (ALERTS, "alert")}
-"""Metadata that are lists, each with the names that front matter has for it; one value is a list of one."""
+"""Metadata that are lists, each with its names in front matter; a single value is a list of one."""
 
 _GONE_FLAGS: Final = ("deprecated", "obsolete", "archived", "retired")
 SUPERSEDED_BY: Final = "superseded by "
@@ -81,13 +80,13 @@ SUPERSEDED_BY: Final = "superseded by "
 _SUCCESSORS: Final = ("superseded_by", "superseded-by", "replaced_by", "replaced-by")
 
 MAX_METADATA_BYTES: Final = 1024
-"""What S3 Vectors takes a chunk; more would fail the whole document."""
+"""Maximum that S3 Vectors accepts for a chunk; more would fail the whole document."""
 
 SHOWN_FIELDS: Final = (
     TITLE, DOCUMENT_TYPE, SECTION_PATH, *FRONT_MATTER_FIELDS, *HISTORY_FIELDS, TAGS, ALERTS, SOURCE_URL,
     PAGE, DATES, CAUTION, DRIFT, DOCUMENT_SHA256, CONTENT_SHA256, CHUNK_ID,
 )  # fmt: skip
-"""Metadata that a retrieval result carries to its reader, in this order."""
+"""Metadata that a retrieval result passes on to its reader, in this order."""
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,40}")
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
@@ -101,7 +100,7 @@ def stored_text(chunk: Chunk) -> str:
 def to_metadata(chunk: Chunk) -> dict[str, MetadataValue]:
     """Return the metadata that is stored beside :func:`stored_text`; integers stay integers.
 
-    The last of ``caution``, ``drift`` and ``alerts`` are left out where they would take the whole over
+    The last entries of ``caution``, ``drift`` and ``alerts`` are left out where the total would exceed
     MAX_METADATA_BYTES.
     """
     metadata: dict[str, MetadataValue] = {
@@ -157,7 +156,7 @@ _OLD_FOLDERS: Final = frozenset(
 
 
 def is_out_of_use(source_file: str, status: object) -> bool:
-    """Return whether a document isn't used any more, by its status or by a folder that it lies in.
+    """Return whether a document is no longer used, by its status or its folder.
 
     >>> is_out_of_use("runbooks/rds.md", "superseded by aurora.md"), is_out_of_use("old/rds.md", "")
     (True, True)
@@ -168,12 +167,12 @@ def is_out_of_use(source_file: str, status: object) -> bool:
 
 
 def metadata_bytes(metadata: Mapping[str, MetadataValue]) -> int:
-    """Return the bytes that metadata take as JSON; see MAX_METADATA_BYTES."""
+    """Return the size of metadata as JSON, in bytes; see MAX_METADATA_BYTES."""
     return len(json.dumps(metadata, ensure_ascii=False, separators=(",", ":")).encode())
 
 
 def listed_in(name: str, front_matter: Mapping[str, str | list[str]]) -> list[str]:
-    """Return the values of a list field, each once, whichever of its names they stand under."""
+    """Return the values of a list field under any of its names, each once."""
     values: dict[str, None] = {}
     for key in LIST_FIELDS[name]:
         value = front_matter.get(key, [])
@@ -191,15 +190,15 @@ def _fitting(
 
 
 def prove(text: object, metadata: object, score: object = None) -> RetrievalResult | DropReason:
-    """Turn what the service returned into evidence, or say why it can't be.
+    """Turn a result of the service into evidence, or return the reason why it can't be.
 
     Nothing is repaired and nothing invented: a result is proven or dropped.
 
     Args:
-        text: the stored text as it came back, of any type.
-        metadata: the metadata map as it came back, of any type; numbers may be doubles
-            (``5.0``) or digit strings (``"5"``).
-        score: as it came back; anything but a finite number counts as absent.
+        text: the stored text as received, of any type.
+        metadata: the metadata map as received, of any type; numbers may be doubles (``5.0``) or digit
+        strings (``"5"``).
+        score: as received; anything but a finite number counts as absent.
 
     Returns:
         The result, or the reason to drop it.
@@ -219,17 +218,17 @@ def prove(text: object, metadata: object, score: object = None) -> RetrievalResu
 
 
 def whole_number(value: object) -> int:
-    """Read an integer that may have travelled as a double or as digits.
+    """Read an integer that may have become a double or digits on the way.
 
     Raises:
         ValueError: it is not integral (``5.5``, ``"five"``, ``nan``).
-        TypeError: it is no number at all (``True``, ``None``, a list).
+        TypeError: it is not a number at all (``True``, ``None``, a list).
     """
     if isinstance(value, bool) or not isinstance(value, int | float | str):
-        raise TypeError(f"{type(value).__name__} is no line number")
+        raise TypeError(f"{type(value).__name__} is not a line number")
     if isinstance(value, str):
         if not (value.isascii() and value.isdigit() and len(value) <= 10):
-            raise ValueError(f"{value[:20]!r} is no line number")
+            raise ValueError(f"{value[:20]!r} is not a line number")
         return int(value)
     if isinstance(value, float) and not value.is_integer():
         raise ValueError(f"{value} is not integral")
@@ -237,18 +236,18 @@ def whole_number(value: object) -> int:
 
 
 def citation_in(metadata: Mapping[str, object]) -> Citation:
-    """Read the citation that metadata hold.
+    """Read the citation in metadata.
 
     Raises:
         InvalidCitation: no real file can have such a path or such lines.
-        TypeError, ValueError: a value is missing, or of another type than stored ones have.
+        TypeError, ValueError: a value is missing, or not of the stored type.
     """
     source_file = metadata.get(SOURCE_FILE)
     section_header = metadata.get(SECTION_HEADER, "")
     if not isinstance(source_file, str) or not isinstance(section_header, str):
         raise TypeError("source_file and section_header are text")
     if not _showable(section_header):
-        raise ValueError("section_header is no line of text")
+        raise ValueError("section_header is not one line of text")
     return Citation(
         source_file,
         whole_number(metadata.get(START_LINE)),
@@ -258,7 +257,7 @@ def citation_in(metadata: Mapping[str, object]) -> Citation:
 
 
 def _is_bound(citation: Citation, content: str, metadata: Mapping[str, object]) -> bool:
-    """Whether the chunk was made with this very citation: its id binds file, lines and bytes."""
+    """Whether the chunk was created with this citation: its id binds file, lines and bytes."""
     lines = (citation.start_line, citation.end_line)
     return content.count("\n") == lines[1] - lines[0] and chunk_id(
         citation.source_file, *lines, content
@@ -275,7 +274,7 @@ def _verbatim(text: str, metadata: Mapping[str, object]) -> str | None:
     content = text[length:]
     try:
         digest = hashlib.sha256(content.encode()).hexdigest()
-    except UnicodeEncodeError:  # a lone surrogate can't be what UTF-8 bytes decoded to
+    except UnicodeEncodeError:  # UTF-8 bytes never decode to a lone surrogate
         return None
     return content if digest == metadata.get(CONTENT_SHA256) else None
 
@@ -291,7 +290,7 @@ def shown_fields(metadata: Mapping[str, object]) -> dict[str, MetadataValue]:
 
 
 def is_sha256(text: str) -> bool:
-    """Return whether it is a sha256 as this product writes it: 64 hex digits, in lower case."""
+    """Return whether it is a sha256 as this product writes it: 64 lower-case hex digits."""
     return _SHA256.fullmatch(text) is not None
 
 
@@ -350,7 +349,7 @@ _READERS: Final[Mapping[str, Callable[[object], MetadataValue | None]]] = {
     DOCUMENT_SHA256: _digest,
     CONTENT_SHA256: _digest,
 }
-"""How a field is read that is more than a line of text; ``None`` for what can't be shown."""
+"""Readers of fields that are more than a line of text; ``None`` if the value can't be shown."""
 
 
 def _is_iso_date(value: object) -> bool:
@@ -361,7 +360,7 @@ def _is_iso_date(value: object) -> bool:
 
 
 def _showable(text: str) -> bool:
-    """Whether it is one line that UTF-8 can carry; what is not could pass for lines of a citation."""
+    """Whether it is one line that UTF-8 can encode; anything else could pass for lines of a citation."""
     try:
         text.encode()
     except UnicodeEncodeError:

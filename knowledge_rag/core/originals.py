@@ -1,7 +1,7 @@
 """The documents of an existing knowledge base, read from S3 within a query's deadline.
 
-A document is read once a version: each later query asks S3 whether its ETag still holds, and takes the
-index in memory, or the bytes in a folder, if it does.
+Each version of a document is read once. Later queries ask S3 whether its ETag is still current, and if so
+use the index in memory, or the bytes in a folder.
 """
 
 from __future__ import annotations
@@ -39,40 +39,40 @@ if TYPE_CHECKING:
     from knowledge_rag.core.net.clients import AwsClient
 
 RESERVED_SECONDS: Final = 0.15
-"""Of a query's time, set aside for locating and answering: documents that come later are left out."""
+"""Part of a query's time reserved for locating and answering: documents that arrive later are left out."""
 
 INDEX_SECONDS_PER_BYTE: Final = 0.2e-6
-"""Time set aside for indexing a document: twice what half a processor takes for prose."""
+"""Time reserved for indexing a document: twice what half a processor takes for prose."""
 
 INDEX_SECONDS_PER_LINE: Final = 7e-6
-"""The same for its lines: what half a processor takes where every other line is a heading."""
+"""The same for its lines: the time that half a processor takes if every other line is a heading."""
 
 MAX_FOLDER_BYTES: Final = 256 * 2**20
-"""Of the documents in the folder; a function's ``/tmp`` has 512 MB."""
+"""Maximum size of the documents in the folder; a function's ``/tmp`` has 512 MB."""
 
 _CONNECTIONS: Final = 4
 _REDIRECTIONS: Final = (301, 302, 303, 307, 308)
 _NOT_MODIFIED: Final = "304"
 _MISSING: Final = ("403", "404")
-"""What S3 says of a key that isn't there, with and without the right to list the bucket."""
+"""S3's error codes for a missing key, with and without the right to list the bucket."""
 _URI: Final = "s3://"
 
 
 def create_client(region: str) -> AwsClient:
-    """Make a client whose GetObject keeps deadlines; nothing is sent.
+    """Create a client whose GetObject enforces deadlines; nothing is sent.
 
     Raises:
-        InvalidSettings: the AWS settings around us (endpoint URL, profile, config file) are wrong.
+        InvalidSettings: the AWS settings in the environment (endpoint URL, profile, config file) are wrong.
     """
     return clients.create_client("s3", "GetObject", region, _check_response)
 
 
 def _check_response(response_dict: dict[str, Any], **_: object) -> None:
-    """Keep the status of an error alone; a ``before-parse`` handler.
+    """Keep only the status of an error; a ``before-parse`` handler.
 
     Raises:
-        RetrievalFailed: a redirection, which a bucket of another region answers with. botocore would ask
-            for the bucket's region, and for ever if that is redirected too.
+        RetrievalFailed: a redirect, with which S3 answers for a bucket of another region. botocore would look
+        up the bucket's region, endlessly if that is redirected too.
     """
     status = response_dict["status_code"]
     if status >= 300:
@@ -82,7 +82,7 @@ def _check_response(response_dict: dict[str, Any], **_: object) -> None:
 
 
 class Read(NamedTuple):
-    """Documents by their URI, and how often others could not be had, by code."""
+    """Documents by their URI, and how often others were unavailable, by code."""
 
     originals: dict[str, Original]
     failures: Counter[str]
@@ -94,8 +94,8 @@ class BucketOriginals:
     Args:
         client: as :func:`create_client` makes it.
         root: ``s3://<bucket>/`` and the prefix, which ends in ``/`` if there is one.
-        folder: where bytes are kept, also for a later process; made if need be, and not used if
-            another user can write to it.
+        folder: cache of the documents' bytes, also for later processes; created if missing, and not used
+        if another user can write to it.
     """
 
     def __init__(self, client: AwsClient, root: str, folder: Path) -> None:
@@ -106,7 +106,7 @@ class BucketOriginals:
         self._folder = _Folder(folder)
 
     def read(self, sources: Iterable[str], deadline: Deadline) -> Read:
-        """Return the documents of these URIs as S3 has them now; others are left out. Raises nothing foreseen.
+        """Return the current documents for these URIs; unavailable ones are left out. Raises no foreseen error.
 
         Args:
             sources: URIs, of any kind.
@@ -125,7 +125,7 @@ class BucketOriginals:
         return read
 
     def _get(self, source: str, deadline: Deadline) -> _Got:
-        """Get a document, or what is kept of it if S3 has the same version."""
+        """Get a document, from the cache if S3 has the same version."""
         if not source.startswith(self._root):
             raise _Unread("NotBelowPrefix")
         if is_extracted(source):
@@ -134,7 +134,7 @@ class BucketOriginals:
         codes = []
         for name in dict.fromkeys((path, unquote(path))):
             try:
-                check_source_file(name)  # decoded, it may climb out of the prefix
+                check_source_file(name)  # decoded, it may leave the prefix
             except InvalidCitation as error:
                 raise _Unread("InvalidCitation") from error
             kept = self._kept.get(name)
@@ -152,7 +152,7 @@ class BucketOriginals:
                     return had
                 if codes[-1] not in _MISSING:
                     break
-            except RetrievalFailed as error:  # also of credentials that could not be renewed
+            except RetrievalFailed as error:  # also for credentials that could not be renewed
                 raise _Unread(error.code) from error
             except FORESEEN as error:
                 raise _Unread(as_failure(error).code) from error
@@ -190,14 +190,14 @@ class _Unread(Exception):  # noqa: N818 - why a document can't be had, as a code
 
 
 class _Folder:
-    """Objects as files, the oldest ones deleted beyond a size; what can't be written isn't kept."""
+    """Objects as files, the oldest ones deleted beyond a size; one that can't be written isn't cached."""
 
     def __init__(self, folder: Path, max_bytes: int = MAX_FOLDER_BYTES) -> None:
         self._folder = folder
         self._max_bytes = max_bytes
 
     def _is_own(self) -> bool:
-        """Make the folder; return whether it is this user's alone, so that nobody else wrote the documents."""
+        """Create the folder; return whether only this user can write to it, so that nobody else wrote the documents."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         found = self._folder.lstat()
         return stat.S_ISDIR(found.st_mode) and (found.st_uid, found.st_mode & 0o077) == (
@@ -206,7 +206,7 @@ class _Folder:
         )
 
     def get(self, source: str) -> tuple[str, bytes]:
-        """Return the version and the bytes that are kept, both empty if none are."""
+        """Return the cached version and bytes, both empty if there are none."""
         with suppress(OSError, ValueError):
             if not self._is_own():
                 return "", b""

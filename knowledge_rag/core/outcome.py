@@ -1,4 +1,4 @@
-"""Outcomes of a retrieval, and the names and limits of the tool: shared by the Lambda and its callers."""
+"""Outcomes of a retrieval, and names and limits of the tool: shared by the Lambda and its callers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 MetadataValue = str | int | float | bool | list[str]
-"""What one metadata attribute may hold: the types that a Bedrock knowledge base keeps."""
+"""Types of a metadata attribute that a Bedrock knowledge base stores."""
 
 
 class Status(StrEnum):
@@ -21,13 +21,13 @@ class Status(StrEnum):
 
     OK = "ok"
     NO_MATCH = "no_match"
-    """Searched, and nothing is documented."""
+    """The search succeeded; nothing is documented."""
     DEGRADED = "degraded"
-    """Could not search, or could prove nothing of what came back; has a reason."""
+    """The search failed, or none of its results could be proven; has a reason."""
 
 
 class Reason(StrEnum):
-    """Why a retrieval is degraded: coarse, stable, and safe to show."""
+    """Why a retrieval is degraded: coarse, stable and safe to show."""
 
     TIMEOUT = "timeout"
     THROTTLED = "throttled"
@@ -49,21 +49,21 @@ class DropReason(StrEnum):
     NO_CITATION = "no_citation"
     """``source_file`` or the line range is missing or garbled."""
     NOT_PROVEN = "not_proven"
-    """The text, prefix taken off, is not what its sha256 says, or spans another number of lines."""
+    """The text without its prefix doesn't match its sha256 or spans a different number of lines."""
     UNLOCATED = "unlocated"
-    """It names no lines, and its document doesn't have its text."""
+    """It names no lines, and its document doesn't contain its text."""
     AMBIGUOUS = "ambiguous"
-    """It names no lines, and its document has its text in several places."""
+    """It names no lines, and its document contains its text in several places."""
     UNREAD = "unread"
-    """It names no lines, and its document can't be had: unknown, unreadable, or not in time."""
+    """It names no lines, and its document isn't available: unknown, unreadable, or not in time."""
     DUPLICATE = "duplicate"
     """The same lines as a better result."""
     BELOW_FLOOR = "below_floor"
     """Scored under the evidence floor: not evidence for this query."""
     OVER_LIMIT = "over_limit"
-    """More than was asked for."""
+    """More than requested."""
     OVER_SIZE = "over_size"
-    """The response would exceed the caller's size limit; lowest ranks go first."""
+    """The response would exceed the caller's size limit; lowest ranks are dropped first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class RetrievalResult:
 
     Args:
         content: the cited lines, byte for byte.
-        citation: where they stand.
-        relevance_score: as the service gave it, finite; ``None`` where it gave none.
-        metadata: title, document_type, section_path, document_sha256 and what else is known.
+        citation: of these lines.
+        relevance_score: from the service, finite; ``None`` if it returned none.
+        metadata: title, document_type, section_path, document_sha256 and other known fields.
     """
 
     content: str
@@ -97,13 +97,13 @@ class RetrievalOutcome:
 
     Args:
         status: how it ended.
-        results: the evidence, best first, or in line order if one document was asked for; empty
-            unless ``status`` is ``ok``.
-        reason: why, when degraded; else ``None``.
-        dropped: how many returned results were not shown, by reason.
-        notice: a sentence for the reader, where there is something to know; else ``None``.
-        nearest: proven passages below the evidence floor, the best first, at most MAX_NEAREST: to show where
-            to read on, never evidence. Empty unless ``status`` is ``no_match``.
+        results: the evidence, best first, or in line order if one document was requested; empty
+        unless ``status`` is ``ok``.
+        reason: the reason if degraded; else ``None``.
+        dropped: number of returned results that were not shown, by reason.
+        notice: a sentence for the reader, if there is something to know; else ``None``.
+        nearest: proven passages below the evidence floor, best first, at most MAX_NEAREST: suggestions for
+        further reading, never evidence. Empty unless ``status`` is ``no_match``.
     """
 
     status: Status
@@ -124,7 +124,7 @@ class RetrievalOutcome:
     def to_dict(self, *, nearest: bool = False) -> dict[str, object]:
         """Return the wire form: ``results``, ``status``, and ``reason``/``notice`` where present.
 
-        With ``nearest`` also those passages, where there are any.
+        With ``nearest`` also those passages, if there are any.
         """
         wire: dict[str, object] = {
             "results": [result.to_dict() for result in self.results],
@@ -148,7 +148,7 @@ TOOL_NAMES: Final = ("retrieve_knowledge", "retrieveKnowledge")
 TARGET_SEPARATOR: Final = "___"
 
 MAX_TOOL_RESULTS: Final = 5
-"""Most results for an agent or a gateway."""
+"""Maximum results for an agent or a gateway."""
 
 MAX_FILTER_CHARACTERS: Final = 200
 """Longer than any document type or service name; a longer filter is a mistake."""

@@ -1,17 +1,17 @@
-"""The source policy: a deterministic order on top of Retrieve's, off unless it is set.
+"""The source policy: a deterministic reordering of Retrieve's results, off unless set.
 
 Websites come before PDFs, and for a question that asks for a date, sources with a future date before
-those with past dates only. A rule moves only the sources that it names: the places that websites and PDFs
-had are filled again, websites first, each kind in its own order. Other sources keep their place, and so
-does a source without dates where dates are compared. Nothing is scored, added or removed.
+those with only past dates. A rule moves only the sources that it names: the places of websites and PDFs are
+refilled, websites first, each kind in its own order. Other sources keep their places, and so do sources
+without dates where dates are compared. Nothing is scored, added or removed.
 
-More is asked for than the caller wants, put in order, and only then cut. The secondary scope is searched at
-the same time, on a thread of its own and within the same deadline. It only adds: where it can't be searched
-in time, the first search's results stay, and a notice reports it.
+More results are requested than the caller wants, reordered, and only then cut. The secondary scope is
+searched at the same time, on a thread of its own and within the same deadline. It only adds results: if it
+can't be searched in time, the first search's results stay, and a notice reports it.
 
-``docs/source-policy.md`` says for people which questions ask for a date. Words that runbook questions are
-full of count only where they ask for a time: "what to do when replication lags" and "the next step" do
-not. A question about the past does not either.
+``docs/source-policy.md`` explains which questions ask for a date. Words that are common in runbook
+questions count only where they ask for a time: "what to do when replication lags" and "the next step" do
+not. Nor does a question about the past.
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ class Timing(StrEnum):
 
 
 class Candidate(NamedTuple):
-    """A proven result, and the URI that the service gives for it, ``""`` for none."""
+    """A proven result, and its URI in the service, ``""`` for none."""
 
     result: RetrievalResult
     uri: str = ""
 
 
 class Placement(NamedTuple):
-    """Ranks of a result, from 1: by Retrieve, with websites before PDFs, with dates compared, too."""
+    """Ranks of a result, from 1: by Retrieve, with websites before PDFs, and with dates compared as well."""
 
     result: RetrievalResult
     kind: SourceKind
@@ -86,15 +86,15 @@ class Placement(NamedTuple):
         reasons = []
         if self.by_kind != self.before:
             up = self.by_kind < self.before
-            reasons.append("a website goes before PDFs" if up else "a PDF goes behind websites")
+            reasons.append("a website goes before PDFs" if up else "a PDF goes after websites")
         if self.after != self.by_kind:
             latest = latest_date(self.result)
             up = self.after < self.by_kind
-            reasons.append(f"{latest} is to come" if up else f"nothing later than {latest}")
+            reasons.append(f"{latest} is upcoming" if up else f"nothing later than {latest}")
         return "; ".join(reasons) or "kept its place"
 
     def to_dict(self, *, shown: bool) -> dict[str, Any]:
-        """Return the wire form; ``shown`` says whether the caller gets the result."""
+        """Return the wire form; ``shown`` means that the caller gets the result."""
         return {
             "citation": self.result.citation.to_dict(),
             "before": self.before,
@@ -109,14 +109,14 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Arrangement:
-    """The new order of all candidates; dates were compared with ``today`` if a ``dated`` question asked."""
+    """The new order of all candidates; dates were compared with ``today`` if a ``dated`` question asked for it."""
 
     dated: bool
     today: date
     placements: tuple[Placement, ...]
 
     def to_dict(self, shown: Sequence[RetrievalResult]) -> dict[str, Any]:
-        """Return the wire form, for a caller who gets the ``shown`` results and asks why."""
+        """Return the wire form, for a caller who gets the ``shown`` results and asks for the reasons."""
         citations = {result.citation for result in shown}
         return {
             "policy": SourcePolicy.WEBSITE_FIRST.value,
@@ -130,7 +130,7 @@ class Arrangement:
 
 
 def arrange(candidates: Sequence[Candidate], question: str, today: date) -> Arrangement:
-    """Put candidates, best first, in the policy's order; dates from ``today`` on are future."""
+    """Arrange candidates, best first, by the policy; dates from ``today`` on are future."""
     kinds = [source_kind(candidate) for candidate in candidates]
     timings = [timing(candidate.result, today) for candidate in candidates]
     by_kind = _refilled(range(len(candidates)), lambda index: _KIND_ORDER.get(kinds[index]))
@@ -161,8 +161,8 @@ def arrange(candidates: Sequence[Candidate], question: str, today: date) -> Arra
 def source_kind(candidate: Candidate) -> SourceKind:
     """Classify a source.
 
-    A PDF is one by its document type, or by the name of its file, its object in S3 or its address; a
-    website has an http(s) address and is no PDF. Queries and fragments of addresses don't count.
+    A PDF is recognised by its document type, or by the name of its file, its S3 object or its address; a
+    website has an http(s) address and is no PDF. Queries and fragments of addresses are ignored.
     """
     result, uri = candidate
     address = result.metadata.get(SOURCE_URL)
@@ -189,7 +189,7 @@ def latest_date(result: RetrievalResult) -> str | None:
 
 
 def past_notice(arrangement: Arrangement, shown: Sequence[RetrievalResult]) -> str | None:
-    """Return the notice for a question about a date whose shown results have past dates only, if so."""
+    """Return the notice if a question asked for a date and the shown results only have past ones."""
     latest = max((day for result in shown if (day := latest_date(result))), default=None)
     if not arrangement.dated or latest is None or latest >= arrangement.today.isoformat():
         return None
@@ -204,7 +204,7 @@ _TIMING_ORDER: Final = {Timing.FUTURE: 0, Timing.PAST: 1}
 
 
 def _refilled(items: Sequence[_T], key: Callable[[_T], int | None]) -> list[_T]:
-    """Sort, stably, what has a key among the places that it has; the rest stays."""
+    """Sort the items that have a key, stably, among their own places; the others stay."""
     refilled = list(items)
     places = [place for place, item in enumerate(refilled) if key(item) is not None]
     moved = sorted((refilled[place] for place in places), key=lambda item: key(item) or 0)
@@ -249,7 +249,7 @@ _FORWARD: Final = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-"""Words that look ahead, regardless of the rest of a question."""
+"""Words that ask about the future, regardless of the rest of a question."""
 
 _WHEN: Final = re.compile(
     rf"""
@@ -297,7 +297,7 @@ _MONTH_BEFORE: Final = re.compile(
     rf"\b({_MONTHS}|{_UNSURE_MONTHS})\.?,?\s(?:\d{{1,2}},?\s)?\Z", re.IGNORECASE
 )
 MAX_QUESTION_CHARACTERS: Final = 1_000
-"""A longer question is a pasted log, full of dates that ask nothing."""
+"""A longer question is a pasted log, full of dates that ask for nothing."""
 
 
 def asks_for_a_date(question: str, today: date) -> bool:
@@ -326,9 +326,9 @@ SECONDARY_NOTICE: Final = (
 )
 
 _MOST_KEPT: Final = 0.2
-"""Seconds of the deadline that the secondary search leaves for proving what came."""
+"""Seconds of the deadline that the secondary search leaves for proving its results."""
 _SHARE_KEPT: Final = 0.2
-"""Of a shorter deadline, this share."""
+"""The same as a share of a shorter deadline."""
 
 
 def prioritised(
@@ -338,16 +338,16 @@ def prioritised(
     deadline: Deadline,
     floor: Callable[[], float | None],
 ) -> Retrieval:
-    """Search, prove, and put the results in the policy's order; ``ask`` makes one Retrieve request.
+    """Search, prove, and arrange the results by the policy; ``ask`` makes one Retrieve request.
 
-    ``floor`` returns the evidence floor when the results are there.
+    ``floor`` returns the evidence floor once the results are there.
 
     Raises:
         RetrievalFailed: the knowledge base could not be searched, or a guardrail intervened.
     """
     priority = settings.priority
     if priority is None:
-        raise ValueError("no priority of sources is set")
+        raise ValueError("no source priority is set")
     try:
         second = _second_search(ask, query, settings, priority.secondary_scope, deadline)
         first = ask(retrieve_request(query, settings, results=PRIMARY_RESULTS), deadline)
@@ -378,7 +378,7 @@ def _second_search(
     scope: Mapping[str, object] | None,
     deadline: Deadline,
 ) -> tuple[Background[Found], Deadline] | None:
-    """Begin the search of the secondary scope, if there is one; its own deadline ends it."""
+    """Start the search of the secondary scope, if there is one; its own deadline ends it."""
     if scope is None:
         return None
     request = retrieve_request(query, settings, results=SECONDARY_RESULTS, scope=scope)
@@ -390,7 +390,7 @@ def _second_search(
 def _added(
     selection: Selection, second: tuple[Background[Found], Deadline]
 ) -> RetrievalFailed | None:
-    """Wait for the second search and add its results; return the failure, if it failed or took too long."""
+    """Wait for the second search and add its results; return the failure if it failed or took too long."""
     work, deadline = second
     with suppress(DeadlineExceeded):  # it may have ended before
         work.over.wait(deadline.remaining())
@@ -404,7 +404,7 @@ def _added(
         most = PRIMARY_RESULTS + SECONDARY_RESULTS
         items = work.result.items if work.result else []
         selection.take(items, most=most, first=SECONDARY_RESULTS)
-    except DeadlineExceeded as error:  # what has been proven stays
+    except DeadlineExceeded as error:  # results proven so far stay
         return as_failure(error)
     return None
 

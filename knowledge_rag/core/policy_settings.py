@@ -1,4 +1,4 @@
-"""Settings of the source policy: whether it is on, the secondary scope, and the present day."""
+"""Settings of the source policy: whether it is on, the secondary scope, and the current date."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from datetime import date
 
 PRIMARY_RESULTS: Final = 60
-"""Asked for regardless of the caller's number, so that a source with a low rank can be preferred."""
+"""Results to request regardless of the caller's number, so that a low-ranked source can be preferred."""
 
 SECONDARY_RESULTS: Final = 10
-"""Asked for on top in the secondary scope."""
+"""Additional results to request in the secondary scope."""
 
 _LATEST_ZONE: Final = timedelta(hours=-12)
-"""A day is over when it is over everywhere: in the zone where it ends last."""
+"""The zone where a day ends last: a day is over once it is over everywhere."""
 
 
 class SourcePolicy(StrEnum):
@@ -29,15 +29,15 @@ class SourcePolicy(StrEnum):
 
 
 def present_day() -> date:
-    """Return the day that it still is somewhere on earth, so that no date is past too early."""
+    """Return the date in the zone where the day ends last, so that no date is past too early."""
     return (datetime.now(UTC) + _LATEST_ZONE).date()
 
 
 class SourcePriority(NamedTuple):
-    """The policy, turned on.
+    """The source policy's settings when it is on.
 
-    Up to SECONDARY_RESULTS results that pass the secondary scope, a metadata filter in Bedrock's
-    language, are looked at even if they rank below the first PRIMARY_RESULTS.
+    Up to SECONDARY_RESULTS results that match the secondary scope, a metadata filter in Bedrock's
+    language, are considered even if they rank below the first PRIMARY_RESULTS.
     """
 
     secondary_scope: Mapping[str, object] | None = None
@@ -47,13 +47,13 @@ class SourcePriority(NamedTuple):
 def read_scope(text: str) -> dict[str, Any]:
     """Read a filter such as ``{"equals": {"key": "service", "value": "north-school"}}``.
 
-    Its form is checked, so that a typing error shows when the settings are read and not as a
-    refusal of the service in the middle of a query.
+    Its form is checked, so that a typing error shows when the settings are read and not when the
+    service refuses a query.
 
     Raises:
-        ValueError: it is no such filter; says why.
+        ValueError: it isn't such a filter; the message says why.
     """
-    # loaded where it is used: a function without a scope starts without it
+    # imported where it is used: a function without a scope starts without it
     from knowledge_rag.core.filters import parse_filter  # noqa: PLC0415
 
     try:

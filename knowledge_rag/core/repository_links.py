@@ -1,4 +1,4 @@
-"""Links that open cited lines in the repository that a document comes from."""
+"""Links to cited lines in a document's repository."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HOST: Final = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
-"""A host's name, with a port or without."""
+"""A host name, with or without a port."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryLinks:
-    """Links to lines of documents in the repository that they come from.
+    """Links to lines of documents in their repository.
 
     Args:
         template: an http(s) address with ``{path}`` and optionally ``{start}`` and ``{end}``, e.g.
             ``https://host/org/repo/blob/main/{path}#L{start}-L{end}``; no field in its host.
-        unlinked: documents that aren't there as they were ingested.
+        unlinked: documents that the repository doesn't have as they were ingested.
     """
 
     template: str
@@ -44,7 +44,7 @@ class RepositoryLinks:
         if "path" not in names or not names <= {"path", "start", "end"}:
             raise InvalidSettings(f"{about}: needs {{path}}, and may have {{start}} and {{end}}")
         if address.scheme not in ("http", "https") or not HOST.fullmatch(address.netloc):
-            raise InvalidSettings(f"{about}: no http(s) address of a host")
+            raise InvalidSettings(f"{about}: not an http(s) address of a host")
 
     def url(self, source_file: str, start_line: int, end_line: int) -> str:
         """Return the address of lines of a document; ``""`` for a document without a link."""
@@ -58,7 +58,7 @@ class RepositoryLinks:
 
     @classmethod
     def from_json(cls, stored: str) -> RepositoryLinks | None:
-        """Return what a knowledge base stores; ``None`` if it stores nothing of this form."""
+        """Return the stored links of a knowledge base; ``None`` if it has none in this form."""
         try:
             wire: Mapping[str, Any] = json.loads(stored)
             return cls(str(wire["template"]), frozenset(map(str, wire["unlinked"])))

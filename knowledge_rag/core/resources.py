@@ -1,4 +1,4 @@
-"""Files that ship with the product: in the wheel, or in the checkout it was made from."""
+"""Files that ship with the product: in the wheel, or in its checkout."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def shipped(name: str) -> Path:
         if (root / name).exists():
             return root / name
     raise KnowledgeRagError(
-        f"{name} is missing from this installation: install it anew from its wheel or checkout"
+        f"{name} is missing from this installation: reinstall it from its wheel or checkout"
     )

@@ -1,9 +1,9 @@
-"""Reads the body that ``retrieve_knowledge`` answers with, where evidence enters another process.
+"""Reads the body of a ``retrieve_knowledge`` response, where evidence enters another process.
 
-Results that come over a wire or from a file are proven again: a passage's id binds its file, its lines and
-their bytes together, so evidence that was altered on its way is dropped and counted. A body that
-contradicts itself is refused; members that this version does not know are ignored, because a newer
-function may have added them.
+Results from the network or a file are proven again: a passage's id binds its file, its lines and their
+bytes together, so evidence that was altered on the way is dropped and counted. A body that contradicts
+itself is refused; members that this version doesn't know are ignored, because a newer function may have
+added them.
 """
 
 from __future__ import annotations
@@ -42,22 +42,21 @@ _CITATION: Final = frozenset({SOURCE_FILE, START_LINE, END_LINE, SECTION_HEADER}
 
 
 def read_outcome(body: object, *, max_results: int | None = None) -> RetrievalOutcome:
-    """Turn a response's body into an outcome, its results proven again.
+    """Parse a response's body into an outcome, with its results proven again.
 
-    A result is dropped, and counted in ``dropped``, when it has no text or no citation, when text
-    and citation are not what the passage's id and sha256 say, when its score is no finite number,
-    and when it repeats another one. An ``ok`` of which nothing is left becomes ``degraded`` with
-    ``unverifiable_results``. A reason that this version does not know becomes ``internal``: a newer
-    function's outage stays an outage.
+    A result is dropped, and counted in ``dropped``, if it has no text or no citation, if text and citation
+    don't match the passage's id and sha256, if its score is not a finite number, or if it repeats another
+    one. An ``ok`` with no results left becomes ``degraded`` with ``unverifiable_results``. A reason that this
+    version doesn't know becomes ``internal``: a newer function's outage stays an outage.
 
     Args:
         body: the decoded JSON of a 200: ``results``, ``status``, and ``reason`` and ``notice``
-            where present, and ``nearest`` of a function that is invoked directly.
-        max_results: how many were asked for; further ones are dropped. ``None`` takes all.
+        if present, and ``nearest`` from a function that is invoked directly.
+        max_results: number requested; further ones are dropped. ``None`` keeps all.
 
     Raises:
-        RequestRefused: it is the body of a request that was not served, ``{"error": "..."}``.
-        UnreadableResponse: it is no body of this function; the message says why.
+        RequestRefused: it is an error body, ``{"error": "..."}``: the function refused the request.
+        UnreadableResponse: it isn't this function's body; the message says why.
     """
     if not isinstance(body, dict):
         raise UnreadableResponse(f"a response is a JSON object, not {_kind(body)}")
@@ -82,7 +81,7 @@ def read_outcome(body: object, *, max_results: int | None = None) -> RetrievalOu
 
 
 def read_json(data: bytes | str) -> Any:  # noqa: ANN401 - JSON is of any type
-    """Decode JSON that came from elsewhere.
+    """Decode JSON from outside.
 
     Raises:
         UnreadableResponse: it is not UTF-8, not JSON, or nested too deeply.
@@ -90,11 +89,11 @@ def read_json(data: bytes | str) -> Any:  # noqa: ANN401 - JSON is of any type
     try:
         return json.loads(data if isinstance(data, str) else data.decode())
     except (ValueError, RecursionError) as error:
-        raise UnreadableResponse(f"{len(data)} bytes that are no JSON") from error
+        raise UnreadableResponse(f"{len(data)} bytes that are not JSON") from error
 
 
 def _nearest(items: object) -> tuple[RetrievalResult, ...]:
-    """Return those of the nearest passages that are proven; what can't be read is none."""
+    """Return the nearest passages that are proven; unreadable ones are skipped."""
     proven = map(_result, items[:MAX_NEAREST]) if isinstance(items, list) else ()
     return tuple(it for it in proven if isinstance(it, RetrievalResult))
 
@@ -109,7 +108,7 @@ def _result(item: object) -> RetrievalResult | DropReason:
         return DropReason.NO_CITATION
     if isinstance(citation[START_LINE], str) or isinstance(citation[END_LINE], str):
         return DropReason.NO_CITATION  # a knowledge base may store digits; this body has numbers
-    # Nothing else of the metadata: a context prefix, for one, has been taken off long before.
+    # No other metadata: a context prefix, for one, was removed long before.
     known = {name: metadata[name] for name in SHOWN_FIELDS if name in metadata}
     where = {name: citation[name] for name in _CITATION}
     score = item.get("relevance_score")
@@ -135,7 +134,7 @@ def _reason(body: Mapping[str, object], status: Status) -> Reason | None:
             raise UnreadableResponse(f"status {status} with a reason, {_shown(value)}")
         return None
     if not isinstance(value, str):
-        raise UnreadableResponse(f"degraded for a reason that is no text, but {_kind(value)}")
+        raise UnreadableResponse(f"degraded for a reason that is not text, but {_kind(value)}")
     try:
         return Reason(value)
     except ValueError:

@@ -1,8 +1,8 @@
 """One query against the knowledge base: ask, prove, select.
 
-A query that is filtered on ``source_file`` asks for a document that is already known, so three rules
-differ: the evidence floor does not apply; the best ``max_results`` passages come in the order of their
-lines, with the scores that the service gave; a source policy does not rearrange them.
+A query filtered on ``source_file`` asks for a known document, so three rules differ: the evidence floor does
+not apply; the best ``max_results`` passages come in line order, with the service's scores; a source policy
+does not rearrange them.
 """
 
 from __future__ import annotations
@@ -34,27 +34,27 @@ if TYPE_CHECKING:
 
 
 MAX_QUERY_CHARACTERS: Final = 20_000
-"""Longest ``retrievalQuery.text`` that Retrieve takes."""
+"""Longest ``retrievalQuery.text`` that Retrieve accepts."""
 
 MAX_SERVICE_RESULTS: Final = 100
-"""Largest ``numberOfResults`` that Retrieve takes."""
+"""Largest ``numberOfResults`` that Retrieve accepts."""
 
 SPARE_RESULTS: Final = 5
-"""Asked for on top, to make up for results that are dropped."""
+"""Extra results to request, to make up for dropped ones."""
 
 FILTER_KEYS: Final = (DOCUMENT_TYPE, "service", SOURCE_FILE)
-"""Metadata that a caller may filter on; see the module for what a filter on SOURCE_FILE changes."""
+"""Metadata that a caller may filter on; see the module for the effect of a filter on SOURCE_FILE."""
 
 UNPROVEN: Final = frozenset({DropReason.NOT_TEXT, DropReason.NO_CITATION, DropReason.NOT_PROVEN})
-"""Drops that mean that the knowledge base has items that it should not have."""
+"""Drop reasons for items that the knowledge base shouldn't contain."""
 
 NO_INTERVENTION: Final = (None, "NONE")
-"""Values of ``guardrailAction`` that let the results through; any other one stops them."""
+"""Values of ``guardrailAction`` that let the results through; any other stops them."""
 
 TOO_LARGE_NOTICE: Final = "Passages were found, but each is too large for this caller."
 
 ANSWERING_SECONDS: Final = 0.05
-"""Of a query's time, set aside for answering: passages that aren't located until then are left out."""
+"""Part of a query's time reserved for answering: passages not located by then are left out."""
 
 UNLOCATED_NOTICE: Final = (
     "Passages were left out: their lines could not be found in their documents, or not in time."
@@ -64,21 +64,21 @@ MORE_NOTICE: Final = "This document may have more passages than these."
 
 
 class SearchType(StrEnum):
-    """How Bedrock searches; it knows no other type."""
+    """Bedrock's search types."""
 
     HYBRID = "HYBRID"
     SEMANTIC = "SEMANTIC"
 
 
 class KnowledgeBaseType(StrEnum):
-    """The type that Bedrock gives a knowledge base; each takes its own form of request."""
+    """Bedrock's types of knowledge bases; each has its own form of request."""
 
     VECTOR = "VECTOR"
     MANAGED = "MANAGED"
 
 
 class Guardrail(NamedTuple):
-    """A Bedrock guardrail that Retrieve applies: its id and its version (a number or DRAFT)."""
+    """A Bedrock guardrail for Retrieve to apply: its id and its version (a number or DRAFT)."""
 
     guardrail_id: str
     version: str
@@ -86,21 +86,21 @@ class Guardrail(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SearchSettings:
-    """Settings of every query of a process.
+    """Settings for every query of a process.
 
     Args:
-        knowledge_base_id: the one knowledge base that is searched.
+        knowledge_base_id: the one knowledge base to search.
         search_type: hybrid unless set otherwise.
-        evidence_floor: results scored below it are no evidence; ``None`` for no floor. Scores of
-            different search types or stores can't be compared, so it belongs to both.
+        evidence_floor: results with lower scores are no evidence; ``None`` for no floor. Scores of
+        different search types or stores can't be compared, so it is specific to both.
         guardrail: applied by Retrieve, if any.
-        priority: of sources; ``None`` leaves Retrieve's order as it is. Goes with hybrid search.
-        knowledge_base_type: a managed one chooses how it searches.
+        priority: of sources; ``None`` leaves Retrieve's order as it is. Requires hybrid search.
+        knowledge_base_type: a managed one chooses its own search type.
         source_root: ``s3://<bucket>/<prefix>`` of the documents of a knowledge base that this project
-            didn't ingest, whose results have no lines; ``""`` for one that it did.
+        didn't ingest, whose results have no lines; ``""`` for one that it did.
 
     Raises:
-        ValueError: a priority of sources with another search type or documents without dates.
+        ValueError: a source priority with another search type or with documents without dates.
     """
 
     knowledge_base_id: str
@@ -113,9 +113,9 @@ class SearchSettings:
 
     def __post_init__(self) -> None:
         if self.priority is not None and self.source_root:
-            raise ValueError("a priority of sources without their dates")
+            raise ValueError("a source priority without dates")
         if self.priority is not None and self.search_type is not SearchType.HYBRID:
-            raise ValueError(f"a priority of sources with {self.search_type}")
+            raise ValueError(f"a source priority with {self.search_type}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ class Query:
     Args:
         text: not blank, at most MAX_QUERY_CHARACTERS.
         max_results: 1..MAX_SERVICE_RESULTS.
-        filters: from names in FILTER_KEYS to the value that a result must have; that of SOURCE_FILE
-            is a path as in a citation.
+        filters: from names in FILTER_KEYS to the value that a result must have; for SOURCE_FILE, a path
+        as in a citation.
 
     Raises:
         ValueError: an argument is outside these bounds.
@@ -148,15 +148,15 @@ class Query:
 
     @property
     def source_file(self) -> str | None:
-        """The one document that is asked for; ``None`` where all are searched."""
+        """The one requested document; ``None`` if all are searched."""
         return self.filters.get(SOURCE_FILE)
 
 
 class Retrieval(NamedTuple):
-    """The outcome of one query, the service's id of its request, and what the source policy did.
+    """The outcome of one query, the service's request id, and the effect of the source policy.
 
-    ``evidence_floor`` is the floor that applied, ``best_score`` the best of all items, also below it.
-    ``unread`` counts documents that could not be had, by code.
+    ``evidence_floor`` is the floor that applied, ``best_score`` the best of all items, including those below
+    it. ``unread`` counts unavailable documents, by code.
     """
 
     outcome: RetrievalOutcome
@@ -169,13 +169,13 @@ class Retrieval(NamedTuple):
 
 
 class Retriever:
-    """Asks one knowledge base.
+    """Queries one knowledge base.
 
     Args:
-        client: as :func:`bedrock.create_client` makes it.
-        settings: of every query.
-        floor: returns the evidence floor, asked when a query's results are there; by default that
-            of the settings.
+        client: from :func:`bedrock.create_client`.
+        settings: for every query.
+        floor: returns the evidence floor, called when a query's results are there; by default the
+        settings' floor.
         originals: documents of ``settings.source_root``, where results have no lines.
     """
 
@@ -195,10 +195,10 @@ class Retriever:
         """Search, and prove each result, before the deadline.
 
         Raises:
-            RetrievalFailed: it could not be searched, or a guardrail intervened.
+            RetrievalFailed: the search failed, or a guardrail intervened.
         """
         if self._settings.priority is not None and query.source_file is None:
-            # off by default, and then nothing of it is loaded
+            # off by default, and then none of it is imported
             from knowledge_rag.core.policy import prioritised  # noqa: PLC0415
 
             return prioritised(self.found, query, self._settings, deadline, self._floor)
@@ -252,10 +252,10 @@ class Retriever:
         return items, read.failures
 
     def found(self, request: Mapping[str, Any], deadline: Deadline) -> Found:
-        """Carry out one request and return its results as they came.
+        """Send one request and return its results as received.
 
         Raises:
-            RetrievalFailed: it could not be searched, or a guardrail intervened.
+            RetrievalFailed: the search failed, or a guardrail intervened.
         """
         try:
             with deadline.applied():
@@ -266,7 +266,7 @@ class Retriever:
 
 
 class Found(NamedTuple):
-    """The service's answer: ``retrievalResults`` as they came, and its id of the request."""
+    """The service's response: ``retrievalResults`` as received, and its request id."""
 
     items: list[Any]
     request_id: str
@@ -296,9 +296,9 @@ def retrieve_request(
 
     Args:
         query: the question.
-        settings: of every query.
-        results: to ask for; by default a few more than the caller wants.
-        scope: a metadata filter that results have to pass beside the query's own.
+        settings: for every query.
+        results: number to request; by default a few more than the caller wants.
+        scope: a metadata filter that results must match as well as the query's own.
     """
     search: dict[str, Any] = {"numberOfResults": results or _wanted(query)}
     form = "managedSearchConfiguration"
@@ -334,7 +334,7 @@ def _condition(key: str, value: str, source_root: str) -> dict[str, object]:
 
 
 def _wanted(query: Query) -> int:
-    """Return how many results to ask the service for."""
+    """Return how many results to request from the service."""
     return min(query.max_results + SPARE_RESULTS, MAX_SERVICE_RESULTS)
 
 
@@ -344,12 +344,12 @@ def select(
     evidence_floor: float | None,
     deadline: Deadline | None = None,
 ) -> RetrievalOutcome:
-    """Turn the service's items into an outcome, in their order; see :class:`~knowledge_rag.core.selection.Selection`.
+    """Turn the service's items into an outcome, in order; see :class:`~knowledge_rag.core.selection.Selection`.
 
     Items after the first MAX_SERVICE_RESULTS, which the service never sends, are counted and ignored.
 
     Raises:
-        DeadlineExceeded: it came before the last item.
+        DeadlineExceeded: the deadline passed before the last item.
     """
     selection = Selection(evidence_floor, deadline)
     selection.take(items, most=max_results, first=MAX_SERVICE_RESULTS)
@@ -357,9 +357,9 @@ def select(
 
 
 def is_whole_document(query: Query, outcome: RetrievalOutcome) -> bool:
-    """Return whether an outcome is known to have every passage of the one document that was asked for.
+    """Return whether an outcome is known to have every passage of the one requested document.
 
-    ``dropped`` doesn't travel: the notice reports the function's drops, ``dropped`` the caller's own.
+    ``dropped`` isn't transmitted: the notice reports the function's drops, ``dropped`` the caller's own.
     """
     return (
         outcome.status is Status.OK
@@ -371,7 +371,7 @@ def is_whole_document(query: Query, outcome: RetrievalOutcome) -> bool:
 
 
 def _current_first(outcome: RetrievalOutcome) -> RetrievalOutcome:
-    """Put the passages of documents that aren't used any more behind the others; all are kept."""
+    """Move the passages of documents that are no longer used behind the others; all are kept."""
     if not any(map(_is_old, outcome.results)):
         return outcome
     return replace(outcome, results=tuple(sorted(outcome.results, key=_is_old)))
@@ -382,9 +382,9 @@ def _is_old(result: RetrievalResult) -> bool:
 
 
 def _in_line_order(outcome: RetrievalOutcome, *, more: bool) -> RetrievalOutcome:
-    """Order the passages of one document by lines; a notice counts those that are missing.
+    """Order the passages of one document by line; a notice counts the missing ones.
 
-    There may be ``more`` where the service returned as many as it was asked for.
+    There may be ``more`` if the service returned as many as were requested.
     """
     missing = _missing(outcome)
     notice = MORE_NOTICE if more else None
@@ -396,7 +396,7 @@ def _in_line_order(outcome: RetrievalOutcome, *, more: bool) -> RetrievalOutcome
 
 
 def _missing(outcome: RetrievalOutcome) -> int:
-    """Count the passages that were found and are not shown; a duplicate's lines are."""
+    """Count the passages that were found and not shown; a duplicate's lines are shown."""
     return sum(outcome.dropped.values()) - outcome.dropped.get(DropReason.DUPLICATE, 0)
 
 
@@ -422,15 +422,15 @@ def fit(
 
     Args:
         outcome: of the query.
-        max_bytes: limit of the caller's side.
-        size: returns the bytes that an outcome takes when sent; more results take more.
-        one_document: whether the results are one document's, in line order: the lowest scores then
-            go first, and a notice counts them.
+        max_bytes: the caller's limit.
+        size: returns the size of an outcome when sent, in bytes; more results take more.
+        one_document: whether the results are one document's, in line order: then the lowest scores
+        are dropped first, and a notice counts them.
     """
     if not outcome.results or size(outcome) <= max_bytes:
         return outcome
 
-    def holding(results: Sequence[RetrievalResult]) -> RetrievalOutcome:
+    def with_results(results: Sequence[RetrievalResult]) -> RetrievalOutcome:
         over_size = len(outcome.results) - len(results)
         dropped = Counter(outcome.dropped)
         dropped[DropReason.OVER_SIZE] += over_size
@@ -442,17 +442,17 @@ def fit(
         return replace(outcome, results=tuple(results), dropped=dict(dropped), notice=notice)
 
     ranked = sorted(outcome.results, key=_score, reverse=True) if one_document else outcome.results
-    results = [result for result in ranked if size(holding([result])) <= max_bytes]
-    # Measuring is writing the answer: by halves, or a hundred results would be written for seconds.
+    results = [result for result in ranked if size(with_results([result])) <= max_bytes]
+    # Measuring means serialising: by halves, or a hundred results would take seconds.
     room = bisect_right(
-        range(1, len(results) + 1), max_bytes, key=lambda count: size(holding(results[:count]))
+        range(1, len(results) + 1), max_bytes, key=lambda count: size(with_results(results[:count]))
     )
     del results[room:]
     if not results:
         dropped = Counter(outcome.dropped)
         dropped[DropReason.OVER_SIZE] += len(outcome.results)
         return degraded(Reason.UNVERIFIABLE_RESULTS, dropped, TOO_LARGE_NOTICE)
-    return holding(results)
+    return with_results(results)
 
 
 def _score(result: RetrievalResult) -> float:

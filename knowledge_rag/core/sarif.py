@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/os/schemas/sarif-schema-2.1.0.json"
 _LINK: Final = re.compile(r"(\\*)\](?=\()")
-"""Link syntax in a message, whose text may be an answer's; a backslash escapes it."""
+"""Link syntax in a message, which may quote an answer; a backslash escapes it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Region:
 
 @dataclass(frozen=True, slots=True)
 class SarifResult:
-    """One finding: the rule that it breaks, what exactly and where."""
+    """One finding: the rule that it violates, the message and the place."""
 
     rule_id: str
     message: str

@@ -29,8 +29,8 @@ class Selection:
         deadline: checked before each item, if given.
 
     Attributes:
-        kept: the results by their lines, in the order in which they came.
-        items: those that the results were made from, in the same order.
+        kept: the results by their lines, in order of arrival.
+        items: the items of these results, in the same order.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Selection:
         self._nearest: list[RetrievalResult] = []
 
     def take(self, items: Sequence[Any], *, most: int, first: int) -> None:
-        """Prove the ``first`` items until ``most`` results are kept in all.
+        """Prove up to ``first`` items, until ``most`` results are kept in all.
 
-        Items are the service's, of any type, or results and reasons to drop one that are known already.
+        Items are the service's, of any type, or results and drop reasons that are known already.
 
         Raises:
-            DeadlineExceeded: it came before the last item.
+            DeadlineExceeded: the deadline passed before the last item.
         """
         for index, item in enumerate(items):
             if len(self.kept) == most or index == first:
@@ -91,7 +91,7 @@ class Selection:
     def outcome(
         self, results: tuple[RetrievalResult, ...] | None = None, notice: str | None = None
     ) -> RetrievalOutcome:
-        """Return the outcome with the kept results, or some of them in the order given.
+        """Return the outcome with the kept results, or some of them in the given order.
 
         Without results it is ``no_match`` only if all dropped items scored below the floor: an item at
         or above it that can't be proven might have been the answer.
@@ -122,7 +122,7 @@ def _prove(item: object) -> RetrievalResult | DropReason:
 
 
 def best_score(items: Sequence[object]) -> float | None:
-    """Return the highest score of a response's items; ``None`` where none has one."""
+    """Return the highest score of a response's items; ``None`` if none has one."""
     scores = (finite_score(_score_of(item)) for item in items)
     return max((each for each in scores if each is not None), default=None)
 

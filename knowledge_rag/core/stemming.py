@@ -48,14 +48,14 @@ _ION: Final = re.compile(r"^(.+[st])ion$")
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """Return the stem of a lower-case word; words of one or two letters are their own.
+    """Return the stem of a lower-case word; words of one or two letters are their own stems.
 
     >>> [stem(word) for word in ("failed", "failing", "fails", "replication", "queries")]
     ['fail', 'fail', 'fail', 'replic', 'queri']
     """
     if len(word) < 3 or not (word.isascii() and word.isalpha()):
         return word
-    # a y that begins the word is a consonant, which the patterns can't see: hide it
+    # a y at the beginning is a consonant, which the patterns can't see: hide it
     hidden = word[0] == "y"
     if hidden:
         word = "Y" + word[1:]
@@ -83,7 +83,7 @@ def _past_and_progressive(word: str) -> str:
 
 
 def _restored(base: str) -> str:
-    """Mend what is left once ``ed`` or ``ing`` is gone: ``hopp`` to hop, ``rat`` to rate."""
+    """Repair a word without its ``ed`` or ``ing``: ``hopp`` to hop, ``rat`` to rate."""
     if base.endswith(("at", "bl", "iz")) or _SHORT.match(base):
         return base + "e"
     return base[:-1] if _DOUBLED.search(base) else base

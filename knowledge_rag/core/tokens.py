@@ -1,9 +1,9 @@
-"""A cheap, conservative estimate of how many tokens the local embedding model sees in a text.
+"""A cheap, conservative estimate of a text's tokens in the local embedding model.
 
-The core has no tokenizer: it ships in a Lambda. A WordPiece count is close to linear in how many
-plain characters, digits and marks a text holds, and counting those is a few passes in C over the
-text's character classes. The weights are a least-squares fit on windows of real runbooks, raised by
-an eighth so that chunks near the cap stay below it; tests hold them against the model's tokenizer.
+The core has no tokenizer: it ships in a Lambda. A WordPiece count is close to linear in the number of
+plain characters, digits and marks, and counting those is a few passes in C over the text's character
+classes. The weights are a least-squares fit on windows of real runbooks, raised by an eighth so that
+chunks near the cap stay below it; tests compare them with the model's tokenizer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ PER_DIGIT: Final = 0.585
 PER_MARK: Final = 1.39
 """Any other character: WordPiece makes each mark, and each CJK character, a token of its own."""
 PER_INDENT: Final = -0.41
-"""Each pair of spaces, which costs nothing: takes back what the two counted as plain."""
+"""Each pair of spaces, which costs nothing: subtracts what the two counted as plain."""
 
 _SPACES = " \t\r\n"
 _CLASS_OF = {
@@ -34,14 +34,14 @@ _MARK_EXTRA: Final = PER_MARK - PER_PLAIN
 def classify(text: str, start: int = 0, end: int | None = None) -> bytes:
     """Return the class of each character of ``text[start:end]``, one byte each, for :func:`cost`.
 
-    The whole text is needed, since a space at the start may be the second of a pair.
+    The whole text is required, since a space at the start may be the second of a pair.
     """
     begin = start - _is_second_of_pair(text, start)
     return _classes(text[begin:end]).replace(b"  ", b" +")[start - begin :]
 
 
 def _classes(text: str) -> bytes:
-    # what ASCII can't hold becomes "?", a mark
+    # characters outside ASCII become "?", a mark
     return text.encode("ascii", "replace").translate(_CLASSES)
 
 
@@ -79,9 +79,9 @@ def token_cost(text: str) -> float:
 
 
 _MARGIN: Final = 1.15
-"""By which answers cost more than the estimate at most: 1.13 was the most of 497, which have many names and paths."""
+"""Maximum ratio of an answer's cost to the estimate: 1.13 was the most of 497, which have many names and paths."""
 
 
 def token_bound(text: str) -> float:
-    """Return so many tokens that an answer's text has no more of the local embedding model; >= 0."""
+    """Return an upper bound on the tokens of an answer's text in the local embedding model; >= 0."""
     return _MARGIN * token_cost(text)

@@ -1,3 +1,3 @@
-"""The version, which the build reads from here."""
+"""The version; the build reads it from here."""
 
 VERSION = "0.1.0"

@@ -1,7 +1,7 @@
 """AsciiDoc as Markdown, line for line.
 
-Reads sections, lists with what is attached to them, listings, admonitions and tables. Attributes, comments,
-conditions and macros that include something are blank: nothing that a document names is opened.
+Reads sections, lists with their attached blocks, listings, admonitions and tables. Attributes, comments,
+conditions and include macros become blank: no referenced file is opened.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def read_asciidoc(lines: Sequence[str]) -> list[str]:
 
 
 def _titles_by_id(lines: Sequence[str]) -> dict[str, str]:
-    """Return the sections' titles by what refers to them: the anchor above or in them, or the one made of their words.
+    """Return the sections' titles by their ids: the anchor above or in them, or the one made from their words.
 
-    A reference without words of its own is shown as the title (AsciiDoc, "Cross References").
+    A reference without its own words is shown as the title (AsciiDoc, "Cross References").
     """
     titles: dict[str, str] = {}
     ids: list[str] = []
@@ -111,7 +111,7 @@ def _titles_by_id(lines: Sequence[str]) -> dict[str, str]:
 
 @dataclass(slots=True)
 class _Level:
-    """An open list: its marks, the number of its last item, and the indent of what is attached to that."""
+    """An open list: its marks, the number of its last item, and the indent of text attached to that."""
 
     mark: str
     number: int
@@ -119,7 +119,7 @@ class _Level:
 
 
 class _Pending:
-    """What attribute lines say of the block below them."""
+    """The attributes in the lines above a block."""
 
     def __init__(self) -> None:
         self.places: list[int] = []
@@ -153,7 +153,7 @@ class _Pending:
 
 
 class _Body:
-    """The blocks of a document, or of what stands inside of another block, at a depth above 0."""
+    """The blocks of a document, or of another block's content, at a depth above 0."""
 
     def __init__(self, shape: Shape, lines: list[Line], indent: str, depth: int = 0) -> None:
         self._shape = shape
@@ -171,7 +171,7 @@ class _Body:
 
     @property
     def _here(self) -> str:
-        """The indent of what belongs to the innermost item."""
+        """The indent of text in the innermost item."""
         return self._indent + "".join(level.pad for level in self._levels)
 
     def write(self) -> None:
@@ -224,18 +224,18 @@ class _Body:
 
     def _is_silent(self, text: str) -> bool:
         if text.startswith("//") and not text.startswith("///") and self._apart:
-            self._levels.clear()  # how lists are kept apart
+            self._levels.clear()  # separates lists
         return bool(_SILENT.match(text) or _ENTRY.match(text))
 
     def _leave_lists(self) -> None:
-        """End the lists above if what comes is not attached to them."""
+        """End the lists above if the next line isn't attached to them."""
         if self._apart and not self._attached:
             self._levels.clear()
 
     # sections
 
     def _heading(self, place: int) -> int:
-        """Write the title that begins at a line; return the place behind it, 0 if there is none."""
+        """Write the title that begins at a line; return the place after it, 0 if there is none."""
         number, text = self._lines[place]
         behind = place + 1
         if found := _HEADING.match(text):
@@ -289,7 +289,7 @@ class _Body:
         self._apart = True
 
     def _paragraph(self, place: int, pending: _Pending) -> int:
-        """Write a paragraph, which may be literal, an admonition or more of an item's text."""
+        """Write a paragraph, which may be literal, an admonition or a continuation of an item's text."""
         number, text = self._lines[place]
         if not self._apart and not self._attached and self._levels and not pending.places:
             self._shape.put(number, self._here + self._inline(text.strip()))
@@ -351,7 +351,7 @@ class _Body:
         level.pad = " " * len(written)
 
     def _open(self, mark: str, number: int) -> _Level:
-        """Return the list that an item with a mark belongs to; those inside of it end."""
+        """Return the list of an item with this mark; lists inside it end."""
         known = next((n for n, level in enumerate(self._levels) if level.mark == mark), None)
         if known is None:
             self._levels.append(_Level(mark, number, ""))
@@ -392,7 +392,7 @@ class _Body:
             self._shape.put(place, here + row(map(self._inline, cells)))
 
     def _cells(self, rows: list[tuple[int, list[str]]], inside: list[Line], columns: int) -> None:
-        """Write a table whose rows have several lines as a list: an item for each row."""
+        """Write a table with multi-line rows as a list: an item for each row."""
         texts = dict(inside)
         count = 0
         for place, cells in rows:

@@ -1,9 +1,9 @@
-"""Readers of formats that a small file can make slow or large, in a process with limits.
+"""Reads formats in which a small file can take much time or memory, in a process with limits.
 
-A megabyte of PDF can unpack to gigabytes, and pdfium, a C++ library, ends its process where memory does. So these
-documents are read in a process of its own: if it ends, or takes too long, one file is unreadable and everything
-else goes on. The process is started for the first document and serves all that follow. A request is two messages
-(the kind, the data); an answer is one, of JSON.
+A megabyte of PDF can decompress to gigabytes, and pdfium, a C++ library, ends its process when memory runs out.
+So these documents are read in a separate process: if it ends, or takes too long, one file is unreadable and
+everything else continues. The process starts with the first document and reads all later ones. A request is two
+messages (the kind, the data); an answer is one, in JSON.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 MAX_MEMORY_BYTES: Final = 768 * 2**20
-"""Address space of the process that reads, so that it and an ingest stay below a gigabyte; half of a Lambda
-function's memory where that is less."""
+"""Address space of the reading process, so that it and an ingest stay below a gigabyte; half of a Lambda
+function's memory if that is less."""
 MAX_SECONDS: Final = 60.0
-"""Wall time that one document may take; the largest PDF that is read takes some three."""
+"""Maximum wall time for one document; the largest accepted PDF takes some three."""
 HTML_SECONDS: Final = 20.0
-"""Likewise of one web page; the largest that is read takes some six."""
+"""The same for one web page; the largest accepted one takes some six."""
 PAGE: Final = "page "
-"""Before the number of a PDF's page that is to be drawn."""
+"""Prefix of the kind of a request to draw a PDF's page; its number follows."""
 _MAX_ANSWER_BYTES: Final = 160_000_000
 """Twice four bytes for each of the 20 million characters that a PDF may have."""
 
@@ -47,13 +47,13 @@ def read_confined(
         kind: ``pdf``, ``html``, ``docx`` or ``ipynb``; PAGE and a number draw that page of a PDF.
         name: of the document, for errors.
         data: of its file.
-        seconds: that it may take.
+        seconds: time limit.
 
     Returns:
-        The fields of what the reader of that kind returns.
+        The fields of that kind's result.
 
     Raises:
-        UnreadableDocument: as from that reader; or it takes more memory or time than it may.
+        UnreadableDocument: as from that kind's reader; or it exceeds the limits on memory or time.
     """
     answer = _reader.ask(kind, data, seconds)
     if isinstance(answer, str):
@@ -64,7 +64,7 @@ def read_confined(
 
 
 class _Reader:
-    """The process that reads, for all threads of this one, one document at a time."""
+    """The reading process, for all threads of this one, one document at a time."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -73,11 +73,11 @@ class _Reader:
         self._owner = 0
 
     def ask(self, kind: str, data: bytes, seconds: float) -> dict[str, Any] | str:
-        """Return the answer; if there is none, why."""
+        """Return the answer, or the reason if there is none."""
         with self._lock:
             connection = self._connected()
             try:
-                # all of a request is taken in before anything is read, so this can't wait for the answer
+                # a request is received completely before reading starts, so this can't wait for the answer
                 connection.send_bytes(kind.encode())
                 connection.send_bytes(data)
                 if connection.poll(seconds):
@@ -91,7 +91,7 @@ class _Reader:
             return reason
 
     def stop(self) -> None:
-        """End the process, unless it is that of a process which this one was forked from."""
+        """End the process, unless it belongs to a process from which this one was forked."""
         if self._connection:
             self._connection.close()
         if self._process and self._owner == os.getpid():
@@ -100,7 +100,7 @@ class _Reader:
         self._process = self._connection = None
 
     def _connected(self) -> Connection:
-        # a forked process must not read what its parent asked for
+        # a forked process must not read its parent's answers
         is_running = self._process and self._owner == os.getpid() and self._process.poll() is None
         if self._connection and is_running:
             return self._connection
@@ -132,7 +132,7 @@ def _memory() -> int:
 
 
 def serve(connection: Connection) -> None:
-    """Read documents until the other side is gone."""
+    """Read documents until the other side closes."""
     with suppress(EOFError):
         while True:
             kind, data = connection.recv_bytes().decode(), connection.recv_bytes()
@@ -144,7 +144,7 @@ def serve(connection: Connection) -> None:
 
 
 def _read(kind: str, data: bytes) -> DataclassInstance:
-    # each reader's library is loaded where there is such a document
+    # each reader's library is imported with the first such document
     if kind.startswith(PAGE):
         from knowledge_rag.extract.pdf import draw_page  # noqa: PLC0415
 

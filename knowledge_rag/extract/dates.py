@@ -1,13 +1,13 @@
-"""Dates in text, and nothing that merely looks like one.
+"""Finds dates in text, and nothing that merely looks like one.
 
 A date here is a day of a year: ``2026-03-05``, ``03/05/2026``, ``March 5, 2026``, ``5th of March
 2026``, both ends of ``28 Feb - 2 Mar 2026``, each day of ``March 3, 4 and 5, 2026``. A wrong date
-moves a source for a reason that does not exist, a missed one leaves it where it was: so what can be
-read in two ways, does not exist in the calendar, or is part of a path, an id or a version is no date.
+moves a source for no reason, a missed one leaves it in place: so text that is ambiguous, isn't in
+the calendar, or is part of a path, an id or a version is no date.
 
-The patterns name day, month and year, so no parser has to guess afterwards; English month names only.
-Each finds a whole expression, of one day or of several, and is bounded everywhere, so that no text
-makes it slow.
+The patterns name day, month and year, so no parser has to guess afterwards; month names are English
+only. Each finds a whole expression, of one day or of several, and has bounded repetitions, so that no
+text makes it slow.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MONTHS: Final = {
         ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), 1
     )
 }
-"""From the first three letters of a month's English name to its number."""
+"""Maps the first three letters of a month's English name to its number."""
 
 MONTH: Final = rf"(?:{'|'.join(_NAMES)})(?![^\W_])\.?"
 _DAY: Final = r"(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?(?![^\W_])"
@@ -87,7 +87,7 @@ SIDE: Final = re.compile(
     rf"|(?P<before>{_DAY}(?:{_AND_WORD}{_DAY}){{0,6}})(?:{_GAP}(?:of{_GAP})?)(?P<month>{MONTH})",
     re.IGNORECASE,
 )
-"""One month with its days, within what the patterns above found."""
+"""One month with its days, within a match of the patterns above."""
 
 ISO: Final = re.compile(
     r"(?:(?<![\w./#@\\-])|(?<=\.\.)|(?<=\d--)|(?<=-\d\d/))"
@@ -95,23 +95,23 @@ ISO: Final = re.compile(
     r"(?P<year>(?:19|20)\d\d)(?P<mark>-)(?P<month>\d\d)-(?P<day>\d\d)"
     r"(?:(?=[Tt]\d\d)|(?=--\d)|(?=/(?:19|20)\d\d-\d\d-\d\d(?![\w/]))|(?![\w\\/-]|\.\w|:\w))"
 )
-"""``2026-03-05``, with a time or without; both ends of ``2026-03-03/2026-03-05``."""
+"""``2026-03-05``, with or without a time; both ends of ``2026-03-03/2026-03-05``."""
 
 YEAR_SLASHES: Final = re.compile(
     r"(?<![\w./#@\\:-])(?P<year>(?:19|20)\d\d)/(?P<month>\d\d?)/(?P<day>\d\d?)(?![\w\\/-]|\.\w)"
 )
-"""``2026/03/05``: nobody writes the day before the month behind a year."""
+"""``2026/03/05``: nobody writes the day before the month after a year."""
 
 COMPACT: Final = re.compile(
     r"(?<!\w)(?P<year>(?:19|20)\d\d)(?P<month>\d\d)(?P<day>\d\d)T\d{6}Z?(?![\w-]|\.\w)"
 )
-"""``20260305T101530Z``: eight digits are a date only where a time follows."""
+"""``20260305T101530Z``: eight digits are a date only if a time follows."""
 
 SLASHES: Final = re.compile(
     r"(?:(?<![\w./#@\\:-])|(?<=/\d{4}-)|(?<=\d--))"
     r"(?P<first>\d\d?)/(?P<second>\d\d?)/(?P<year>(?:19|20)\d\d)(?![\w\\/]|[.]\w)"
 )
-"""``03/05/2026``: whether March or May, the setting says."""
+"""``03/05/2026``: the setting decides between March and May."""
 
 VERSION_BEFORE: Final = re.compile(
     r"version[\"'`]{0,2}\s{0,2}[:=]?\s{0,2}[\"'`(]{0,2}\Z", re.IGNORECASE
@@ -123,35 +123,35 @@ COUNTED_BEFORE: Final = re.compile(
     rf"bus|route|building|floor|item|number|no\.|table|figure|appendix|{MONTH}){_GAP}|#)\Z",
     re.IGNORECASE,
 )
-"""What a number before " - 5 March 2026" may belong to in place of the date."""
+"""Text before " - 5 March 2026" whose number isn't a day."""
 
 YEARS: Final = re.compile(r"(?:19|20)\d\d")
-"""Without four digits of a year there is no date: the first look at a text."""
+"""A text without a four-digit year has no date: the first check of a text."""
 
 MONTH_NAMED: Final = re.compile(rf"(?<![^\W_])(?:{'|'.join(_NAMES)})(?![^\W_])", re.IGNORECASE)
-"""Without a month's name the costlier patterns need not be tried."""
+"""Without a month's name, the more expensive patterns are skipped."""
 
 
 MIN_YEAR: Final = 1990
-"""Earlier years are zeros of some clock (1970-01-01, 1980-01-01) or history."""
+"""Earlier years are the zero of some clock (1970-01-01, 1980-01-01) or history."""
 MAX_YEAR: Final = 2099
-"""Later ones mean "never" (9999-12-31)."""
+"""Later years mean "never" (9999-12-31)."""
 
 _DIGITS: Final = re.compile(r"\d{1,2}")
 _RANGE: Final = re.compile(TO, re.IGNORECASE)
 _LOOK_BACK: Final = 200
-"""Characters before a date that are looked at for what it may be part of."""
+"""Characters before a date in which to look for a path, an id or a version."""
 
 
 class DateOrder(StrEnum):
-    """What comes first in ``03/05/2026``."""
+    """Which part comes first in ``03/05/2026``."""
 
     MDY = "mdy"
     DMY = "dmy"
 
 
 class FoundDate(NamedTuple):
-    """One date, and the expression that it is from; the two ends of a range have the same one."""
+    """One date, and the expression that contains it; the two ends of a range share one."""
 
     day: date
     start: int
@@ -159,12 +159,12 @@ class FoundDate(NamedTuple):
 
 
 def find_dates(text: str, order: DateOrder | None = None) -> list[FoundDate]:
-    """Find the dates of a text, from MIN_YEAR to MAX_YEAR, in their order and in linear time.
+    """Find the dates of a text, from MIN_YEAR to MAX_YEAR, in order and in linear time.
 
     Args:
         text: of any length.
-        order: of day and month between slashes. Without it, ``03/05/2026`` is no date. Whatever it
-            is, ``25/12/2026`` and ``03/03/2026`` can be read in one way only and are dates.
+        order: of day and month between slashes. Without it, ``03/05/2026`` is no date. ``25/12/2026``
+        and ``03/03/2026`` are unambiguous, so always dates.
     """
     if not YEARS.search(text):
         return []
@@ -215,7 +215,7 @@ def _day(year: int, month: int, day: int) -> date | None:
 
 
 def _slashed(match: re.Match[str], order: DateOrder | None) -> list[date]:
-    """Return the only reading, or else the one that the order names."""
+    """Return the only reading, or else the one in the given order."""
     first, second, year = int(match["first"]), int(match["second"]), int(match["year"])
     by_order = {DateOrder.MDY: _day(year, first, second), DateOrder.DMY: _day(year, second, first)}
     readings = {day for day in by_order.values() if day}
@@ -226,7 +226,7 @@ def _slashed(match: re.Match[str], order: DateOrder | None) -> list[date]:
 
 
 def _is_part(text: str, start: int) -> bool:
-    """Whether what begins here belongs to an address, an ARN or the name of a version."""
+    """Whether the text here belongs to an address, an ARN or the name of a version."""
     before = text[max(0, start - _LOOK_BACK) : start]
     token = before.rpartition(" ")[2].rpartition("\n")[2].lower()
     if "://" in token or "arn:" in token:
@@ -263,7 +263,7 @@ def _is_counted(text: str, start: int, side: re.Match[str]) -> bool:
 
 
 def _days(written: str, *, last_only: bool) -> list[int]:
-    """Return the days of a list, of a range its two ends; "12 - 5 March" is no range but the 5th."""
+    """Return the days of a list, or the two ends of a range; "12 - 5 March" is no range but the 5th."""
     numbers = list(_DIGITS.finditer(written))
     if last_only:
         numbers = numbers[-1:]
@@ -277,11 +277,11 @@ def _days(written: str, *, last_only: bool) -> list[int]:
 
 
 MAX_DATES: Final = 8
-"""Of a chunk; the latest are kept, since the latest alone says whether any of them is to come. They are
-left out, oldest first, before they take a chunk over MAX_METADATA_BYTES."""
+"""Maximum dates of a chunk; the latest are kept, since they decide whether any is upcoming. They are
+dropped, oldest first, before they would take a chunk over MAX_METADATA_BYTES."""
 
 DATES_VERSION: Final = 1
-"""Raised by every change that gives other dates for the same text."""
+"""Raised with every change that finds other dates in the same text."""
 
 
 class DocumentDates:
@@ -290,7 +290,7 @@ class DocumentDates:
     def __init__(self, text: str, order: DateOrder | None = None) -> None:
         code = fenced(text)
         ends = [end.start() for end in re.finditer("\n", text)]
-        # an expression belongs to the line that it ends on, where its year stands
+        # an expression belongs to the line that it ends on, which has its year
         found = sorted(
             (bisect_left(ends, one.end) + 1, one.day.isoformat())
             for one in find_dates(text, order)
@@ -306,7 +306,7 @@ class DocumentDates:
 
 
 def dated(chunks: Sequence[Chunk], text: str, order: DateOrder | None = None) -> list[Chunk]:
-    """Return a document's chunks with the dates that their lines name."""
+    """Return a document's chunks with the dates in their lines."""
     dates = DocumentDates(text, order)
     return [_with_dates(it, dates.between(it.start_line, it.end_line)) for it in chunks]
 

@@ -1,7 +1,7 @@
-"""From a file's bytes to a document and its lines, whatever kind of file it is.
+"""Reads the bytes of a file of any kind into a document and its lines.
 
 Markdown and plain text are cited as they are. A web page or a PDF has no lines of its own: its text is
-extracted, the same text for the same bytes, and *those* lines are what is cited, kept and compared.
+extracted, the same text for the same bytes, and *those* lines are cited, stored and compared.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from knowledge_rag.core.documents import (
     is_extracted,
     read_document,
 )
-from knowledge_rag.core.headings import Kind, kind_told, tells_only_kind
+from knowledge_rag.core.headings import Kind, kind_of_heading, names_only_kind
 from knowledge_rag.core.markdown import first_heading
 from knowledge_rag.core.metadata import (
     ALERTS,
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from knowledge_rag.core.chunks import Chunk, Document, FrontMatter
 
 TEXT_SUFFIXES: Final = frozenset({".md", ".markdown", ".txt", *READERS})
-"""Of files that are cited as they are, in any case."""
+"""Suffixes of files that are cited as they are, in lower case; files may have them in any case."""
 WEB_SUFFIXES: Final = frozenset({".html", ".htm"})
 PDF_SUFFIXES: Final = frozenset({".pdf"})
 OFFICE_SUFFIXES: Final = frozenset({".docx", ".ipynb"})
 SUFFIXES: Final = TEXT_SUFFIXES.union(EXTRACTED_SUFFIXES)
-"""Of the files that are documents, in any case."""
+"""Suffixes of all documents, in lower case; files may have them in any case."""
 
 _NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE, *HISTORY_FIELDS)
 """Fields that a fetched page can't set itself: it could pose as another's, as a runbook, or as fresh."""
@@ -57,7 +57,7 @@ EXTRACTION: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of a PDF that holds text: its number and first line, both 1-based."""
+    """A page of a PDF that has text: its number and first line, both 1-based."""
 
     number: int
     start_line: int
@@ -66,15 +66,15 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    r"""A document with the text that its lines are counted in.
+    r"""A document with the text that its line numbers refer to.
 
     Args:
         document: of the chunks.
         text: of a page or a PDF: lines ended by ``\n``, blank ones empty.
-        pages: of a PDF that hold text, in their order; ``()`` for everything else.
-        notes: sentences about what was left out, without the document's name.
-        shape: the text as Markdown, line for line, of a file in another markup.
-        fetched: whether it is a text from the web, which can't say what it is.
+        pages: of a PDF, those with text, in order; ``()`` for any other document.
+        notes: sentences about omitted content, without the document's name.
+        shape: for other markup, the text as Markdown, line for line.
+        fetched: whether it is text from the web, which can't declare its own type.
     """
 
     document: Document
@@ -91,7 +91,7 @@ def is_document(name: str) -> bool:
 
 
 def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extracted:
-    """Read one file of the corpus; its ending says of what kind it is.
+    """Read one file of the corpus; its suffix determines its kind.
 
     Args:
         source_file: its path relative to the corpus root, ``/``-separated.
@@ -99,8 +99,8 @@ def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extra
         beside: its metadata file, see :mod:`knowledge_rag.extract.sidecar`.
 
     Raises:
-        UnreadableDocument: no text can be had from it; says why.
-        InvalidCitation: ``source_file`` is no such path.
+        UnreadableDocument: it yields no text; the message says why.
+        InvalidCitation: ``source_file`` is not such a path.
     """
     check_source_file(source_file)
     sidecar = read_sidecar(beside) if beside is not None else Sidecar()
@@ -115,7 +115,7 @@ def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extra
 
 
 def cut(extracted: Extracted, settings: ChunkingSettings | None = None) -> list[Chunk]:
-    """Cut a document into chunks, in the order of its lines; each of a PDF's lies on one page."""
+    """Cut a document into chunks, in line order; each of a PDF's is on one page."""
     if not extracted.pages:
         chunks = chunk_text(extracted.document, extracted.text, settings, extracted.shape)
         if not _is_runbook(extracted, chunks):
@@ -134,9 +134,9 @@ def cut(extracted: Extracted, settings: ChunkingSettings | None = None) -> list[
 
 
 def _is_runbook(extracted: Extracted, chunks: Sequence[Chunk]) -> bool:
-    """Whether a page that nothing else says the type of is a runbook.
+    """Whether a page of otherwise undeclared type is a runbook.
 
-    It is if its front matter names alerts, or a heading says that its section finds out what is wrong or mends it.
+    It is if its front matter names alerts, or a heading says that its section diagnoses or fixes a problem.
     """
     document = extracted.document
     is_said = extracted.fetched or DOCUMENT_TYPE in document.front_matter
@@ -145,15 +145,15 @@ def _is_runbook(extracted: Extracted, chunks: Sequence[Chunk]) -> bool:
     names_alerts = any(document.front_matter.get(it) for it in LIST_FIELDS[ALERTS])
     headings = {heading for chunk in chunks for heading in chunk.section_path}
     return names_alerts or any(
-        kind_told(it) in (Kind.DIAGNOSIS, Kind.RESOLUTION) and tells_only_kind(it)
+        kind_of_heading(it) in (Kind.DIAGNOSIS, Kind.RESOLUTION) and names_only_kind(it)
         for it in headings
     )
 
 
 def fingerprint(source_file: str, beside: bytes | None) -> str:
-    """Return what besides a file's own bytes its chunks follow from; ``""`` for text alone.
+    """Return the inputs of a file's chunks other than its own bytes; ``""`` for text alone.
 
-    Of the metadata file only fields that are read count, not when a page was fetched.
+    In the metadata file only the fields that are read count, not when a page was fetched.
     """
     parts = [f"extract-{EXTRACTION}"] if is_extracted(source_file) else []
     parts += [f"markup-{MARKUP_VERSION}"] if is_markup(source_file) else []
@@ -189,11 +189,11 @@ def _own_text(document: Document, data: bytes, text: str, sidecar: Sidecar) -> E
 
 
 def _fetched_text(document: Document, data: bytes, text: str, sidecar: Sidecar) -> Extracted:
-    """Return a text that came from the web: it can't say where it is from and what it is."""
+    """Return text from the web: it can't declare its own source or type."""
     said = {name: sidecar.fields[name] for name in _NOT_ITS_OWN if name in sidecar.fields}
     kept = {k: v for k, v in document.front_matter.items() if k not in _NOT_ITS_OWN} | said
     forged = [name for name in _NOT_ITS_OWN if document.front_matter.get(name) != kept.get(name)]
-    notes = (f"front matter: {name} is not for a fetched page to say; left out" for name in forged)
+    notes = (f"front matter: a fetched page can't set {name}; left out" for name in forged)
     document = describe(document.source_file, data, kept, document.title)
     return Extracted(document, text, notes=(*sidecar.notes, *notes), fetched=True)
 

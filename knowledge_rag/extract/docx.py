@@ -1,9 +1,9 @@
-"""Word documents: their text as Markdown lines, by way of HTML.
+"""Reads Word documents as Markdown lines, via HTML.
 
-mammoth reads the document; what it doesn't know is written into the document before. Headings are found by their
-outline levels, lists count as Word counts them, paragraphs in a font of fixed width are code, and hidden text
-is left out and reported, like deleted text. Pictures, headers and footers are left out. Nothing that a
-document links is opened.
+mammoth reads the document; features that it doesn't support are first rewritten in the document. Headings are
+found by their outline levels, lists are numbered as in Word, paragraphs in a fixed-width font are code, and
+hidden text is left out and reported, like deleted text. Pictures, headers and footers are left out. Nothing that
+a document links to is opened.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from knowledge_rag.extract.html import WebPage
 
 MAX_UNPACKED: Final = 40_000_000
-"""Bytes of the parts that are read, unpacked; a small file may unpack to any size."""
+"""Maximum decompressed bytes of the parts that are read; a small file may decompress to any size."""
 _DOCUMENT: Final = "word/document.xml"
 _STYLES: Final = "word/styles.xml"
 _NUMBERING: Final = "word/numbering.xml"
@@ -46,12 +46,12 @@ _PARTS: Final = (
     "[Content_Types].xml",
 )
 _OLE: Final = b"\xd0\xcf\x11\xe0"
-"""How files of Word before 2007 begin, and those with a password."""
+"""First bytes of files of Word before 2007, and of those with a password."""
 _DAMAGED: Final = (
     zipfile.BadZipFile, zlib.error, ET.ParseError, ArithmeticError, AttributeError, EOFError, LookupError, OSError,
     RuntimeError, TypeError, ValueError,
 )  # fmt: skip
-"""What a file can make of a reader that expects a Word document."""
+"""Errors that a file can cause in a Word document's parser."""
 _W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _TITLE: Final = "{http://purl.org/dc/elements/1.1/}title"
 _NAMED_HEADING: Final = re.compile(r"heading ([1-9])$", re.IGNORECASE)
@@ -73,17 +73,17 @@ _STYLE_MAP: Final = "\n".join(
     ]
 )
 _NUMBER: Final = "\ue002"
-"""Around an item's number in its text, until it is an item's in HTML."""
+"""Delimits an item's number in its text until it becomes an HTML item's."""
 _NUMBERED: Final = re.compile(rf"<li>((?:<[^>]*>)*){_NUMBER}(\d+){_NUMBER}")
 _SIGN: Final = re.compile(rf"{_NUMBER}\d*{_NUMBER}?")
 
 
 def read_docx(name: str, data: bytes) -> WebPage:
-    """Read a Word document, as a web page is read.
+    """Read a Word document as if it were a web page.
 
     Raises:
-        UnreadableDocument: it is empty, no Word document, damaged, locked by a password, unpacks to too much, or
-            holds no text.
+        UnreadableDocument: it is empty, not a Word document, damaged, password-protected, too large when
+        decompressed, or has no text.
     """
     if not data:
         raise UnreadableDocument(name, "empty file")
@@ -97,25 +97,25 @@ def read_docx(name: str, data: bytes) -> WebPage:
             packed, style_map=_STYLE_MAP, convert_image=lambda _image: []
         ).value
     except _DAMAGED as error:
-        raise UnreadableDocument(name, "no Word document, or a damaged one") from error
+        raise UnreadableDocument(name, "not a Word document, or a damaged one") from error
     page = f"<title>{_escaped(_title(roots))}</title><body><main>{_numbered(html)}</main>"
     try:
         read = read_html(name, page.encode())
     except UnreadableDocument as error:
-        reason = "it holds no text" if "without text" in error.reason else error.reason
+        reason = "it has no text" if "without text" in error.reason else error.reason
         raise UnreadableDocument(name, reason) from error
     if not hidden:
         return read
-    note = f"left out text that Word hides from its readers: {hidden} characters"
+    note = f"left out text that Word hides from readers: {hidden} characters"
     return replace(read, notes=(*read.notes, note))
 
 
 def _parts(name: str, data: bytes) -> dict[str, bytes]:
-    """Unpack the parts that are read, which may not be larger together than MAX_UNPACKED."""
+    """Decompress the parts that are read, together at most MAX_UNPACKED."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         known = {entry.filename: entry for entry in archive.infolist()}
         if _DOCUMENT not in known:
-            raise UnreadableDocument(name, f"no Word document: it has no {_DOCUMENT}")
+            raise UnreadableDocument(name, f"not a Word document: it has no {_DOCUMENT}")
         parts: dict[str, bytes] = {}
         left = MAX_UNPACKED
         for part in (*_PARTS, _PROPERTIES):
@@ -124,12 +124,14 @@ def _parts(name: str, data: bytes) -> dict[str, bytes]:
                     parts[part] = packed.read(left + 1)
                 left -= len(parts[part])
                 if left < 0:
-                    raise UnreadableDocument(name, f"it unpacks to over {MAX_UNPACKED // 10**6} MB")
+                    raise UnreadableDocument(
+                        name, f"it decompresses to over {MAX_UNPACKED // 10**6} MB"
+                    )
         return parts
 
 
 def _parsed(data: bytes) -> Element:
-    """Parse a part; one that defines entities is refused, since none does that means well."""
+    """Parse a part; refuse one that defines entities, since no honest one does."""
     if b"<!DOCTYPE" in data or b"\0" in data[:100]:
         raise ET.ParseError("entities, or an encoding that no Word document has")
     return ET.fromstring(data)  # noqa: S314 - without a DTD there is nothing to expand
@@ -165,7 +167,7 @@ def _value(element: Element | None, name: str, otherwise: str = "") -> str:
 
 
 def _is_on(element: Element | None, name: str) -> bool | None:
-    """Whether a property that is on or off is on; ``None`` where nothing is said."""
+    """Whether a property is on or off; ``None`` if it isn't set."""
     if element is None or element.find(f"{_W}{name}") is None:
         return None
     return _value(element, name, "true") not in ("0", "false", "off")
@@ -176,7 +178,7 @@ def _text(run: Element) -> str:
 
 
 class _Style:
-    """What a style says of its text, itself or by what it is based on."""
+    """A style's own properties, and those of its base styles."""
 
     def __init__(self, element: Element) -> None:
         self.name = _value(element, "name")
@@ -186,7 +188,7 @@ class _Style:
 
 
 class _Writing:
-    """A document's parts, to be written so that mammoth sees all that a reader of the document does."""
+    """A document's parts, rewritten so that mammoth sees everything that a reader does."""
 
     def __init__(self, roots: dict[str, Element]) -> None:
         self._document = roots[_DOCUMENT]
@@ -198,7 +200,7 @@ class _Writing:
         self._titled = any(self._is_title(it) for it in self._document.iter(f"{_W}p"))
 
     def prepare(self) -> int:
-        """Write headings, code and numbers; return how many hidden characters were taken out."""
+        """Write headings, code and numbers; return the number of hidden characters removed."""
         hidden = 0
         for part in (_DOCUMENT, "word/footnotes.xml", "word/endnotes.xml"):
             if part in self._roots:
@@ -210,7 +212,7 @@ class _Writing:
         return hidden
 
     def _above(self, style: str) -> Iterator[_Style]:
-        """Yield a style and those that it is based on."""
+        """Yield a style and its base styles."""
         seen: set[str] = set()
         while style in self._styles and style not in seen:
             seen.add(style)
@@ -218,7 +220,7 @@ class _Writing:
             style = self._styles[style].based_on
 
     def _hide(self, paragraph: Element) -> int:
-        """Take hidden runs out; return their characters."""
+        """Remove hidden runs; return their number of characters."""
         characters = 0
         own = _value(paragraph.find(f"{_W}pPr"), "pStyle")
         for parent in list(paragraph.iter()):
@@ -269,7 +271,7 @@ class _Writing:
         return min(int(outline) + 1 + self._titled, 6) if is_heading else 0
 
     def _place(self, properties: Element | None, style: str) -> tuple[str, int] | None:
-        """Return the list and level that a paragraph belongs to."""
+        """Return the list and level of a paragraph."""
         for one in (properties, *(it.paragraph for it in self._above(style))):
             given = one.find(f"{_W}numPr") if one is not None else None
             if given is not None and (number := _value(given, "numId")):
@@ -325,7 +327,7 @@ class _Numbering:
                     self._count_alone(own, int(override.get(f"{_W}ilvl", "0")), int(start))
 
     def _count_alone(self, number: str, depth: int, start: int) -> None:
-        """Let a list that begins anew count for itself."""
+        """Let a list that restarts count for itself."""
         abstract = self._abstract[number]
         self._abstract[number] = number
         self._bullets |= {(number, level) for it, level in self._bullets if it == abstract}
@@ -351,7 +353,7 @@ class _Numbering:
 
 
 def _set_style(element: Element, kind: str, style: str) -> None:
-    """Set the style of a paragraph (``p``), which is no item any more, or of a run (``r``)."""
+    """Set the style of a paragraph (``p``), which is then no item, or of a run (``r``)."""
     properties = element.find(f"{_W}{kind}Pr")
     if properties is None:
         properties = ET.Element(f"{_W}{kind}Pr")

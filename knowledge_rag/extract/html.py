@@ -1,9 +1,9 @@
-"""Web pages: their text as Markdown lines, in the order of the page. Nothing is run or fetched.
+"""Reads web pages as Markdown lines, in page order. Nothing is run or fetched.
 
-Headings, paragraphs (a sentence a line), lists, quotes, code and tables of the page's main part are
+Headings, paragraphs (a sentence per line), lists, quotes, code and tables of the page's main part are
 kept. Navigation, forms and other furniture, pictures, link targets and text that the page hides are
 left out; hidden text is reported. Style sheets are not applied, so text that only they hide is kept,
-where lint can find it. A page that can't be decoded as it declares is reported: a wrong guess gives
+where lint can find it. A page that can't be decoded as declared is reported: a wrong guess gives
 wrong lines.
 """
 
@@ -32,7 +32,7 @@ _MARKS: Final = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 _DECLARED_WITHIN: Final = 4_096
-"""Bytes within which a page may declare its encoding; the standard asks for 1,024."""
+"""Bytes within which a page may declare its encoding; the standard requires 1,024."""
 _DECLARED: Final = re.compile(
     rb"<meta\s[^>]{0,500}?charset\s{0,10}=\s{0,10}[\"']?\s{0,10}([A-Za-z0-9_:.-]{1,40})"
     rb"|^<\?xml\s[^>]{0,200}?encoding\s{0,10}=\s{0,10}[\"']([A-Za-z0-9_:.-]{1,40})[\"']",
@@ -45,7 +45,7 @@ _AS_WRITTEN: Final = re.compile(
     re.IGNORECASE,
 )
 _OTHERWISE: Final = {
-    # as the Encoding Standard has it: what browsers do with these names
+    # as in the Encoding Standard: how browsers interpret these names
     "ascii": "cp1252", "us-ascii": "cp1252", "latin1": "cp1252", "iso-8859-1": "cp1252",
     "iso8859-1": "cp1252", "latin-1": "cp1252", "iso-8859-9": "cp1254", "gb2312": "gb18030",
     "utf-16": "utf-8", "utf-16le": "utf-8", "utf-16be": "utf-8", "macintosh": "mac-roman",
@@ -57,12 +57,12 @@ def decode_page(name: str, data: bytes) -> str:
     """Decode a web page.
 
     Raises:
-        UnreadableDocument: it is empty, binary, of an unknown encoding, or not of the one it declares.
+        UnreadableDocument: it is empty, binary, of an unknown encoding, or not in the declared one.
     """
     if not data:
         raise UnreadableDocument(name, "empty file")
     mark, encoding = next(((m, e) for m, e in _MARKS if data.startswith(m)), (b"", ""))
-    why = "as its first bytes say" if mark else ""
+    why = "as its first bytes indicate" if mark else ""
     if not encoding:
         encoding, why = _declared(name, data)
     try:
@@ -85,7 +85,7 @@ def codec_named(label: str) -> str | None:
 
 
 def declared_codec(data: bytes) -> str | None:
-    """Return the encoding that a page without a byte-order mark is read as; ``None`` if unknown."""
+    """Return the encoding of a page without a byte-order mark; ``None`` if unknown."""
     try:
         return _declared("", data)[0]
     except UnreadableDocument:
@@ -100,16 +100,16 @@ def _declared(name: str, data: bytes) -> tuple[str, str]:
     codec = codec_named(label)
     if codec is None:
         raise UnreadableDocument(name, f"declares an unknown encoding: {label}")
-    return codec, "as it declares"
+    return codec, "as declared"
 
 
-# HTML's own rules make every parser look through the elements that are open at a tag, and write open formatting
-# anew in every paragraph: 100,000 nested elements take half a minute, unclosed fonts all memory. What gets around
-# the count ends with the process that reads the page, see :mod:`knowledge_rag.extract.confined`.
+# HTML's own rules make every parser search the open elements at a tag, and repeat open formatting in every
+# paragraph: 100,000 nested elements take half a minute, unclosed fonts all memory. A page that gets around this
+# check ends the process that reads it, see :mod:`knowledge_rag.extract.confined`.
 MAX_STEPS: Final = 500_000_000
 """Open elements summed over all tags; the parser takes five to fifteen nanoseconds for each."""
 MAX_REMADE: Final = 4_000_000
-"""Open formatting summed over all tags: elements that may be made anew, some hundred bytes each."""
+"""Open formatting summed over all tags: elements that may be repeated, some hundred bytes each."""
 
 _TAG: Final = re.compile(r"<(/?)([A-Za-z][^ \t\n\f\r/>]*)")
 _ENDED_BY_OTHERS: Final = frozenset(
@@ -141,7 +141,7 @@ def check_cost(name: str, page: str) -> None:
         steps += elements
         remade += formatting
         if steps > MAX_STEPS or remade > MAX_REMADE:
-            reason = "elements nested too deeply, or never closed, to be read"
+            reason = "elements nested too deeply, or too many never closed"
             raise UnreadableDocument(name, reason)
 
 
@@ -163,8 +163,8 @@ def read_html(name: str, data: bytes) -> WebPage:
     """Read a web page.
 
     Raises:
-        UnreadableDocument: it is empty, too large, in no known encoding, nested beyond reading, or
-            holds no text.
+        UnreadableDocument: it is empty, too large, in no known encoding, nested too deeply, or has no
+        text.
     """
     if len(data) > MAX_BYTES:
         raise UnreadableDocument(name, f"a page of {len(data)} bytes, at most {MAX_BYTES} are read")
@@ -173,7 +173,7 @@ def read_html(name: str, data: bytes) -> WebPage:
     parsed = LexborHTMLParser(page)
     text, hidden = render(parsed)
     if not text.strip():
-        raise UnreadableDocument(name, "a page without text: is it written by a script?")
+        raise UnreadableDocument(name, "a page without text: is it generated by a script?")
     return WebPage(_title(parsed), _address(parsed), text, tuple(_notes(hidden)))
 
 
@@ -181,7 +181,7 @@ def _notes(hidden: list[int]) -> Iterator[str]:
     if hidden:
         what = "element" if len(hidden) == 1 else "elements"
         yield (
-            f"left out text that the page hides from its readers: {len(hidden)} {what}, "
+            f"left out text that the page hides from readers: {len(hidden)} {what}, "
             f"{sum(hidden)} characters"
         )
 
@@ -191,7 +191,7 @@ def _title(parsed: LexborHTMLParser) -> str:
     whole = (title.text() if title is not None else "") or ""
     if (
         parsed.css_first("#title-heading #title-text") is not None
-    ):  # Confluence: its space stands before
+    ):  # Confluence puts the space's name first
         whole = whole.partition(" : ")[2] or whole
     return " ".join(whole.split())[:MAX_HEADING]
 

@@ -1,7 +1,7 @@
-"""Whether an element's own attributes hide its text from a reader.
+"""Decides whether an element's own attributes hide its text from a reader.
 
-Every declaration of a ``style`` counts, also one that another overrides: doubtful text is left out
-and reported. Style sheets and the elements above are not looked at.
+Every declaration of a ``style`` counts, even if another overrides it: doubtful text is left out and
+reported. Style sheets and parent elements are not considered.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _PIXELS: Final = {
     "em": 16.0, "rem": 16.0, "ex": 8.0, "ch": 8.0, "pt": 4 / 3, "pc": 16.0, "in": 96.0, "cm": 37.8,
     "mm": 3.78, "%": 10.0, "vw": 10.0, "vh": 10.0, "vmin": 10.0, "vmax": 10.0, "lh": 20.0, "rlh": 20.0,
 }  # fmt: skip
-"""Of one of each unit, on a screen a thousand pixels wide; of all others 1."""
+"""Pixels per unit, on a screen a thousand pixels wide; 1 for all other units."""
 _MAX_FORMULA: Final = 300
-"""Characters of a computation that is looked at."""
+"""Maximum characters of a computation that is evaluated."""
 
 
 def _computed(value: str) -> str:
-    """Return a lower-case value with the result of each ``calc``, in pixels, in its place."""
+    """Return a lower-case value with each ``calc`` replaced by its result, in pixels."""
     return _CALC.sub(_result, value)
 
 
 def _result(calc: re.Match[str]) -> str:
-    """Return what ``calc`` makes of numbers, the four operations and brackets; anything else as it is."""
+    """Return the result of a ``calc`` of numbers, the four operations and brackets; anything else as it is."""
     formula = _NUMBER.sub(lambda it: f" {_pixels(it[1], it[2])!r} ", calc[1].replace("calc(", "("))
     if len(calc[1]) <= _MAX_FORMULA and _ARITHMETIC.fullmatch(formula):
         with suppress(SyntaxError, ValueError, ArithmeticError, RecursionError, MemoryError):
@@ -86,7 +86,7 @@ STRUCK_CLASSES: Final = frozenset(
     ("line-through", "strike", "strikethrough", "struck", "obsolete", "deprecated")
 )
 _MAX_STYLE: Final = 1_000_000
-"""Characters; who writes more hides something."""
+"""Maximum characters of a style; a longer one hides something."""
 _FAR: Final = 1_000.0
 _FAR_DOWN: Final = 100_000.0
 """Pixels; a long page that is laid out by numbers has lines at ten thousand."""
@@ -161,7 +161,7 @@ def _character(found: re.Match[str]) -> str:
 
 
 def _calls(value: str) -> Iterator[tuple[str, list[float]]]:
-    """Yield functions with the numbers that they are given, in pixels."""
+    """Yield functions with their numbers, in pixels."""
     for name, inside in _CALL.findall(value):
         yield name, _numbers(inside)
 
@@ -215,7 +215,7 @@ def _is_clipped_away(value: str) -> bool:
     for name, given in _calls(value):
         if name == "inset" and given:
             sides = (given * 4)[:4] if len(given) < 3 else (given + given[1:2])[:4]
-            # a percent is ten pixels: one side is cut off wholly, or two meet in the middle
+            # a percent is ten pixels: one side is cut off completely, or two meet in the middle
             if sides[0] + sides[2] >= _FAR or sides[1] + sides[3] >= _FAR:
                 return True
         if name in ("circle", "ellipse") and given and given[0] <= _FAINT:

@@ -1,8 +1,8 @@
-"""From a page's elements to Markdown lines, in one walk over them.
+"""Turns a page's elements into Markdown lines, in one walk over them.
 
 The text is written so that the chunker finds the same headings and blocks in it as a reader of the
-page does: what would only look like a heading, a fence or a tag at a line's start is escaped.
-A page's text has no lines of its own, so each sentence gets one; a long one is wrapped between words.
+page does: text that only looks like a heading, a fence or a tag at a line's start is escaped. A page's
+text has no lines of its own, so each sentence gets one; a long one is wrapped between words.
 """
 
 from __future__ import annotations
@@ -30,18 +30,18 @@ _LEFT_OUT: Final = frozenset(
      "img", "picture", "search")
 )  # fmt: skip
 _OF_THE_SITE: Final = frozenset(("header", "aside"))
-"""Left out around the page's main part; within it, they head it, and warn beside it."""
+"""Left out around the page's main part; inside it, they contain its heading or warnings."""
 _UNRENDERED: Final = frozenset(
     ("template", "noframes", "noembed", "annotation", "annotation-xml", "rp")
 )
-"""Elements that browsers don't show, though they may hold text: left out like hidden ones."""
+"""Elements that browsers don't show, though they may have text: left out like hidden ones."""
 _BRACKET: Final = 2
-"""Characters of an ``rp`` that are what it is for."""
+"""Characters of an ``rp`` used as intended."""
 _LEFT_OUT_ROLES: Final = frozenset(
     ("navigation", "banner", "contentinfo", "search", "complementary")
 )
 _CONTENT: Final = "main, article, h1, h2"
-"""A form with one of these is the whole page, as some servers write it, and no fields to fill in."""
+"""A form with one of these is the whole page, as some servers write it, and not for input."""
 
 _CONFLUENCE: Final = "#main-content.wiki-content"
 """The content of a page that Confluence exported; around it are breadcrumbs and attachments."""
@@ -55,7 +55,7 @@ _ANCHORS: Final = frozenset(("\u00a7", "\u00b6", "#", "\U0001f517"))
 _SELECTORS: Final = 50
 """Selectors of a style sheet that are followed."""
 _LOOKED_AT: Final = 20
-"""Elements that are looked at for the page's main part."""
+"""Maximum elements to search for the page's main part."""
 
 
 class Selection:
@@ -73,7 +73,7 @@ class Selection:
         """Characters of hidden text, by element."""
 
     def takes(self, node: LexborNode) -> bool:
-        """Whether an element's text belongs to the page's."""
+        """Whether an element's text is part of the page's text."""
         if self._is_furniture(node):
             return False
         attributes = node.attributes
@@ -109,7 +109,7 @@ class Selection:
 
 
 def _is_anchor(link: LexborNode) -> bool:
-    """Whether a link is the sign beside a heading that leads to the heading itself."""
+    """Whether a link is the sign beside a heading that links to the heading itself."""
     inside = link.child
     return (
         inside is not None
@@ -120,12 +120,12 @@ def _is_anchor(link: LexborNode) -> bool:
 
 
 def _is_unseen(node: LexborNode, attributes: dict[str, str | None]) -> bool:
-    """Whether browsers show nothing of an element, by what it is or by its own attributes."""
+    """Whether browsers show nothing of an element, by its name or its own attributes."""
     return node.tag in _UNRENDERED or is_hidden(attributes)
 
 
 def main_part(page: LexborHTMLParser) -> LexborNode | None:
-    """Return the element that holds what the page is about: main, a lone article, else all of it."""
+    """Return the element with the page's content: main, a lone article, else all of it."""
     for selector in (_CONFLUENCE, "main, [role=main]", "article"):
         named = islice(page.css(selector), _LOOKED_AT)
         found = [node for node in named if _is_shown(node) and _has_text(node)]
@@ -165,12 +165,12 @@ def walk(
     enter: Callable[[LexborNode], bool],
     leave: Callable[[LexborNode], None],
 ) -> None:
-    """Visit what is below an element in the order of the page, however deep.
+    """Visit everything below an element in page order, to any depth.
 
     Args:
         root: not visited itself.
-        enter: called with each node; whether what is below it is to be visited too.
-        leave: called behind what is below a node that was entered.
+        enter: called with each node; returns whether to visit its children.
+        leave: called after the children of a node that was entered.
     """
     above: list[LexborNode] = []
     node = root.child
@@ -191,21 +191,21 @@ def walk(
 
 
 MAX_LINE: Final = 240
-"""Characters of a line; a word or a piece of code that is longer stays whole."""
+"""Maximum characters of a line; a longer word or piece of code stays whole."""
 
 GLUE: Final = "\ue000"
-"""Stands for a space where a line must not be broken: inside code."""
+"""Represents a space where a line must not be broken: inside code."""
 
 _SENTENCE_END: Final = re.compile(
     r"(?<=[^\W\d_A-Z][^\W_A-Z][.!?]) (?=[A-Z\"'(\[`\u00c0-\u00de])"
     r"|(?<=[)\]\"'\d`%][.!?]) (?=[A-Z\"'(\[`\u00c0-\u00de])"
     r"|(?<=[.!?][)\"'\]]) (?=[A-Z\u00c0-\u00de])|(?<=[\u3002\uff01\uff1f])(?=[^\s\u300d\u300f\uff09])"
 )
-"""After a whole word or a number, so not behind ``Dr.`` or ``e.g.``; before a capital letter."""
+"""After a whole word or a number, so not after ``Dr.`` or ``e.g.``; before a capital letter."""
 
 
 def to_lines(text: str) -> Iterator[str]:
-    """Cut one paragraph, its blanks single spaces, into lines."""
+    """Cut one paragraph, with single spaces, into lines."""
     start = 0
     for end in _SENTENCE_END.finditer(text):
         yield from _wrapped(text, start, end.start())
@@ -228,40 +228,40 @@ def _wrapped(text: str, start: int, end: int) -> Iterator[str]:
 
 CODE: Final = frozenset(("code", "kbd", "samp", "tt"))
 STRUCK: Final = frozenset(("del", "s", "strike"))
-"""Struck-out text no longer holds, so it must never read as if it did."""
+"""Struck-out text is no longer valid, so it must never read as if it were."""
 STRIKE: Final = "~~"
-"""How Markdown marks it."""
+"""Markdown's mark for it."""
 INLINE: Final = frozenset(
     ("a", "abbr", "acronym", "b", "bdi", "bdo", "big", "br", "cite", "data", "del", "dfn", "em", "font",
      "i", "ins", "label", "mark", "nobr", "output", "q", "rb", "rp", "rt", "ruby", "s", "slot", "small",
      "span", "strike", "strong", "sub", "sup", "time", "u", "var", "wbr", *CODE)
 )  # fmt: skip
-"""Elements that do not end a line, but for ``br``; any other one does."""
+"""Elements that do not end a line, except ``br``; any other one does."""
 
 _SPACE: Final = re.compile(r"[ \t\n\r\f\u00a0]+")
 _BACKTICKS: Final = re.compile(r"`+")
 
 
 class Inline:
-    """Collects running text, with code in backticks and what is struck out between tildes."""
+    """Collects running text, with code in backticks and struck-out text between tildes."""
 
     def __init__(self, selection: Selection) -> None:
         self._selection = selection
         self._parts: list[str] = []
-        self._code = 0  # how deep in code
+        self._code = 0  # depth of nested code
         self._code_start = 0
-        self._struck = 0  # how deep in what is struck out
+        self._struck = 0  # depth of nested struck-out text
 
     @property
     def is_struck(self) -> bool:
-        """Whether what comes next is struck out."""
+        """Whether the next text is struck out."""
         return self._struck > 0
 
     def meet(self, node: LexborNode) -> bool | None:
         """Read a node that a walk comes to, if it belongs to running text.
 
         Returns:
-            Whether what is below it is to be visited; ``None`` for an element that ends the line.
+            Whether to visit its children; ``None`` for an element that ends the line.
         """
         if node.is_text_node:
             self.text(node.text_content or "")
@@ -275,10 +275,10 @@ class Inline:
         return tag != "br"
 
     def text(self, text: str) -> None:
-        """Add text as it stands in the page; its blanks count as one."""
+        """Add text as in the page; consecutive blanks count as one."""
         text = _SPACE.sub(" ", text.replace(GLUE, "\ufffd"))
         is_begun = self._struck and not self._code and self._parts[-1:] == [STRIKE]
-        if is_begun and text.startswith(" "):  # Markdown's mark stands at a word
+        if is_begun and text.startswith(" "):  # Markdown's mark must touch a word
             self._parts.insert(-1, " ")
             text = text[1:]
         if text:
@@ -316,10 +316,10 @@ class Inline:
         self.strike(node, -1)
 
     def take(self) -> list[str]:
-        """Return what was collected, a string for each line that the page itself breaks; empty it."""
-        if self._code:  # a block within code: what comes behind it is code still
+        """Return the collected text, a string for each line that the page itself breaks; empty it."""
+        if self._code:  # a block within code: text after it is still code
             self._close_code()
-        struck = [STRIKE] if self._struck else []  # so does what is struck out go on behind a block
+        struck = [STRIKE] if self._struck else []  # so is struck-out text after a block
         whole = "".join([*self._parts, *struck]).replace(STRIKE + STRIKE, "")
         self._parts = struck
         self._code_start = len(self._parts)
@@ -329,7 +329,7 @@ class Inline:
         return [line for part in lines if (line := _SPACE.sub(" ", part).strip(" "))]
 
     def one_line(self) -> str:
-        """Return what was collected as one line."""
+        """Return the collected text as one line."""
         return " ".join(self.take()).replace(GLUE, " ")
 
     def _close_code(self) -> None:
@@ -370,21 +370,21 @@ def _code_span(code: str) -> str:
 
 
 MAX_INDENTS: Final = 12
-"""Levels of lists and quotes that are shown; deeper ones stand at the last."""
+"""Maximum levels of lists and quotes; deeper ones are shown at the last."""
 
 _MARKS: Final = re.compile(r"#{1,6}(?:\s|$)|<|`{3,}[^`]*$|~{3,}|(?:=+|-+)\s*$|(?:[-*_]\s*){3,}$")
-"""The start of a line that Markdown takes for another kind of block."""
+"""A beginning of a line that Markdown treats as another kind of block."""
 _CLOSING: Final = re.compile(r"(?:^|(?<= ))#+$")
-"""Hash signs that Markdown takes for the end of a heading."""
+"""Hash signs that Markdown treats as the end of a heading."""
 _LINE_END: Final = re.compile(r"\r\n?|\n")
 
 
 class Lines:
-    """The lines of the text, as they come about."""
+    """The lines of the text, as they are written."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
-        self._indents: list[list[str]] = []  # what stands before the next line, and before others
+        self._indents: list[list[str]] = []  # prefix of the next line, and of the others
         self._levels = 0
         self._gap = False
 
@@ -393,7 +393,7 @@ class Lines:
         return "\n".join([*self._lines, ""]) if self._lines else ""
 
     def indent(self, first: str, others: str) -> None:
-        """Put marks before the lines of an item or a quote, until :meth:`dedent`."""
+        """Prefix the lines of an item or a quote with marks, until :meth:`dedent`."""
         self._levels += 1
         if self._levels <= MAX_INDENTS:
             self._indents.append([first, others])
@@ -409,7 +409,7 @@ class Lines:
         self._gap = False
 
     def block(self, lines: Iterable[str]) -> None:
-        """Add a block, a blank line before it."""
+        """Add a block after a blank line."""
         if self._gap and self._lines:
             self._lines.append("")
         for line in lines:
@@ -417,7 +417,7 @@ class Lines:
         self._gap = True
 
     def paragraph(self, parts: Iterable[str]) -> None:
-        """Add running text, a sentence a line."""
+        """Add running text, a sentence per line."""
         lines = [line.replace(GLUE, " ") for part in parts for line in to_lines(part)]
         if lines:
             self.block([f"\\{line}" if _MARKS.match(line) else line for line in lines])
@@ -428,7 +428,7 @@ class Lines:
             self.block([f"{'#' * level} {_CLOSING.sub(_escaped, text)}"])
 
     def code(self, text: str, language: str) -> None:
-        """Add code as it stands, in a fence."""
+        """Add code verbatim, in a fence."""
         lines = [line.rstrip(" \t") for line in _LINE_END.split(text.replace("\u00a0", " "))]
         while lines and not lines[-1]:
             lines.pop()
@@ -439,7 +439,7 @@ class Lines:
             self.block([fence + language, *lines, fence])
 
     def table(self, rows: Sequence[Sequence[str]]) -> None:
-        """Add a table; its first row is the heading, whatever the page makes of it."""
+        """Add a table; its first row is the heading, whatever it is in the page."""
         first, *others = rows
         lines = [_row(first), "|" + " --- |" * len(first), *map(_row, others)]
         self.block(lines)
@@ -469,7 +469,7 @@ _LAYOUT: Final = frozenset(
     ("table", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "dl", "pre", "blockquote", "article",
      "section", "main", "hr")
 )  # fmt: skip
-"""Elements of a cell that holds a part of the page instead of a value."""
+"""Elements that make a cell a part of the page instead of a value."""
 
 
 class _LayoutFound(Exception):  # noqa: N818 - no error: it ends a walk early
@@ -477,14 +477,14 @@ class _LayoutFound(Exception):  # noqa: N818 - no error: it ends a walk early
 
 
 class Table(NamedTuple):
-    """A table of data, blank rows left out."""
+    """A table of data, without blank rows."""
 
     caption: str
     rows: list[list[str]]
 
 
 def read_table(table: LexborNode, selection: Selection) -> Table | None:
-    """Read a table of data; ``None`` if it lays out blocks, or has one column only."""
+    """Read a table of data; ``None`` if it is a layout of blocks, or has only one column."""
     reader = _TableReader(selection)
     try:
         walk(table, reader.enter, reader.leave)
@@ -534,7 +534,7 @@ _LANGUAGE: Final = re.compile(
     r"(?:^|\s)(?:language|lang|highlight-source)-([A-Za-z0-9_+#.-]{1,20})"
 )
 _BRUSH: Final = re.compile(r"\bbrush: {0,3}([A-Za-z0-9_+#.-]{1,20})")
-"""How Confluence's exports name a language."""
+"""The names of languages in Confluence's exports."""
 _MAX_NUMBER: Final = 999_999
 
 
@@ -566,7 +566,7 @@ class _Renderer:
         self._selection = selection
         self._inline = Inline(selection)
         self._lists: list[_List] = []
-        self._label = ""  # of an admonition, in front of its first words
+        self._label = ""  # of an admonition, before its first words
 
     def enter(self, node: LexborNode) -> bool:
         met = self._inline.meet(node)
@@ -602,7 +602,7 @@ class _Renderer:
         self.lines.paragraph(parts)
 
     def _enter_block(self, node: LexborNode, tag: str) -> bool:
-        """Begin a block; return whether what is below it is to be visited."""
+        """Begin a block; return whether to visit its children."""
         if tag in _HEADINGS:
             text = read_inline(node, self._selection)
             is_marked = self._inline.is_struck and text and STRIKE not in text
@@ -610,7 +610,7 @@ class _Renderer:
             return False
         if tag in _VERBATIM:
             text = _verbatim(node, self._selection)
-            if self._inline.is_struck:  # a fence has no mark for that
+            if self._inline.is_struck:  # a fence can't be struck out
                 lines = (line.strip() for line in _LINE_END.split(text))
                 self.lines.block(
                     f"{STRIKE}{_code_span(line)}{STRIKE}".replace(GLUE, " ")
@@ -675,7 +675,7 @@ class _List:
 
 
 def _is_admonition(node: LexborNode) -> bool:
-    """Whether an element is set apart as a warning or a note, as Confluence, Notion or HTML itself does it."""
+    """Whether an element is a warning or a note, in the style of Confluence, Notion or plain HTML."""
     name = node.attributes.get("class") or ""
     if node.tag == "div":
         return _ADMONITION.search(name) is not None

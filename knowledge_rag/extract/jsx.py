@@ -1,6 +1,6 @@
-"""MDX, and Markdown with ERB, as Markdown, line for line: imports, comments, tags and programs are blank.
+"""MDX, and Markdown with ERB, as Markdown, line for line: imports, comments, tags and programs become blank.
 
-Admonitions and tabs that are components become those of Markdown. Nothing is run.
+Components that are admonitions or tabs become Markdown's. Nothing is run.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _OUTPUT: Final = re.compile(r"<%=([^%<>\n]{1,300})%>")
 
 
 def read_mdx(lines: Sequence[str]) -> list[str]:
-    """Return as many lines of Markdown."""
+    """Return the text as Markdown, line for line."""
     return _Components(_without(_COMMENT, lines)).write()
 
 
 def read_erb(lines: Sequence[str]) -> list[str]:
-    """Return as many lines of Markdown; what a program would write is shown as ``{its expression}``."""
+    """Return the text as Markdown, line for line; a program's output is shown as ``{its expression}``."""
     return [
         _OUTPUT.sub(lambda it: f"{{{it[1].strip(' -')}}}", line)
         for line in _without(_PROGRAM, lines)
@@ -41,7 +41,7 @@ def read_erb(lines: Sequence[str]) -> list[str]:
 
 
 def _without(pattern: re.Pattern[str], lines: Sequence[str]) -> list[str]:
-    """Return as many lines without what a pattern finds, but for code."""
+    """Remove a pattern's matches outside code, keeping the number of lines."""
     text = "\n".join(
         "" if inside else line for line, inside in zip(lines, _in_code(lines), strict=True)
     )
@@ -53,21 +53,21 @@ def _without(pattern: re.Pattern[str], lines: Sequence[str]) -> list[str]:
 
 
 def _in_code(lines: Sequence[str]) -> list[bool]:
-    """Return of each line whether it is code or opens or closes it."""
+    """Return for each line whether it is code or opens or closes it."""
     code = fenced("\n".join(lines))
     starts = accumulate((len(line) + 1 for line in lines), initial=0)
     return [is_within(start, code) for start, _ in zip(starts, lines, strict=False)]
 
 
 class _Components:
-    """A walk over the lines; text inside of components loses its indent."""
+    """A walk over the lines; text inside components loses its indent."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self._lines = lines
         self._open: list[tuple[str, bool]] = []
         """Names of the components around a line, and whether each is written as a container."""
         self._indents: list[int | None] = []
-        """Of their texts; unknown until the first line."""
+        """Indents of their texts; unknown until the first line."""
 
     def write(self) -> list[str]:
         written = []
@@ -94,7 +94,7 @@ class _Components:
     def _tag(self, tag: re.Match[str]) -> str:
         name = (tag["name"] or "").lower()
         if tag["name"] is None and tag["given"]:
-            return self._dedented(tag[0])  # HTML, which Markdown knows
+            return self._dedented(tag[0])  # HTML, which Markdown allows
         if tag["close"]:
             return self._close(name)
         given = dict(_GIVEN.findall(tag["given"]))

@@ -1,8 +1,8 @@
-"""Markup formats other than Markdown, line for line as Markdown.
+"""Reads markup formats other than Markdown, line for line as Markdown.
 
 Documents in reStructuredText, AsciiDoc, Org, MDX and Markdown with ERB are cited by their own lines. To find
-sections, steps and commands in them, each line is also written as Markdown means it; what only controls the
-layout becomes blank. Line 12 of the one is line 12 of the other. Nothing that a document includes is read.
+sections, steps and commands in them, each line is also written as its Markdown equivalent; lines that only
+control the layout become blank. Line 12 of one is line 12 of the other. Included files aren't read.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ READERS: Final[dict[str, Callable[[Sequence[str]], list[str]]]] = {
     ".mdx": read_mdx,
     ".md.erb": read_erb,
 }
-"""From lines to as many lines of Markdown, by the ending of the file's name."""
+"""Functions from lines to as many lines of Markdown, by the file's suffix."""
 
 MAX_LINE: Final = 2_000
-"""Characters of a line that is looked at for marks."""
+"""Maximum length of a line that is checked for marks."""
 _SIGN: Final = re.compile("\ue000\\d+\ue001")
 _INCLUDES: Final = re.compile(
     r"^[ \t]*(?:\.\. (?:include|literalinclude|csv-table):: *\S|include::\S|#\+include:|<%=? *(?:render|partial|include)\b)",
@@ -47,7 +47,7 @@ def is_markup(source_file: str) -> bool:
 
 
 def as_markdown(source_file: str, lines: Sequence[str]) -> list[str]:
-    """Return as many lines of Markdown; those of a file in no such format as they are."""
+    """Return the lines as Markdown, one for one; unchanged if the file is in no such format."""
     name = source_file.lower()
     for suffix, reader in READERS.items():
         if name.endswith(suffix):
@@ -58,7 +58,7 @@ def as_markdown(source_file: str, lines: Sequence[str]) -> list[str]:
 
 
 def _read(reader: Callable[[Sequence[str]], list[str]], lines: Sequence[str]) -> list[str]:
-    """Read lines, with a sign in the place of each that is too long to be anything but text."""
+    """Read lines, replacing each that is too long to be anything but text with a sign."""
     long = {
         f"\ue000{place}\ue001": line.lstrip(" ")
         for place, line in enumerate(lines)
@@ -80,14 +80,14 @@ def _front_matter(lines: Sequence[str]) -> int:
 
 
 def shape_of(source_file: str, text: str) -> str | None:
-    """Return a text as Markdown, with as many lines; ``None`` for a file in no such format."""
+    """Return a text as Markdown, line for line; ``None`` for a file in no such format."""
     if not is_markup(source_file):
         return None
     return "\n".join(as_markdown(source_file, text.split("\n")))
 
 
 def notes_on(text: str) -> Iterator[str]:
-    """Yield a sentence on what a text includes from other files: nothing of that is read."""
+    """Yield a sentence on a text's includes of other files, which aren't read."""
     count = len(_INCLUDES.findall(text))
     if count:
         yield f"includes {count} other file{'s' if count > 1 else ''}, not read"

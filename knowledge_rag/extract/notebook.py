@@ -1,6 +1,6 @@
-"""Jupyter notebooks: their cells as Markdown lines, code in fences; outputs are left out.
+"""Reads Jupyter notebooks: their cells as Markdown lines, with code in fences; outputs are left out.
 
-An output is what a command said once, and may be of any size.
+An output is from a past run of a command, and may be of any size.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_CHARACTERS: Final = 10_000_000
-"""Of all cells together."""
+"""Maximum characters of all cells together."""
 _MAGIC: Final = re.compile(r"%%(bash|sh|script|sql|html|javascript|js|perl|ruby)\b[^\n]*")
 _LANGUAGE: Final = re.compile(r"[\w+#.-]{1,20}\Z")
 
@@ -27,7 +27,7 @@ def read_notebook(name: str, data: bytes) -> WebPage:
     """Read a notebook of version 3 or 4.
 
     Raises:
-        UnreadableDocument: it is empty, no notebook, too long, or holds no text.
+        UnreadableDocument: it is empty, not a notebook, too long, or has no text.
     """
     text = decode(data, name)
     try:
@@ -35,7 +35,7 @@ def read_notebook(name: str, data: bytes) -> WebPage:
         cells = list(_cells(notebook))
         language = _language(notebook)
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise UnreadableDocument(name, "no Jupyter notebook, whatever its name says") from error
+        raise UnreadableDocument(name, "not a Jupyter notebook, despite its name") from error
     blocks = [block for kind, source in cells if (block := _block(kind, source, language))]
     if not blocks:
         raise UnreadableDocument(name, "a notebook without text")
@@ -50,7 +50,7 @@ def read_notebook(name: str, data: bytes) -> WebPage:
 
 
 def _cells(notebook: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield kind and source of each cell, and of each that has outputs the kind "output"."""
+    """Yield kind and source of each cell, and the kind "output" for each with outputs."""
     sheets = notebook.get("worksheets", [notebook])
     for sheet in sheets:
         for cell in sheet["cells"]:

@@ -1,4 +1,4 @@
-"""Org as Markdown, line for line: headings, blocks, lists and tables; drawers and keywords are blank."""
+"""Org as Markdown, line for line: headings, blocks, lists and tables; drawers and keywords become blank."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _INLINE: Final = (
     (re.compile(r"^(\s*(?:[-+]|\d{1,9}[.)]) +)\[-\](?= )"), r"\1[ ]"),
     (re.compile(r"\[\[([^\[\]]+)\]\[([^\[\]]+)\]\]"), r"[\2](\1)"),
     (re.compile(r"\[\[([^\[\]]+)\]\]"), r"\1"),
-    # as Org delimits it: what stands before and behind the marks decides, so that a command's flags may hold them
+    # as in Org: the surrounding characters decide, so that a command's flags may have them
     (
         re.compile(
             r"(?:^|(?<=[\s('\"{*/_+-]))([=~])(?=[^\s`])([^`\n]{0,400}?[^\s`])\1(?=[\s.,;:!?'\")}\[*/_+-]|$)"
@@ -67,7 +67,7 @@ _MARKED: Final = (
 
 
 def read_org(lines: Sequence[str]) -> list[str]:
-    """Return as many lines of Markdown."""
+    """Return the text as Markdown, line for line."""
     shape = Shape(lines, {})
     titled = any(_TITLE.match(line) for line in lines)
     place = 0
@@ -78,7 +78,7 @@ def read_org(lines: Sequence[str]) -> list[str]:
             words, _, tags = found["words"].rpartition(" ")
             tagged = bool(words.strip()) and _TAGS.match(tags) is not None
             said = words.rstrip() if tagged else found["words"]
-            # what Org keeps and doesn't publish is none of the page's steps
+            # text that Org keeps but doesn't publish is no step
             gone = found["state"] in _GONE_STATES or (tagged and _GONE_TAGS.search(tags))
             shape.put(place, f"{'#' * level} {_inline(said)}{' (obsolete)' if gone else ''}")
             place += 1
@@ -131,7 +131,7 @@ class _Section:
         return place + 1
 
     def _behind(self, place: int, pattern: re.Pattern[str]) -> int:
-        """Return the place behind the lines from here on that a pattern fits."""
+        """Return the place after the consecutive lines from here on that match a pattern."""
         while place < len(self._lines) and pattern.match(self._lines[place][1]):
             place += 1
         return place
@@ -161,7 +161,7 @@ class _Section:
         return end + 1
 
     def _fixed(self, place: int) -> int:
-        """Write lines behind colons, which are code: indented below a blank line, else in code marks."""
+        """Write lines with a leading colon, which are code: indented below a blank line, else in code marks."""
         before = self._lines[place - 1][1] if place else ""
         while place < len(self._lines) and (found := _FIXED.match(self._lines[place][1])):
             number, text = self._lines[place]

@@ -1,7 +1,7 @@
-"""PDFs: the text of each page, in the order in which the page holds it.
+"""Reads PDFs: the text of each page, in the page's own order.
 
-The reader is pdfium, which browsers use. It joins a word that a hyphen parts at a line's end; here it
-is parted again, because the lines are what is cited. Nothing is recognised in pictures.
+The reader is pdfium, which browsers use. It joins words hyphenated at a line's end; here they are separated
+again, because the lines are cited. Text in pictures is not recognised.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
 
 
 MAX_PAGES: Final = 2_000
-"""A longer document has to be split. Some three seconds of reading."""
+"""Maximum pages; a longer document has to be split. Some three seconds of reading."""
 MAX_CHARACTERS: Final = 20_000_000
-"""Of all pages together: a small file may unpack to any size."""
+"""Maximum characters of all pages together: a small file may decompress to any size."""
 
 DRAWN_WIDTH: Final = 1_000
 MAX_DRAWN_HEIGHT: Final = 3_000
-"""Pixels of a page that is drawn."""
+"""Pixels of a drawn page."""
 
 _pdfium = Lock()
-"""pdfium may be in one thread at a time."""
+"""Only one thread at a time may use pdfium."""
 
 _HYPHEN: Final = re.compile(r"[\x02\ufffe](?:\r\n?|\n)?")
-"""pdfium's mark where it joined a word that was parted at a line's end."""
+"""pdfium's mark where it joined a word hyphenated at a line's end."""
 _LINE_END: Final = re.compile(r"[ \t]*(?:\r\n?|\n)")
 _WRITTEN_BY: Final = re.compile(r"^Microsoft (?:Word|PowerPoint|Excel) - ")
 _SHOWN_PAGES: Final = 10
@@ -50,7 +50,7 @@ _SHOWN_PAGES: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class PdfText:
-    """A PDF's title, and text of every page: ``""`` for one without, no blank lines around."""
+    """A PDF's title, and the text of every page, ``""`` if it has none, without blank lines at the ends."""
 
     title: str
     pages: tuple[str, ...]
@@ -59,13 +59,13 @@ class PdfText:
 
 @dataclass(frozen=True, slots=True)
 class PdfPicture:
-    """A page as it looks: a PNG in base64."""
+    """A page's appearance: a PNG in base64."""
 
     png: str
 
 
 def draw_page(name: str, data: bytes, number: int) -> PdfPicture:
-    """Draw a page of a PDF, DRAWN_WIDTH pixels wide, or less where it is very tall.
+    """Draw a page of a PDF, DRAWN_WIDTH pixels wide, or less if it is very tall.
 
     Raises:
         UnreadableDocument: the file can't be opened, or has no such page.
@@ -86,7 +86,7 @@ def draw_page(name: str, data: bytes, number: int) -> PdfPicture:
 
 
 def _png(rows: bytes, width: int, height: int, stride: int, channels: int) -> bytes:
-    """Return a picture of 8 bits a channel as a PNG: grey (1 channel), RGB (3) or RGB and one to ignore (4)."""
+    """Return a picture with 8 bits per channel as a PNG: grey (1 channel), RGB (3) or RGB and an ignored one (4)."""
     colour = 0 if channels == 1 else 2
     lines = bytearray()
     for at in range(0, height * stride, stride):
@@ -109,8 +109,8 @@ def read_pdf(name: str, data: bytes) -> PdfText:
     """Read the text of a PDF's pages.
 
     Raises:
-        UnreadableDocument: it is empty, no PDF, damaged, locked by a password, too long, or holds no
-            text at all.
+        UnreadableDocument: it is empty, not a PDF, damaged, password-protected, too long, or has no text
+        at all.
     """
     if not data:
         raise UnreadableDocument(name, "empty file")
@@ -137,24 +137,24 @@ def read_pdf(name: str, data: bytes) -> PdfText:
 def _opened(name: str, data: bytes) -> pypdfium2.PdfDocument:
     with suppress(PdfiumError):
         return pypdfium2.PdfDocument(data)
-    with suppress(PdfiumError):  # some failures leave the code of the one before: this sets it anew
+    with suppress(PdfiumError):  # some failures leave the previous error's code: this resets it
         pypdfium2.PdfDocument(b"no PDF").close()
     try:
         return pypdfium2.PdfDocument(data)
     except PdfiumError as error:
         if error.err_code == FPDF_ERR_PASSWORD:
-            reason = "encrypted: it opens with a password only"
+            reason = "encrypted: it needs a password"
         elif error.err_code == FPDF_ERR_SECURITY:
             reason = "encrypted in a way that can't be read"
         elif not data[:1024].lstrip().startswith(b"%PDF"):
-            reason = "no PDF, whatever its name says"
+            reason = "not a PDF, despite its name"
         else:
             reason = "a damaged PDF: it ends early, or its parts can't be found"
         raise UnreadableDocument(name, reason) from error
 
 
 def _pages(name: str, document: pypdfium2.PdfDocument, count: int) -> tuple[list[str], list[int]]:
-    """Return the text of every page, and the numbers of those that can't be read."""
+    """Return the text of every page, and the numbers of the unreadable ones."""
     pages: list[str] = []
     damaged: list[int] = []
     total = 0
@@ -176,7 +176,7 @@ def _pages(name: str, document: pypdfium2.PdfDocument, count: int) -> tuple[list
 def _page(document: pypdfium2.PdfDocument, index: int) -> str:
     with closing(document[index]) as page, closing(page.get_textpage()) as text_page:
         if text_page.count_chars() > MAX_CHARACTERS:
-            return " " * (MAX_CHARACTERS + 1)  # too long to take out; the caller counts it
+            return " " * (MAX_CHARACTERS + 1)  # too long to extract; the caller counts it
         text = text_page.get_text_bounded()
     return _lines(text)
 
@@ -191,7 +191,7 @@ def _lines(text: str) -> str:
 def _title(document: pypdfium2.PdfDocument) -> str:
     try:
         title = document.get_metadata_value("Title")
-    except (PdfiumError, UnicodeDecodeError):  # half a character, where the file is damaged
+    except (PdfiumError, UnicodeDecodeError):  # half a character, in a damaged file
         return ""
     title = _WRITTEN_BY.sub("", " ".join(title.replace("\0", "").split()))
     return "" if title.lower() in ("untitled", "title") else title[:MAX_HEADING]

@@ -1,8 +1,8 @@
 """reStructuredText as Markdown, line for line.
 
-Reads sections, lists, literal blocks, tables and the directives of code, admonitions and tabs, those of
-Sphinx too. Comments, targets and directives that include or generate something are blank: nothing is run, and
-nothing that a document names is opened.
+Reads sections, lists, literal blocks, tables and the directives for code, admonitions and tabs, including
+Sphinx's. Comments, targets and directives that include or generate something become blank: nothing is run,
+and no referenced file is opened.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _ADORNMENT: Final = re.compile(r"([!-/:-@\[-`{-~])\1*$")
 _LEAST_ADORNMENT: Final = 4
-"""Characters of an underline that may be shorter than its title."""
+"""How many characters shorter than its title an underline may be."""
 _BULLET: Final = re.compile(r"[-*+•‣⁃] +(?=\S)")
 _NUMBERED: Final = re.compile(r"\(?(?P<number>\d{1,9}|[a-i]|#)[.)] +(?=\S)")
 _EXPLICIT: Final = re.compile(r"\.\.(?: +|$)")
@@ -41,7 +41,7 @@ _OPTION: Final = re.compile(r":[\w-]+:(?: |$)")
 _GRID: Final = re.compile(r"\+(?:[-=]+\+)+$")
 _SIMPLE: Final = re.compile(r"=+(?: +=+)+$")
 _MISTAKEN: Final = re.compile(r"(?=#{1,6} |>|```|~~~|(?:=+|-+)$)")
-"""The beginning of a line that only Markdown takes for a heading, a quotation, a fence or an underline."""
+"""The beginning of a line that only Markdown treats as a heading, a quotation, a fence or an underline."""
 
 _CODE: Final = frozenset(
     ("code", "code-block", "sourcecode", "parsed-literal", "prompt", "code-tab", "shell", "console")
@@ -54,7 +54,7 @@ _TABS: Final = frozenset(("tab", "tab-item", "group-tab"))
 _FOLDED: Final = frozenset(
     ("admonition", "dropdown", "collapse", "details", "toggle", "topic", "sidebar")
 )
-"""Directives whose argument is the title of what they set apart."""
+"""Directives whose argument is the title of their content."""
 _WITHOUT_WORDS: Final = frozenset(
     ("include", "literalinclude", "raw", "image", "figure", "toctree", "contents", "index", "meta",
      "highlight", "default-role", "role", "sectnum", "section-numbering", "header", "footer", "title", "math",
@@ -74,7 +74,7 @@ _FIELD: Final = re.compile(r":([A-Za-z][\w /-]{0,40}): +(?=\S)")
 
 
 def read_rst(lines: Sequence[str]) -> list[str]:
-    """Return as many lines of Markdown."""
+    """Return the text as Markdown, line for line."""
     reader = _Reader(lines)
     reader.body(list(enumerate(lines)), "", top=True)
     return reader.shape.lines
@@ -101,13 +101,13 @@ class _Reader:
     def __init__(self, lines: Sequence[str]) -> None:
         self.shape = Shape(lines, _titles_by_label(lines))
         self._styles: list[tuple[str, bool]] = []
-        """Of the sections' titles, by level: the character, and whether it stands above, too."""
+        """Styles of the sections' titles, by level: the character, and whether it is also above the title."""
         self._depth = 0
         self._count = 0
-        """The last item's number in the list that is read, 0 outside of one."""
+        """The last item's number in the current list, 0 outside a list."""
 
     def body(self, lines: list[Line], indent: str, *, top: bool = False) -> None:
-        """Write the blocks of a document, or of what stands inside of another block."""
+        """Write the blocks of a document, or of another block's content."""
         if self._depth > MAX_DEPTH:
             for number, text in lines:
                 self.shape.put(number, indent + text)
@@ -136,7 +136,7 @@ class _Reader:
         self._depth -= 1
 
     def _block(self, lines: list[Line], place: int, indent: str) -> int:
-        """Write the block that begins at a line; return the place behind it."""
+        """Write the block that begins at a line; return the place after it."""
         _, text = lines[place]
         if text.startswith(" "):
             behind = _indented(lines, place)
@@ -158,7 +158,7 @@ class _Reader:
     # sections
 
     def _title(self, lines: list[Line], place: int) -> tuple[str, tuple[str, bool], int] | None:
-        """Return the words and style of a title that begins at a line, and the place behind it."""
+        """Return the words and style of a title that begins at a line, and the place after it."""
         text = lines[place][1]
         below = lines[place + 1][1] if place + 1 < len(lines) else ""
         under = lines[place + 2][1] if place + 2 < len(lines) else ""
@@ -329,7 +329,7 @@ def _cells(text: str, columns: Sequence[tuple[int, int]], *, is_grid: bool) -> l
 
 
 def _indented(lines: Sequence[Line], place: int) -> int:
-    """Return the place behind the lines from here on that are indented, blank ones between them included."""
+    """Return the place after the consecutive indented lines from here on, including blank ones between them."""
     behind = place
     while place < len(lines) and (not lines[place][1].strip() or indent_of(lines[place][1])):
         place += 1
@@ -338,7 +338,7 @@ def _indented(lines: Sequence[Line], place: int) -> int:
 
 
 def _paragraph(lines: Sequence[Line], place: int) -> int:
-    """Return the place behind the paragraph that begins at a line."""
+    """Return the place after the paragraph that begins at a line."""
     place += 1
     while place < len(lines):
         text = lines[place][1]

@@ -1,4 +1,4 @@
-"""Shared by the readers of documents: lines with their places, code, quotations, tables."""
+"""Helpers of the markup readers: lines with their places, code, quotations, tables."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 Line = tuple[int, str]
-"""Place of a line in its document, from 0, and its text without the indent of what is around it."""
+"""Place of a line in its document, from 0, and its text without the surrounding indent."""
 
 MAX_DEPTH: Final = 12
-"""Blocks in one another, beyond which text stays as it is."""
+"""Maximum depth of nested blocks; deeper text stays as it is."""
 _FENCE: Final = re.compile(
     r"^[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]+){0,3}(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$",
     re.MULTILINE,
@@ -25,16 +25,16 @@ WARNINGS: Final = frozenset(("attention", "caution", "danger", "error", "importa
 
 
 def anchor_of(title: str) -> str:
-    """Return the anchor of a heading, as Markdown's readers make it of its words."""
+    """Return the anchor that Markdown renderers make from a heading's words."""
     return "-".join(re.findall(r"\w+", title.lower()))
 
 
 class Shape:
-    """The Markdown of a document, a line for each of its own; blank where nothing is written.
+    """The Markdown of a document, line for line; unwritten lines are blank.
 
     Args:
         lines: of the document.
-        titles: of its sections, by what refers to them.
+        titles: of its sections, by the ids that refer to them.
     """
 
     def __init__(self, lines: Sequence[str], titles: Mapping[str, str]) -> None:
@@ -47,16 +47,16 @@ class Shape:
         self.lines[place] = text.rstrip()
 
     def is_blank(self, place: int) -> bool:
-        """Whether a line of the document is blank, or behind its end."""
+        """Whether a line of the document is blank, or beyond its end."""
         return place >= len(self._source) or not self._source[place].strip()
 
     def code(self, code: Sequence[Line], opener: int, indent: str, language: str = "") -> None:
-        """Write code in a fence, its closing mark on the blank line below; indented where there is none.
+        """Write code in a fence, its closing mark on the blank line below; indented if there is none.
 
         Args:
             code: the lines.
             opener: place of the line for the opening mark, -1 if there is none.
-            indent: of what is around the code.
+            indent: of the text around the code.
             language: of the code.
         """
         code = without_blank_ends(code)
@@ -81,7 +81,7 @@ class Shape:
             self.put(closer, indent + marks)
 
     def quote(self, lines: Iterable[Line], indent: str, label: str) -> None:
-        """Make lines that are written already one quotation, with a label in front of its words."""
+        """Turn written lines into one quotation, with a label before its words."""
         places = self._written(lines)
         for place in places:
             self.put(place, f"{indent}> {self.lines[place].removeprefix(indent)}")
@@ -92,9 +92,9 @@ class Shape:
     def container(
         self, kind: str, title: str, place: int, body: Sequence[Line], indent: str
     ) -> None:
-        """Set lines apart that are written already, under a title on a line of its own.
+        """Set written lines apart, under a title on a line of its own.
 
-        At the margin it is an admonition, which may hold steps; inside of a list a quotation.
+        At the margin it is an admonition, which may have steps; inside a list, a quotation.
         """
         if indent:
             self.quote([(place, ""), *body], indent, title or kind.capitalize())
@@ -105,7 +105,7 @@ class Shape:
                 self.put(number, f"    {self.lines[number]}")
 
     def _written(self, lines: Iterable[Line]) -> list[int]:
-        """Return the places of lines, and of the blank one below that closes code in them, if there is one."""
+        """Return the places of lines, and of a blank one below that closes code in them, if any."""
         places = [place for place, _ in lines]
         below = places[-1] + 1 if places else len(self.lines)
         return [*places, below] if below < len(self.lines) and self.lines[below] else places
@@ -117,26 +117,26 @@ def fence_around(code: str) -> str:
 
 
 def outside_code(text: str, change: Callable[[str], str]) -> str:
-    """Change a running text, but for what stands between backticks."""
+    """Change a running text except between backticks."""
     parts = _CODE_SPAN.split(text)
     parts[::2] = map(change, parts[::2])
     return "".join(parts)
 
 
 def first_behind(places: Sequence[int], place: int) -> int:
-    """Return the first of some places, in their order, behind another; 0 if there is none."""
+    """Return the first of some sorted places after another; 0 if there is none."""
     behind = bisect_right(places, place)
     return places[behind] if behind < len(places) else 0
 
 
 def dedented(lines: Sequence[Line]) -> list[Line]:
-    """Return lines without the indent that all of them share."""
+    """Return lines without their common indent."""
     indent = min((indent_of(text) for _, text in lines if text.strip()), default=0)
     return [(place, text[indent:]) for place, text in lines]
 
 
 def indent_of(text: str) -> int:
-    """Count the spaces in front of a text."""
+    """Count the spaces at the start of a text."""
     return len(text) - len(text.lstrip(" "))
 
 
@@ -157,7 +157,7 @@ def delimiter(count: int) -> str:
 
 
 def fenced(text: str) -> list[tuple[int, int]]:
-    """Return the offsets of fenced code, in order; a fence that is never closed reaches to the end."""
+    """Return the offsets of fenced code, in order; a fence that is never closed extends to the end."""
     code: list[tuple[int, int]] = []
     opened: tuple[int, str] | None = None
     for fence in _FENCE.finditer(text):
@@ -174,6 +174,6 @@ def fenced(text: str) -> list[tuple[int, int]]:
 
 
 def is_within(offset: int, stretches: Sequence[tuple[int, int]]) -> bool:
-    """Whether an offset lies in one of some stretches of a text, which are in order."""
+    """Whether an offset is in one of some sorted stretches of a text."""
     index = bisect_right(stretches, offset, key=itemgetter(0)) - 1
     return index >= 0 and offset < stretches[index][1]

@@ -1,8 +1,8 @@
 """A document's metadata file, ``<file>.metadata.json`` beside it.
 
-The shape is Bedrock's: ``{"metadataAttributes": {...}}`` with values that are plain or typed
-(``{"value": {"type": "STRING", "stringValue": "..."}}``). Read are the fields that front matter may
-have too; all others are for whoever wrote them. Nothing here costs a document: what can't be read is
+The format is Bedrock's: ``{"metadataAttributes": {...}}`` with plain or typed values
+(``{"value": {"type": "STRING", "stringValue": "..."}}``). Only fields that front matter may have are
+read; the others belong to other programs. Nothing here costs a document: an unreadable value is
 reported and left out.
 """
 
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from knowledge_rag.core.chunks import FrontMatter
 
 SUFFIX: Final = ".metadata.json"
-"""Behind a document's whole name: ``handbook.pdf.metadata.json``."""
+"""Appended to a document's whole name: ``handbook.pdf.metadata.json``."""
 
 MAX_BYTES: Final = 10 * 1024
 """The limit of a knowledge base; a larger file is not read."""
 
 FETCHED_AT: Final = "fetched_at"
-"""Said beside a page that was fetched, with its address: nobody else writes both."""
+"""Marks a fetched page, together with its address: only this program writes both."""
 
 FIELDS: Final = (
     TITLE, DOCUMENT_TYPE, SOURCE_URL, TAGS, ALERTS, *FRONT_MATTER_FIELDS, *HISTORY_FIELDS,
 )  # fmt: skip
-"""Attributes that are taken over."""
+"""Attributes that are read."""
 
 _MAX_VALUE: Final = 1_000
 _TYPED: Final = ("stringValue", "numberValue", "booleanValue", "stringListValue")
@@ -48,9 +48,9 @@ _TYPED: Final = ("stringValue", "numberValue", "booleanValue", "stringListValue"
 
 @dataclass(frozen=True, slots=True)
 class Sidecar:
-    """Fields for a document, as front matter has them, and notes on what was left out.
+    """Fields for a document, as in front matter, and notes on the ones left out.
 
-    A document that was fetched from the web can't be trusted on what it says of itself.
+    A fetched document can't be trusted about itself.
     """
 
     fields: FrontMatter = field(default_factory=dict)
@@ -67,13 +67,13 @@ def read_sidecar(data: bytes) -> Sidecar:
         given = {name: attributes[name] for name in FIELDS if name in attributes}
         fetched = FETCHED_AT in attributes and SOURCE_URL in attributes
     except (ValueError, TypeError, KeyError, RecursionError):
-        return Sidecar(notes=(f"{SUFFIX} is no JSON object with metadataAttributes",))
+        return Sidecar(notes=(f"{SUFFIX} is not a JSON object with metadataAttributes",))
     said = check_fields({name: _plain(value) for name, value in given.items()}, SUFFIX)
     return replace(said, fetched=fetched)
 
 
 def check_fields(given: dict[str, object], where: str) -> Sidecar:
-    """Keep the FIELDS whose values can be used, and say what is wrong with the others."""
+    """Keep the FIELDS with usable values, and describe the problems of the others."""
     fields: FrontMatter = {}
     notes = []
     for name, value in given.items():
@@ -81,7 +81,9 @@ def check_fields(given: dict[str, object], where: str) -> Sidecar:
             continue
         usable = _usable(name, value)
         if usable is None:
-            notes.append(f"{where}: {name} {_WANTED.get(name, 'is no line of text')}; left out")
+            notes.append(
+                f"{where}: {name} {_WANTED.get(name, 'is not one line of text')}; left out"
+            )
         else:
             fields[name] = usable
     return Sidecar(fields, tuple(notes))
@@ -89,9 +91,9 @@ def check_fields(given: dict[str, object], where: str) -> Sidecar:
 
 _WANTED: Final = {
     DOCUMENT_TYPE: f"is none of {', '.join(DocumentType)}",
-    SOURCE_URL: "is no http or https address",
-    TAGS: "are no list of words",
-    ALERTS: "are no list of names",
+    SOURCE_URL: "is not an http or https address",
+    TAGS: "are not a list of words",
+    ALERTS: "are not a list of names",
 }
 
 

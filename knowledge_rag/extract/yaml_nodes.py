@@ -1,7 +1,7 @@
 """YAML and JSON with the place of every value, so that a finding can name the line of its rule.
 
-No tag makes an object, CloudFormation's short forms (``!Sub``) stay tags, and depth and size, aliases
-followed, are bounded. JSON is read as the YAML that it nearly is.
+No tag creates an object, CloudFormation's short forms (``!Sub``) stay tags, and depth and size, with aliases
+expanded, are limited. JSON is read as the YAML that it nearly is.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAX_DEPTH: Final = 100
-"""Levels of a document; templates and rules have a dozen."""
+"""Maximum levels of a document; templates and rules have a dozen."""
 
 MAX_NODES: Final = 1_000_000
-"""Values of one file, each alias counting as all that it stands for."""
+"""Maximum values of one file, each alias counting as its expansion."""
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""libyaml's, where PyYAML was built with it."""
+"""libyaml's loader, if PyYAML was built with it."""
 _MERGE: Final = "<<"
 _NULL: Final = "tag:yaml.org,2002:null"
 _HELM: Final = re.compile(r"\{\{-|\{\{ *(?:include|if|range|with|end|define)\b|\{\{ *\.Values\b")
@@ -33,7 +33,7 @@ _FORBIDDEN: Final = re.compile(
     "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 )
 _BREAKS: Final = {ord(mark): f"\\u{ord(mark):04x}" for mark in "\x85\u2028\u2029"}
-"""What ends a line in YAML and is a character of a text in JSON."""
+"""Characters that end a line in YAML and are ordinary characters in JSON."""
 _PAIR: Final = re.compile(
     r"(?<!\\)((?:\\\\)*)\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})", re.IGNORECASE
 )
@@ -49,7 +49,7 @@ class WrongRules(InvalidRequest):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value stands in a file: 1-based, columns in characters, ``end_column`` exclusive."""
+    """The place of a value in a file: 1-based, columns in characters, ``end_column`` exclusive."""
 
     line: int
     column: int
@@ -62,13 +62,13 @@ class Node:
     """One value.
 
     Args:
-        place: where it stands.
+        place: in the file.
         kind: ``scalar``, ``sequence`` or ``mapping``.
         tag: a short form such as ``!Sub``, or ``""``.
         text: a scalar's, without quotes; ``None`` for null and for other kinds.
         items: of a sequence.
         entries: of a mapping, by key; ``keys`` are the keys themselves.
-        size: values in it, itself included, aliases followed.
+        size: number of values in it, including itself, with aliases expanded.
     """
 
     place: Place
@@ -104,12 +104,12 @@ def read_yaml(text: str, name: str) -> tuple[Node, ...]:
     wrong = _FORBIDDEN.search(text)
     if wrong:
         line = text.count("\n", 0, wrong.start()) + 1
-        raise WrongRules(name, line, f"character U+{ord(wrong[0]):04X} can't stand in YAML")
+        raise WrongRules(name, line, f"character U+{ord(wrong[0]):04X} is not allowed in YAML")
     return tuple(_Reader(text, name).documents())
 
 
 def _joined(pair: re.Match[str]) -> str:
-    """Return the character that JSON writes as two escapes, which YAML doesn't know."""
+    """Return the character that JSON writes as two escapes, which YAML doesn't support."""
     high, low = int(pair[2], 16) - 0xD800, int(pair[3], 16) - 0xDC00
     return pair[1] + chr(0x10000 + high * 0x400 + low)
 
@@ -141,7 +141,7 @@ class _Reader:
             raise WrongRules(self._name, 1, f"neither YAML nor JSON: {error}") from error
 
     def _check_depth(self) -> None:
-        """Refuse what is too deep before it is composed: libyaml overflows the stack there."""
+        """Refuse a document that is too deep before it is composed: libyaml would overflow the stack."""
         depth = 0
         for event in yaml.parse(self._text, Loader=_LOADER):
             depth += isinstance(event, yaml.CollectionStartEvent)
@@ -152,7 +152,7 @@ class _Reader:
     def _node(self, node: yaml.Node, depth: int) -> Node:
         known = self._made.get(id(node))  # an alias
         if known is None:
-            if depth > MAX_DEPTH:  # an alias inside what it stands for
+            if depth > MAX_DEPTH:  # an alias inside its own anchor
                 raise self._refused(node, f"more than {MAX_DEPTH} levels deep")
             known = self._made[id(node)] = self._converted(node, depth)
         else:
@@ -189,17 +189,17 @@ class _Reader:
         for key_node, value in node.value:
             key = self._node(key_node, depth + 1)
             if key.kind != "scalar":
-                raise self._refused(key_node, "a key is no text")
+                raise self._refused(key_node, "a key is not text")
             name = key.text or ""
             if name in entries:
-                raise self._refused(key_node, f"key {name[:80]!r} stands here twice")
+                raise self._refused(key_node, f"duplicate key {name[:80]!r}")
             entries[name], keys[name] = self._node(value, depth + 1), key
         return entries, keys
 
     def _count(self, size: int, node: yaml.Node) -> None:
         self._size += size
         if self._size > MAX_NODES:
-            raise self._refused(node, f"more than {MAX_NODES:,} values, aliases followed")
+            raise self._refused(node, f"more than {MAX_NODES:,} values, aliases expanded")
 
     def _refused(self, at: yaml.Node | yaml.Event, why: str) -> WrongRules:
         mark = at.start_mark

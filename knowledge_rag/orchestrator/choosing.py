@@ -20,7 +20,7 @@ from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.headings import (
     NEVER,
     Kind,
-    kind_told,
+    kind_of_heading,
 )
 from knowledge_rag.guardrails.retired import HEAD, is_retired
 from knowledge_rag.orchestrator.cross_references import (
@@ -362,7 +362,10 @@ def _suits(wanted: Wanted, place: Place) -> float:
 
 def is_escalation(place: Place) -> bool:
     """Whether a section, one that it is in, or the page says whom to call."""
-    return Kind.ESCALATION in kinds_at(place) or kind_told(place.outline.title) is Kind.ESCALATION
+    return (
+        Kind.ESCALATION in kinds_at(place)
+        or kind_of_heading(place.outline.title) is Kind.ESCALATION
+    )
 
 
 def _for_elsewhere(wanted: Wanted, outline: Outline) -> set[int]:

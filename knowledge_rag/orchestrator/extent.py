@@ -18,9 +18,9 @@ from knowledge_rag.core.headings import (
     is_called_remarks,
     is_called_rules,
     is_numbered,
-    kind_told,
+    kind_of_heading,
+    names_only_kind,
     number_of,
-    tells_only_kind,
 )
 from knowledge_rag.orchestrator.cross_references import (
     lines_sending,
@@ -195,7 +195,9 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
 
 def is_short_contacts(outline: Outline) -> bool:
     """Whether a page only says whom to call, in at most MAX_PAGE lines: its rules hold for each of its numbers."""
-    is_contacts = kind_told(outline.title) is Kind.ESCALATION and tells_only_kind(outline.title)
+    is_contacts = kind_of_heading(outline.title) is Kind.ESCALATION and names_only_kind(
+        outline.title
+    )
     return outline.whole and is_contacts and action_lines(outline, outline.root) <= MAX_PAGE
 
 
@@ -371,7 +373,7 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
         if above is None:
             return section
         is_part = (
-            tells_only_kind(section.heading)
+            names_only_kind(section.heading)
             or _is_step(section)
             or section.level == TAB_LEVEL
             or any(_is_bare_resolution(it) for it in above.children if it is not section)
@@ -415,13 +417,13 @@ def has_chapters(outline: Outline) -> bool:
 def _tells_matter(section: Section) -> bool:
     heading = section.heading
     return (
-        bool(number_of(heading)) and not tells_only_kind(heading) and not is_called_rules(heading)
+        bool(number_of(heading)) and not names_only_kind(heading) and not is_called_rules(heading)
     )
 
 
 def _is_bare_resolution(section: Section) -> bool:
     """Whether a section is only called "Steps" or the like: those beside it are parts of the same matter."""
-    return section.kind is Kind.RESOLUTION and tells_only_kind(section.heading)
+    return section.kind is Kind.RESOLUTION and names_only_kind(section.heading)
 
 
 def _is_matter(section: Section) -> bool:
@@ -466,9 +468,9 @@ def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
         it
         for it in top.children
         if asks_for_something(outline, it)
-        and (it.level != LABEL_LEVEL or not tells_only_kind(it.heading))
+        and (it.level != LABEL_LEVEL or not names_only_kind(it.heading))
     ]
-    asking = [it.kind for it in parts if it.kind in ACTIONS and tells_only_kind(it.heading)]
+    asking = [it.kind for it in parts if it.kind in ACTIONS and names_only_kind(it.heading)]
     # several matters may share their verification and their contacts
     is_one = len(asking) >= MIN_KINDS and bool({Kind.DIAGNOSIS, Kind.RESOLUTION} & set(asking))
     counts_steps = 2 * sum(map(_is_step, parts)) > len(parts)
@@ -476,7 +478,7 @@ def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
         is_one
         or counts_steps
         or all(
-            tells_only_kind(it.heading) or _is_step(it) or it.kind in (Kind.BACKGROUND, *NEVER)
+            names_only_kind(it.heading) or _is_step(it) or it.kind in (Kind.BACKGROUND, *NEVER)
             for it in parts
         )
     )
@@ -487,7 +489,7 @@ def steps_of(outline: Outline) -> Section | None:
     called = [
         it
         for it in top_of(outline).children
-        if it.kind is Kind.RESOLUTION and tells_only_kind(it.heading)
+        if it.kind is Kind.RESOLUTION and names_only_kind(it.heading)
     ]
     return called[0] if outline.whole and len(called) == 1 else None
 
@@ -509,7 +511,7 @@ def _closing(outline: Outline, main: Section) -> Iterator[Section]:
             if (
                 beside is not around
                 and beside.kind in (Kind.VERIFICATION, Kind.ROLLBACK)
-                and (tells_only_kind(beside.heading) or _is_after(beside, outline, main))
+                and (names_only_kind(beside.heading) or _is_after(beside, outline, main))
             ):
                 yield beside
 

@@ -9,7 +9,7 @@ from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 from knowledge_rag.core.chunks import split_words
-from knowledge_rag.core.headings import tells_only_kind
+from knowledge_rag.core.headings import names_only_kind
 from knowledge_rag.core.metadata import SOURCE_URL
 
 if TYPE_CHECKING:
@@ -282,7 +282,7 @@ def called_alike(results: Iterable[RetrievalResult], links: Iterable[str]) -> li
 
 def _matter(anchor: str) -> str:
     """Leave out an anchor that says what a section is for, or a line: a link to ``#symptoms`` means more."""
-    if _LINES.fullmatch(anchor) or tells_only_kind(split_words(anchor)):
+    if _LINES.fullmatch(anchor) or names_only_kind(split_words(anchor)):
         return ""
     return anchor
 

@@ -20,7 +20,7 @@ from markdown_it import MarkdownIt
 
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.headings import ACTIONS, Kind, kind_of_label, kind_told
+from knowledge_rag.core.headings import ACTIONS, Kind, kind_of_heading, kind_of_label
 from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, STATUS, TITLE
 from knowledge_rag.extract.markup import as_markdown, is_markup
 from knowledge_rag.orchestrator.containers import unfolded
@@ -297,7 +297,7 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
                     position = behind
                     continue
                 section = Section(
-                    level, words, start, current, heading_end=end, kind=kind_told(words)
+                    level, words, start, current, heading_end=end, kind=kind_of_heading(words)
                 )
                 anchor = _ANCHOR.search(lines.get(start, ""))
                 section.anchor = anchor[1] if anchor else ""

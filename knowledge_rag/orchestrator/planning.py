@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.headings import tells_only_kind
+from knowledge_rag.core.headings import names_only_kind
 from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.metadata import SOURCE_FILE, TITLE
 from knowledge_rag.core.outcome import Status
@@ -359,7 +359,7 @@ def _offered(search: Search, outlines: Mapping[str, Outline]) -> Block:
     usable = [it for it in search.usable() if not is_superseded(outlines[it.citation.source_file])]
     for it in usable or search.usable():
         outline, matter = outlines[it.citation.source_file], matter_of(it, search.wanted, outlines)
-        heading = "" if tells_only_kind(matter.heading) else matter.heading
+        heading = "" if names_only_kind(matter.heading) else matter.heading
         called = heading or outline.title or stem(outline.source_file)
         found.setdefault((outline.source_file, matter.start), (called, it.citation))
     nearest = list(found.values())[:MAX_READING]

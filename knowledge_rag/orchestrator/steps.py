@@ -12,7 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.headings import ACTIONS, Kind, kind_told
+from knowledge_rag.core.headings import ACTIONS, Kind, kind_of_heading
 from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, is_sha256
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.danger import dangers_in
@@ -335,7 +335,7 @@ def _alike(
 def _resolution(outline: Outline) -> Iterator[Lines]:
     """Yield the blocks of a report's sections that say how the incident was resolved."""
     for section in outline.sections():
-        if kind_told(section.heading) is Kind.RESOLUTION and section.level:
+        if kind_of_heading(section.heading) is Kind.RESOLUTION and section.level:
             yield from section.blocks
 
 

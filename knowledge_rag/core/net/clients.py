@@ -1,8 +1,8 @@
-"""Clients of AWS services that keep one absolute deadline a call.
+"""Clients of AWS services that enforce one absolute deadline per call.
 
 botocore resolves the endpoint (``AWS_ENDPOINT_URL_...`` included), signs, and turns errors into
 ``ClientError``. Three of its public events are used: ``before-call`` to renew credentials and
-``before-send`` for a transport, both of which keep the deadline, and ``before-parse`` because
+``before-send`` for a transport, which both enforce the deadline, and ``before-parse`` because
 botocore can't read every body that a peer may send.
 """
 
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
 
 MUST_RENEW_SECONDS: Final = 10 * 60
-"""With less time left than this, botocore does not sign with them; with more, it renews if it can."""
+"""With less time left than this, botocore won't sign with them; with more, it renews if it can."""
 
 EARLY_WAIT_SECONDS: Final = 0.25
-"""How long a renewal is waited for while the credentials would still do."""
+"""How long to wait for a renewal while the current credentials are still valid."""
 
 EXPIRED_CODE: Final = "ExpiredCredentials"
 
@@ -51,12 +51,12 @@ class TimelyCredentials:
     botocore renews temporary credentials while it signs a request: from a process, a container's
     endpoint (Lambda with SnapStart has one) or STS, each with timeouts and retries of its own. Here
     that happens on a daemon thread before the request is signed, and the call stops waiting at its
-    deadline. The request is signed with the result: botocore would otherwise look again while it signs,
-    and renew a second time what is renewed to less than 15 minutes, or not at all. Credentials from
-    the environment, which Lambda gives otherwise, are never renewed.
+    deadline. The request is signed with the result: otherwise botocore would check again while signing
+    and renew a second time credentials that were renewed for under 15 minutes, or not at all. Credentials from
+    the environment, which Lambda provides otherwise, are never renewed.
 
     Args:
-        credentials: with which the client signs, ``None`` where there are none.
+        credentials: the client's, for signing; ``None`` if it has none.
     """
 
     def __init__(self, credentials: Credentials | None) -> None:
@@ -65,15 +65,15 @@ class TimelyCredentials:
         self._renewal: Background[ReadOnlyCredentials] | None = None
 
     def renew(self, context: dict[str, Any], **_: object) -> None:
-        """See to it that signing finds credentials that it need not renew.
+        """Make sure that signing finds credentials that it need not renew.
 
         Args:
-            context: the request's, where its signer looks for credentials of its own.
+            context: the request's, in which its signer looks for credentials of its own.
 
         Raises:
             DeadlineExceeded: they could not be renewed before the current deadline.
             RetrievalFailed: they were renewed, and the new ones have expired too.
-            BotoCoreError: they could not be renewed, and the old ones no longer do.
+            BotoCoreError: they could not be renewed, and the old ones have expired.
         """
         credentials = self._credentials
         if not isinstance(credentials, RefreshableCredentials) or not credentials.refresh_needed():
@@ -91,7 +91,7 @@ class TimelyCredentials:
             return None  # botocore signs with the old ones while another thread renews them
         if not over:
             raise DeadlineExceeded("renewing the credentials took too long")
-        if isinstance(renewal.error, RuntimeError):  # botocore's word for it
+        if isinstance(renewal.error, RuntimeError):  # botocore's error for that
             raise RetrievalFailed(Reason.ACCESS_DENIED, code=EXPIRED_CODE, permanent=True)
         if renewal.error is not None:
             raise renewal.error
@@ -105,12 +105,12 @@ class TimelyCredentials:
 
 
 _CONFIG: Final = Config(
-    # The transport alone retries, and only what cost no time; see its `send`.
+    # Only the transport retries, and only failures that cost no time; see its `send`.
     retries={"total_max_attempts": 1, "mode": "standard"},
-    # Never reached while `before-send` answers; they bound the call should that event ever go.
+    # Never reached while `before-send` answers; they bound the call if that event ever disappears.
     connect_timeout=DEFAULT_DEADLINE_SECONDS,
     read_timeout=DEFAULT_DEADLINE_SECONDS,
-    # A fixed string: botocore otherwise rebuilds its own twice a request (a tenth of the call).
+    # A fixed string: otherwise botocore rebuilds its own twice a request (a tenth of the call).
     user_agent=f"knowledge-rag botocore/{botocore.__version__}",
 )
 
@@ -119,9 +119,9 @@ class AwsClient(NamedTuple):
     """A botocore client and what to close when it is no longer needed.
 
     Args:
-        api: the client; one of its operations keeps deadlines.
+        api: the client; one of its operations enforces deadlines.
         transport: does that operation's HTTP.
-        region: that it calls.
+        region: AWS region of the service.
     """
 
     api: Any
@@ -129,7 +129,7 @@ class AwsClient(NamedTuple):
     region: str
 
     def prepare(self) -> None:
-        """Do what takes time and no network: load the certificate bundle.
+        """Do slow work that needs no network: load the certificate bundle.
 
         Raises:
             InvalidSettings: the bundle or the proxy setting is wrong.
@@ -150,34 +150,34 @@ def create_client(
     *,
     live: bool = False,
 ) -> AwsClient:
-    """Make the client of a service for one operation; nothing is sent.
+    """Create the client of a service for one operation; nothing is sent.
 
     Args:
         service: as botocore names it, e.g. ``lambda``.
         operation: as the service names it, e.g. ``Invoke``.
         region: an AWS region's name.
         check_response: a ``before-parse`` handler.
-        live: whether an event stream is handed on as it arrives.
+        live: whether an event stream is passed on as it arrives.
 
     Raises:
-        InvalidSettings: the AWS settings around us (endpoint URL, profile, config file) are wrong.
+        InvalidSettings: the AWS settings in the environment (endpoint URL, profile, config file) are wrong.
     """
     session = botocore.session.get_session()
     try:
         api = session.create_client(service, region_name=region, config=_CONFIG)
         credentials = TimelyCredentials(session.get_credentials())
         transport = create_transport(session, live=live)
-    except (BotoCoreError, OSError, ValueError) as error:  # OSError: a token's file is not there
+    except (BotoCoreError, OSError, ValueError) as error:  # OSError: a token's file is missing
         raise InvalidSettings(f"AWS client: {error}") from error
 
     def checked(**response: Any) -> None:  # noqa: ANN401 - whatever botocore hands over
         try:
             check_response(**response)
         except Exception:
-            transport.close()  # nothing more is read from a peer that is not understood
+            transport.close()  # nothing more is read from a peer that sent something unreadable
             raise
 
-    # The stubs know no event whose handlers answer something.
+    # The stubs know no event whose handlers return a response.
     events = cast("Any", api.meta.events)
     service_id = api.meta.service_model.service_id.hyphenize()
     events.register(f"before-call.{service_id}.{operation}", credentials.renew)
@@ -187,7 +187,7 @@ def create_client(
 
 
 def create_transport(session: botocore.session.Session, *, live: bool = False) -> Transport:
-    """Make a transport with the certificate bundle and the proxies that the environment names."""
+    """Create a transport with the certificate bundle and the proxies from the environment."""
     bundle = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE")
     return Transport(_connectors(bundle), live=live)
 

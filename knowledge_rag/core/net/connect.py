@@ -1,4 +1,4 @@
-"""Opening a connection under a deadline: name, proxy, TCP, TLS."""
+"""Opens a connection under a deadline: name, proxy, TCP, TLS."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from knowledge_rag.core.net.dns import Address, Resolver
 
 MAX_ADDRESSES: Final = 3
-"""Addresses of one name that are tried; each gets its share of what time is left."""
+"""Addresses of one name to try; each gets its share of the remaining time."""
 
 MAX_PROXY_HEAD_BYTES: Final = 16_384
-"""A proxy's answer to CONNECT is some hundred bytes; more is no proxy."""
+"""A proxy's response to CONNECT is a few hundred bytes; anything longer isn't from a proxy."""
 
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
@@ -42,7 +42,7 @@ class Endpoint(NamedTuple):
         """Return the endpoint of a URL.
 
         Raises:
-            InvalidSettings: its port is none, or it is neither ``http`` nor ``https``.
+            InvalidSettings: its port is invalid, or its scheme is neither ``http`` nor ``https``.
         """
         try:
             return cls(url.scheme, url.hostname or "", url.port or _DEFAULT_PORTS[url.scheme])
@@ -53,7 +53,7 @@ class Endpoint(NamedTuple):
 
     @property
     def authority(self) -> str:
-        """The ``Host`` header, which is signed: a default port is left out."""
+        """The ``Host`` header, which is signed; it omits a default port."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == _DEFAULT_PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -73,12 +73,12 @@ class Proxy(NamedTuple):
 
 
 def proxy_from_environment(endpoint: Endpoint) -> Proxy | None:
-    """Return the proxy that ``HTP(S)_PROXY`` and ``NO_PROXY`` name for ``endpoint``, if any.
+    """Return the proxy for ``endpoint`` from ``HTTP(S)_PROXY`` and ``NO_PROXY``, if any.
 
-    Loopback is never proxied: no proxy can reach this machine's own knowledge base.
+    Loopback is never proxied: no proxy can reach a knowledge base on this machine.
 
     Raises:
-        InvalidSettings: the proxy is itself to be spoken to over TLS or SOCKS, or is no URL.
+        InvalidSettings: the proxy itself needs TLS or SOCKS, or isn't a URL.
     """
     url = getproxies().get(endpoint.scheme)
     if not url or is_loopback(endpoint.host) or proxy_bypass(endpoint.authority):
@@ -86,7 +86,7 @@ def proxy_from_environment(endpoint: Endpoint) -> Proxy | None:
     try:
         parts = urlsplit(url if "://" in url else f"http://{url}")
         port = parts.port or 80
-    except ValueError:  # a port or an address that is none
+    except ValueError:  # an invalid port or address
         parts, port = urlsplit(""), 0
     if parts.scheme != "http" or not parts.hostname:
         raise InvalidSettings(
@@ -103,7 +103,7 @@ def _authorization(parts: SplitResult) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host, by name or address, is this machine itself."""
+    """Return whether a host, by name or address, is this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -111,7 +111,7 @@ def is_loopback(host: str) -> bool:
 
 
 def tls_context(ca_bundle: str) -> ssl.SSLContext:
-    """Make the context that verifies certificate and host name against ``ca_bundle``.
+    """Create the context that verifies certificate and host name against ``ca_bundle``.
 
     Args:
         ca_bundle: a PEM file, or a directory of them under their hashes.
@@ -135,10 +135,10 @@ class Connector:
     """Opens connections to one endpoint.
 
     Args:
-        endpoint: where to.
+        endpoint: the peer.
         resolver: finds addresses.
-        tls: verifies the peer; ``None`` only where the endpoint is plain ``http``.
-        proxy: what stands in between, if anything.
+        tls: verifies the peer; ``None`` only if the endpoint is plain ``http``.
+        proxy: the proxy in between, if any.
     """
 
     endpoint: Endpoint
@@ -147,10 +147,10 @@ class Connector:
     proxy: Proxy | None = None
 
     def open(self, deadline: Deadline) -> DeadlineSocket:
-        """Open a connection that is ready for a request.
+        """Open a connection and return it ready for a request.
 
         Raises:
-            OSError: it can't be had (refused, unreachable, TLS, name; ``TimeoutError`` in time).
+            OSError: it failed (refused, unreachable, TLS, name; ``TimeoutError`` at the deadline).
         """
         host, port = self.endpoint.host, self.endpoint.port
         if self.proxy is not None:
@@ -164,7 +164,7 @@ class Connector:
             sock = self.tls.wrap_socket(
                 sock, server_hostname=self.endpoint.host, do_handshake_on_connect=False
             )
-            # the timeout bounds the whole of it, not each flight
+            # the timeout bounds the whole handshake, not each round trip
             deadline.patiently(sock, sock.do_handshake)
             return DeadlineSocket(sock, deadline)
         except BaseException:
@@ -203,7 +203,7 @@ def _tunnel(sock: DeadlineSocket, endpoint: Endpoint, proxy: Proxy) -> None:
         lines.append(f"Proxy-Authorization: {proxy.authorization}")
     sock.sendall("\r\n".join([*lines, "", ""]).encode())
     status = b"1"
-    while status.startswith(b"1"):  # interim responses come before the one that counts
+    while status.startswith(b"1"):  # interim responses precede the final one
         head = _head(sock)
         status = head.split(b"\r\n", 1)[0].partition(b" ")[2]
     if not status.startswith(b"2"):
@@ -214,6 +214,6 @@ def _head(sock: DeadlineSocket) -> bytes:
     head, byte = bytearray(), bytearray(1)
     while not head.endswith(b"\r\n\r\n"):  # byte by byte: what follows belongs to TLS
         if not sock.recv_into(byte) or len(head) > MAX_PROXY_HEAD_BYTES:
-            raise ConnectionError("the proxy closed the connection or is none")
+            raise ConnectionError("the proxy closed the connection or isn't a proxy")
         head += byte
     return bytes(head)

@@ -1,9 +1,9 @@
 """One absolute deadline and one largest size, applied at the socket.
 
-A timeout a read is no budget: a peer that drips one byte each 0.3 s satisfies it for ever. Here
-every connect, handshake, receive and send is given what is left until one instant, so nothing that
-a peer does can prolong a call, and no thread has to be abandoned to leave it. Bytes are counted at
-the same place, because a length that a peer writes into its response is the peer's to choose.
+A timeout per read is no budget: a peer that sends one byte every 0.3 s satisfies it forever. Here
+every connect, handshake, receive and send gets the time left until one instant, so no peer can
+prolong a call, and no thread has to be abandoned to leave it. Bytes are counted in the same place,
+because a peer can announce any length.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
 RETRIEVAL_BUDGET_SECONDS: Final = 2.0
-"""What a caller waits for one query at most, everything included (SPEC B3)."""
+"""The longest that a caller waits for one query, everything included."""
 
 DEFAULT_DEADLINE_SECONDS: Final = 1.8
-"""When the work for it stops, so that the answer still lands within the budget."""
+"""When work on it stops, so that the answer still arrives within the budget."""
 
 MAX_RESPONSE_BYTES: Final = 4 * 2**20
-"""Most that one exchange may receive, headers included.
+"""Maximum bytes that one exchange may receive, headers included.
 
-Retrieve gives 100 results at most. A chunk of ours with its metadata takes about 3 KB of JSON, and
-35 KB with the largest cap that can be set (8,192 tokens): a hundred of those are 3.5 MB."""
+Retrieve returns at most 100 results. One of our chunks with its metadata takes about 3 KB of JSON, and
+35 KB with the largest possible cap (8,192 tokens): a hundred of those are 3.5 MB."""
 
 
 GIVE_UP_SECONDS: Final = 0.5
-"""How long an exchange may go on at most that its caller has given up."""
+"""How long an exchange may continue after its caller has given up."""
 
 _Done = TypeVar("_Done")
 
@@ -50,13 +50,13 @@ class ResponseTooLarge(http.client.HTTPException):
 
 
 class Deadline(NamedTuple):
-    """The instant at which a call must have ended.
+    """The instant by which a call must have ended.
 
     Args:
         at: that instant, in seconds of ``clock``.
         clock: returns the present instant; never goes backwards.
-        is_given_up: returns whether the caller has left before; asked from any thread. ``None``
-            where no caller can.
+        is_given_up: returns whether the caller has left early; called from any thread. ``None``
+        if no caller can.
     """
 
     at: float
@@ -72,7 +72,7 @@ class Deadline(NamedTuple):
         """Return the seconds left, more than 0.
 
         Raises:
-            DeadlineExceeded: none are left, or the caller has left.
+            DeadlineExceeded: no time is left, or the caller has left.
         """
         if self.is_given_up is not None and self.is_given_up():
             raise DeadlineExceeded("the caller has given up")
@@ -82,10 +82,10 @@ class Deadline(NamedTuple):
         return left
 
     def patiently(self, sock: socket.socket, act: Callable[[], _Done]) -> _Done:
-        """Do what may wait for a peer; it is done again where the wait was only a look around.
+        """Do something that may wait for a peer, and repeat it after a wait that was only a check.
 
         Args:
-            sock: that is waited on.
+            sock: the socket to wait on.
             act: waits on it once, and can be repeated after a timeout.
 
         Raises:
@@ -103,9 +103,9 @@ class Deadline(NamedTuple):
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """Make this the deadline of every exchange that the block starts, in this thread or task.
+        """Apply this deadline to every exchange that the block starts, in this thread or task.
 
-        It travels in a context variable because botocore's call has no parameter to carry it.
+        It is a context variable because botocore's call has no parameter for it.
         """
         token = _current.set(self)
         try:
@@ -118,23 +118,23 @@ _current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
 
 
 def current_deadline() -> Deadline:
-    """Return the deadline that applies here; without one, the default from now on."""
+    """Return the current deadline; if none is set, the default from now on."""
     return _current.get() or Deadline.after(DEFAULT_DEADLINE_SECONDS)
 
 
 class DeadlineSocket:
-    """A connected socket, plain or TLS, on which no wait outlasts the deadline.
+    """A connected socket, plain or TLS, on which no wait exceeds the deadline.
 
-    It offers what ``http.client`` uses of a socket. ``close`` does nothing, since ``http.client``
-    closes its socket before it has read the body of a last response: whoever opened it calls
+    It offers the part of a socket that ``http.client`` uses. ``close`` does nothing, since ``http.client``
+    closes its socket before it has read the body of a last response: the code that opened it calls
     :meth:`shut`.
 
     Args:
-        sock: connected.
-        deadline: of the exchange under way; each exchange on a kept connection sets its own.
+        sock: a connected socket.
+        deadline: of the current exchange; each exchange on a kept connection sets its own.
 
     Attributes:
-        received: bytes received since the exchange under way began.
+        received: bytes received since the current exchange began.
     """
 
     def __init__(self, sock: socket.socket, deadline: Deadline) -> None:
@@ -149,7 +149,7 @@ class DeadlineSocket:
         self.received = 0
 
     def recv_into(self, buffer: WriteableBuffer) -> int:
-        """Receive what there is, at least a byte unless the peer has closed.
+        """Receive the available bytes, at least one unless the peer has closed.
 
         Raises:
             TimeoutError: the deadline came first.
@@ -162,7 +162,7 @@ class DeadlineSocket:
         return count
 
     def sendall(self, data: ReadableBuffer) -> None:
-        """Send all of ``data``; a peer that takes it in drips gets no more time for it.
+        """Send all of ``data``; a peer that reads slowly gets no extra time.
 
         Raises:
             TimeoutError: the deadline came first.
@@ -179,16 +179,16 @@ class DeadlineSocket:
         return _Buffer(_Reader(self), self._note_unasked)
 
     def is_stale(self) -> bool:
-        """Return whether the peer has closed, or sent what nobody asked for, since the last use."""
-        if self._unasked or self._holds_decrypted():
+        """Return whether the peer has closed, or sent unexpected bytes, since the last use."""
+        if self._unasked or self._has_decrypted():
             return True
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
         return bool(poll.poll(0))
 
-    def _holds_decrypted(self) -> bool:
-        # TLS takes whole records from the network: the rest of one that ended behind a response
-        # shows neither in the reader's buffer nor in a poll, and would answer the next request.
+    def _has_decrypted(self) -> bool:
+        # TLS reads whole records from the network: the rest of one that ended after a response shows
+        # neither in the reader's buffer nor in a poll, and would answer the next request.
         return isinstance(self._sock, ssl.SSLSocket) and self._sock.pending() > 0
 
     def _note_unasked(self) -> None:
@@ -215,16 +215,16 @@ class _Reader(io.RawIOBase):
 
 
 class _Buffer(io.BufferedReader):
-    """Reports when it is closed with bytes that nobody read: the peer has said more than was asked."""
+    """Reports when it is closed with unread bytes: the peer has sent more than its response."""
 
-    def __init__(self, reader: _Reader, tell: Callable[[], None]) -> None:
+    def __init__(self, reader: _Reader, on_unread: Callable[[], None]) -> None:
         super().__init__(reader)
         self._reader = reader
-        self._tell = tell
+        self._on_unread = on_unread
 
     def close(self) -> None:
         if not self.closed:
-            self._reader.ended = True  # so that looking into the buffer can't wait for more
+            self._reader.ended = True  # so that peeking into the buffer can't block
             if self.peek(1):
-                self._tell()
+                self._on_unread()
         super().close()

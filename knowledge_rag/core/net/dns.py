@@ -1,8 +1,8 @@
-"""Name resolution that can be left waiting.
+"""Name resolution that a caller can stop waiting for.
 
 ``getaddrinfo`` takes no timeout and can't be interrupted, so it runs on a daemon thread and the
-caller stops waiting at its deadline. One lookup a name is in flight (a second one once the first
-looks stuck), so a dead resolver costs two threads, however many calls meet it.
+caller stops waiting at its deadline. Each name has one lookup in flight (a second one once the first
+looks stuck), so a dead resolver costs two threads, however many calls need it.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ if TYPE_CHECKING:
     from knowledge_rag.core.net.deadline import Deadline
 
 FRESH_SECONDS: Final = 30.0
-"""An answer this young is used without asking again; AWS endpoints publish 60 s."""
+"""An answer this recent is reused without a lookup; AWS endpoints publish 60 s."""
 
 STALE_AFTER_SECONDS: Final = 0.25
-"""An older answer is used when a fresh one takes longer than this."""
+"""An older answer is used if a fresh one takes longer than this."""
 
 STUCK_AFTER_SECONDS: Final = 1.0
-"""A lookup under way for longer than this no longer keeps a new one from starting."""
+"""A lookup in flight for longer than this no longer blocks a new one."""
 
 MAX_LOOKUPS: Final = 2
-"""Lookups of one name in flight at once, at most."""
+"""Maximum lookups of one name in flight at once."""
 
 Address = tuple[int, int, int, Any]
-"""family, type, protocol and socket address: what opening a socket takes."""
+"""family, type, protocol and socket address: the arguments for opening a socket."""
 
 
 def system_lookup(host: str, port: int, flags: int = 0) -> tuple[Address, ...]:
-    """Ask the system's resolver; may block for as long as that likes.
+    """Ask the system's resolver; may block for any length of time.
 
     Raises:
-        OSError: the name can't be resolved, or is none.
+        OSError: the name can't be resolved, or is invalid.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=flags)
     except UnicodeError as error:  # a label that IDNA refuses
-        raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is no host name") from error
+        raise socket.gaierror(socket.EAI_NONAME, f"{host!r} is not a host name") from error
     return tuple((family, kind, proto, address) for family, kind, proto, _, address in found)
 
 
@@ -66,7 +66,7 @@ class Resolver:
     """Resolves names for any number of threads, each waiting no longer than its deadline.
 
     Args:
-        lookup: resolves one name, blocking; raises ``OSError`` when it can't.
+        lookup: resolves one name, blocking; raises ``OSError`` if it can't.
         clock: seconds, never going backwards.
     """
 
@@ -84,7 +84,7 @@ class Resolver:
         """Return the addresses of ``host``, at least one.
 
         Raises:
-            DeadlineExceeded: no answer came in time, and there was no older one to use.
+            DeadlineExceeded: no answer came in time, and there is no older one to use.
             OSError: the name can't be resolved.
         """
         try:
@@ -98,7 +98,7 @@ class Resolver:
             return self._wait(name, self._flight(name, host, port), deadline)
 
     def forget(self, host: str, port: int) -> None:
-        """Drop what is known of ``host``: none of its addresses could be reached."""
+        """Drop the cached answer for ``host``: none of its addresses could be reached."""
         with self._changed:
             name = self._names.get((host, port))
             if name is not None:
@@ -130,7 +130,7 @@ class Resolver:
             thread.start()
         except RuntimeError as error:  # no more threads; a flight that never starts never ends
             raise OSError("no thread for name resolution") from error
-        name.flights.append(flight)  # before it can end: that takes the lock which is held here
+        name.flights.append(flight)  # before it can end: that needs the lock, which is taken here
         return flight
 
     def _run(self, name: _Name, flight: _Flight, host: str, port: int) -> None:

@@ -1,7 +1,7 @@
-"""HTTP for one botocore client, with one absolute deadline a call.
+"""HTTP for one botocore client, with one absolute deadline per call.
 
 botocore signs the request and reads the response; in between, its public ``before-send`` event
-lets this module do the exchange. ``docs/decisions/0002-deadline-at-the-socket.md`` says why.
+lets this module do the exchange. ``docs/decisions/0002-deadline-at-the-socket.md`` explains why.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from knowledge_rag.core.net.deadline import Deadline, DeadlineSocket
 
 MAX_IDLE_SECONDS: Final = 20.0
-"""A connection unused for longer may be dead without a sign (a NAT forgets after minutes)."""
+"""A connection unused for longer may be silently dead (a NAT forgets after minutes)."""
 
 _PIECE_BYTES: Final = 65_536
 _REDIRECTION: Final = http.client.MULTIPLE_CHOICES
 
 MAX_IDLE_CONNECTIONS: Final = 4
-"""Connections kept for later; one suffices in a Lambda, threads of an orchestrator use more."""
+"""Connections kept for reuse; a Lambda needs one, threads of an orchestrator use more."""
 
 
 class Transport:
     """Exchanges requests for responses; its :meth:`send` is a ``before-send`` handler.
 
-    A connection is in the hands of one exchange at a time and is kept only after a success that was
-    read to its end and leaves no doubt where that is, so nothing of one call can reach the next.
+    A connection serves one exchange at a time and is kept only after a success that was read to its
+    unambiguous end, so nothing of one call can reach the next.
 
     Args:
-        connect: gives the connector for an endpoint.
+        connect: returns the connector for an endpoint.
         clock: seconds of the day, for the age of kept connections: unlike the monotonic clock it
-            is sure to count the time for which a function was frozen, since signing needs it right.
-        live: whether a successful response of unknown length is handed on as it arrives, under the
-            same deadline. Its reader has to read it to its end or close it.
+        is sure to count the time for which a function was frozen, since signing needs it right.
+        live: whether a successful response of unknown length is passed on as it arrives, under the
+        same deadline. Its reader has to read it to its end or close it.
     """
 
     def __init__(
@@ -67,13 +67,13 @@ class Transport:
     def send(self, request: AWSPreparedRequest, **_: object) -> AWSResponse:
         """Send ``request`` and read its response, all before the current deadline.
 
-        The only retry: a kept connection that died before any byte of the response, which is what
-        a peer's closing of an idle connection looks like.
+        The only retry: a kept connection that died before any byte of the response, which is how
+        a peer's closing of an idle connection appears.
 
         Raises:
             TimeoutError: the deadline came first.
-            OSError: the peer can't be reached or broke off.
-            http.client.HTTPException: what came back is no complete HTTP response.
+            OSError: the peer can't be reached or broke the connection.
+            http.client.HTTPException: the peer sent no complete HTTP response.
         """
         url = urlsplit(str(request.url))
         endpoint, deadline = Endpoint.of(url), current_deadline()
@@ -91,11 +91,11 @@ class Transport:
         return self._exchange(opened, request, deadline)
 
     def prepare(self, url: str) -> None:
-        """Make ready for requests to ``url``, without a connection."""
+        """Prepare for requests to ``url``, without a connection."""
         self._connector(Endpoint.of(urlsplit(url)))
 
     def close(self) -> None:
-        """Close the connections kept for later."""
+        """Close the kept connections."""
         with suppress(IndexError):  # another thread took the last one
             while True:
                 self._idle.pop().sock.shut()
@@ -148,13 +148,13 @@ class Transport:
 
     def _can_serve(self, connection: _Connection, endpoint: Endpoint) -> bool:
         young = 0 <= self._clock() - connection.idle_since <= MAX_IDLE_SECONDS
-        # A forked process shares its parent's connections: either could read the other's answer.
+        # A forked process shares its parent's connections: either could read the other's response.
         own = connection.process == os.getpid()
         return young and own and connection.endpoint == endpoint and not connection.sock.is_stale()
 
 
 class _Connection:
-    """One connection and the HTTP spoken on it."""
+    """One connection, with HTTP on it."""
 
     def __init__(self, connector: Connector, sock: DeadlineSocket) -> None:
         self.endpoint = connector.endpoint
@@ -167,7 +167,7 @@ class _Connection:
         self._http.sock = sock
 
     def ask(self, request: AWSPreparedRequest, deadline: Deadline) -> http.client.HTTPResponse:
-        """Send a request; give the response, of which the head was read."""
+        """Send a request; return the response with its head read."""
         self.sock.begin(deadline)
         url = str(request.url)
         headers = dict(request.headers.items())
@@ -181,16 +181,16 @@ class _Connection:
 
 
 class _Response(http.client.HTTPResponse):
-    """The final response to a request: ``http.client`` itself would take a 102 or 103 for it.
+    """The final response to a request: ``http.client`` itself would return a 102 or 103.
 
-    The answer behind that would then be read as the answer to the next request on the connection.
+    The final response would then be read as the response to the next request on the connection.
     """
 
     def begin(self) -> None:
-        """Read status and headers, past every interim response (RFC 9110, section 15.2).
+        """Read status and headers, skipping interim responses (RFC 9110, section 15.2).
 
         Raises:
-            http.client.BadStatusLine: the peer changes to another protocol, for which nobody asked.
+            http.client.BadStatusLine: the peer switches to another protocol, unasked.
         """
         super().begin()
         while self.status < http.client.OK:
@@ -201,10 +201,10 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Http(http.client.HTTPConnection):
-    """The protocol alone: the socket is opened and closed elsewhere.
+    """Only the protocol: the socket is opened and closed elsewhere.
 
     ``http.client`` sends head and body one by one, which wakes the peer twice; here they are
-    collected, so that they can be sent as one.
+    collected and sent as one.
     """
 
     auto_open = 0
@@ -218,25 +218,25 @@ class _Http(http.client.HTTPConnection):
         self._unsent.append(data)
 
     def written(self) -> bytes:
-        """Take what a request consists of."""
+        """Return the bytes of a request and forget them."""
         data = b"".join(self._unsent)
         self._unsent.clear()
         return data
 
 
 class _Body(io.BytesIO):
-    """What botocore reads a response's body from, or hands on where it is itself the answer."""
+    """A response's body as botocore reads it, or passes it on if it is itself the result."""
 
     def stream(self) -> Iterator[bytes]:
         yield self.getvalue()
 
 
 class LiveBody:
-    """A body that is read while it arrives; the connection is given back behind its end.
+    """A body that is read while it arrives; the connection is returned after its end.
 
     Args:
-        response: of which the head was read, in chunks.
-        give_back: takes whether the connection can be used again; called once.
+        response: a chunked one with its head read.
+        give_back: receives whether the connection can be used again; called once.
     """
 
     def __init__(
@@ -246,12 +246,12 @@ class LiveBody:
         self._give_back: Callable[[bool], None] | None = give_back
 
     def stream(self) -> Iterator[bytes]:
-        """Return what has arrived, piece by piece.
+        """Yield the body piece by piece as it arrives.
 
         Raises:
             TimeoutError: the deadline came first.
-            OSError: the peer broke off.
-            http.client.HTTPException: the body is cut short, or larger than any may be.
+            OSError: the peer broke the connection.
+            http.client.HTTPException: the body is cut short, or exceeds the maximum.
         """
         try:
             while piece := self._piece():
@@ -261,17 +261,17 @@ class LiveBody:
             self.close()
 
     def read(self) -> bytes:
-        """Return all that is still to come; raises as :meth:`stream` does."""
+        """Return the rest of the body; raises the same as :meth:`stream`."""
         return b"".join(self.stream())
 
     def close(self) -> None:
-        """Read no further; what has not arrived is lost, and the connection with it."""
+        """Stop reading; the rest of the body is lost, and so is the connection."""
         self._end(reusable=False)
 
     def _piece(self) -> bytes:
         try:
             piece = self._response.read1(_PIECE_BYTES)
-        except (ValueError, OverflowError, AttributeError) as error:  # no size of a chunk; closed
+        except (ValueError, OverflowError, AttributeError) as error:  # a bad chunk size; closed
             raise http.client.IncompleteRead(b"") from error
         if (getattr(self._response, "chunk_left", None) or 0) < 0:  # a chunk of size -5
             raise http.client.IncompleteRead(b"")
@@ -304,7 +304,7 @@ def _headers(response: http.client.HTTPResponse) -> dict[str, str]:
 
 
 def _leaves_nothing(response: http.client.HTTPResponse) -> bool:
-    """Whether what comes next on the connection can only be the answer to another request."""
+    """Whether the next bytes on the connection can only be the response to another request."""
     framing = [*response.headers.get_all("Content-Length", ())]
     framing += response.headers.get_all("Transfer-Encoding", ())
     is_success = http.client.OK <= response.status < _REDIRECTION
@@ -318,7 +318,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
         # a chunk of size -5 is a ValueError, one of -2**64 an OverflowError
         if response.status >= _REDIRECTION:
             response.will_close = True
-            return b""  # an error's status says enough
+            return b""  # an error's status suffices
         if isinstance(error, http.client.IncompleteRead | ResponseTooLarge):
             raise
         raise http.client.IncompleteRead(b"") from error
@@ -326,8 +326,8 @@ def _read(response: http.client.HTTPResponse) -> bytes:
 
 def _complete(response: http.client.HTTPResponse) -> bytes:
     if response.length is None:
-        # Never to the end without a number: http.client would then make room for a whole chunk
-        # first, of whatever size the peer announced. The socket's count comes before this number.
+        # Never read to the end without a number: http.client would first allocate a whole chunk, of
+        # whatever size the peer announced. The socket's count comes before this number.
         return response.read(MAX_RESPONSE_BYTES + 1)
     if response.length > MAX_RESPONSE_BYTES:
         raise ResponseTooLarge(f"{response.length} bytes announced")

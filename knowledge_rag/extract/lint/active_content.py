@@ -1,4 +1,4 @@
-"""Content that runs in a browser, and ways for an answer to carry data away."""
+"""Content that runs in a browser, and ways for an answer to send data away."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from knowledge_rag.extract.lint.patterns import Folded, Rule
 
 
-_ADDRESS: Final = "is an address that waits for data"
+_ADDRESS: Final = "is an address with a placeholder for data"
 _DATA: Final = (
     r"(?:(?:the |your |all |user'?s? |chat |full |whole )?[\w -]{0,20}"
     r"(?:conversation|chat|history|prompt|answer|response|question|query|summary|data|context"
@@ -57,7 +57,7 @@ EXFILTRATION: Final[tuple[Rule, ...]] = (
         rf"\]\(https?://[^\s()\[\]{{}}<>]{{1,200}}{_LINK_HOLE}",
     ),
     rule(
-        "is a link whose address is put together from pieces",
+        "is a link whose address is assembled from pieces",
         "ht htt",
         r"\]\(ht{1,2}p?s?[\"'] {0,2}[,+&;] {0,2}[\"']",
     ),
@@ -109,7 +109,7 @@ ACTIVE_CONTENT: Final[tuple[Rule, ...]] = (
 
 
 def find_active_content(_text: str, folded: Folded) -> Iterator[Hit]:
-    """Find scripts, and addresses and elements that run one, outside of code."""
+    """Find scripts, and addresses and elements that run one, outside code."""
     for message, found in matches(folded.text, ACTIVE_CONTENT, folded.words):
         if not folded.in_code(found.start()):
             yield Hit(*found.span(), message)

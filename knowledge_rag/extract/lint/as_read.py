@@ -1,7 +1,7 @@
-"""A text as a model reads it: without markup, in plain letters, with split and disguised words as words.
+"""A text as a model reads it: without markup, in plain letters, with split and disguised words restored.
 
-Only lines that are written in such a way are read again, each beside its neighbours, so that a plain document costs
-next to nothing.
+Only lines with such disguises are read again, each with its neighbours, so that a plain document costs next
+to nothing.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _FEWEST: Final = 3
-"""Words of a line that are split, linked or written with digits, at least; a name of a host has fewer."""
+"""Minimum words of a line that are split, linked or written with digits; a host's name has fewer."""
 _LONGEST: Final = 2_000
-"""Characters of a line that are read."""
+"""Maximum characters of a line that are read."""
 _NOT_ASCII: Final = re.compile(
     r"[^\x00-\x7f\xa0-\xa9\xab\xac\xae-\xb9\xbb-\xbf\u2010-\u2027\u2190-\u245f\u2500-\u2bff\u2e80-\ua63f\uac00-\ud7ff\U0001f300-\U0001faff]"
 )
-"""Beyond dashes, quotes, arrows and signs."""
+"""Characters other than dashes, quotes, arrows and signs."""
 _IN_WORDS: Final = (
     re.compile(r"\*(?<=[a-z]\*)\*{0,2}(?=[a-z])"),
     re.compile(r"<(?<=[a-z]<)/?[a-z!][^<>\n]{0,60}>(?:</?[a-z]\w{0,9}>)?(?=[a-z])"),
     re.compile(r"&(?:#\w{2,8}|shy|zwn?j|[a-z]{1,8}fr|[a-z]scr);"),
     _NOT_ASCII,
 )
-"""What begins with a rare character, by which it is found fast."""
+"""Disguises that begin with a rare character, and so are found fast."""
 _APART: Final = (
     re.compile(r"\](?:\([^()\n]{0,200}\)|\[[^\[\]\n]{0,40}\])\W{0,3}\[[^\[\]\n]{1,30}\](?:\(|\[)"),
     re.compile(r"\|(?<=\n\|)[^\n|]{1,80}\|"),
 )
-"""Links side by side, a row of a table: what parts words that belong together."""
+"""Links side by side, a row of a table: separators of words that belong together."""
 _SPLIT: Final = re.compile(r"(?<![a-z0-9])[a-z](?:([.\- _])[a-z](?:\1[a-z]){1,30})(?![a-z0-9])")
 _JOINED: Final = re.compile(r"[a-z]{1,14}(?:[._-][a-z]{1,14}){1,40}")
 _WORD: Final = re.compile(r"[a-z]+")
@@ -56,8 +56,8 @@ class Read(NamedTuple):
     """Lines of a text as a model reads them.
 
     Args:
-        text: in lower case; some lines stand in it in several ways.
-        starts: where each of them starts in it.
+        text: in lower case; some lines occur several times, in different readings.
+        starts: the offset of each of them.
         lines: for each, its number in the text as written, from 0.
     """
 
@@ -66,16 +66,16 @@ class Read(NamedTuple):
     lines: Sequence[int]
 
     def line_at(self, at: int) -> int:
-        """Return the number, as written and from 0, of the line at an index of the text."""
+        """Return the number, as written and from 0, of the line at an offset of the text."""
         return self.lines[bisect_right(self.starts, at) - 1]
 
 
-def as_read(text: str, telling: frozenset[str]) -> Read | None:
-    """Return the lines that a model reads otherwise than they are written; ``None`` if there are none.
+def as_read(text: str, signals: frozenset[str]) -> Read | None:
+    """Return the lines that a model reads differently; ``None`` if there are none.
 
     Args:
         text: in lower case.
-        telling: words that matter. A line is read another way if that shows one more of them, or brings two together.
+        signals: words that matter. Another reading counts if it shows one more of them, or brings two together.
     """
     odd = {at for sign in (*_APART, *_SPLIT_SIGNS) for at in _lines_of(sign, text)}
     letters = _IN_WORDS[: -1 if text.isascii() else None]
@@ -83,7 +83,7 @@ def as_read(text: str, telling: frozenset[str]) -> Read | None:
     if not odd and not in_words:
         return None
     beside = {one + more for one in _numbers(text, in_words) for more in (-1, 0, 1)}
-    return _read(text.split("\n"), beside.union(_numbers(text, odd)), telling)
+    return _read(text.split("\n"), beside.union(_numbers(text, odd)), signals)
 
 
 _SPLIT_SIGNS: Final = (
@@ -93,11 +93,11 @@ _SPLIT_SIGNS: Final = (
     ),
     re.compile(r"[013457@$](?<=[a-z][013457@$])[a-z]"),
 )
-"""Letters apart; words or parts of words with a mark between them; a digit within a word."""
+"""Separate letters; words or parts of words with a mark between them; a digit within a word."""
 
 
 def _lines_of(sign: re.Pattern[str], text: str) -> Iterator[int]:
-    """Yield the index at which each line starts that a sign stands in."""
+    """Yield the offset of each line that contains a sign."""
     at = 0
     while found := sign.search(text, at):
         yield text.rfind("\n", 0, found.start()) + 1
@@ -115,25 +115,25 @@ def _numbers(text: str, starts: set[int]) -> list[int]:
     return numbers
 
 
-def _read(written: Sequence[str], odd: set[int], telling: frozenset[str]) -> Read | None:
+def _read(written: Sequence[str], odd: set[int], signals: frozenset[str]) -> Read | None:
     read = _Reading([], [], [])
     run: list[int] = []
     for number in [*sorted(one for one in odd if 0 <= one < len(written)), -1]:
         if run and number != run[-1] + 1:
             lines = [written[one][:_LONGEST] for one in run]
-            for parts, way in _ways(lines):
+            for parts, reading in _readings(lines):
                 more = [
                     at
-                    for at, line in enumerate(way)
+                    for at, line in enumerate(reading)
                     if line != lines[at]
-                    and (words := _telling(line, telling))
-                    and ((parts and len(words) > 1) or words - _telling(lines[at], telling))
+                    and (words := _signals_in(line, signals))
+                    and ((parts and len(words) > 1) or words - _signals_in(lines[at], signals))
                 ]
                 around = sorted(
                     {at + by for at in more for by in (-1, 0, 1)}.intersection(range(len(run)))
                 )
                 if around:
-                    read.add([run[at] for at in around], [way[at] for at in around])
+                    read.add([run[at] for at in around], [reading[at] for at in around])
             run = []
         run.append(number)
     return Read("\n".join(read.parts), read.starts, read.lines) if read.parts else None
@@ -145,7 +145,7 @@ class _Reading(NamedTuple):
     lines: list[int]
 
     def add(self, numbers: Sequence[int], lines: Sequence[str]) -> None:
-        """Add lines, and a blank one behind them."""
+        """Add lines, and a blank one after them."""
         at = self.starts[-1] + len(self.parts[-1]) + 1 if self.parts else 0
         for number, line in zip([*numbers, numbers[-1]], [*lines, ""], strict=True):
             self.parts.append(line)
@@ -154,8 +154,8 @@ class _Reading(NamedTuple):
             at += len(line) + 1
 
 
-def _telling(text: str, telling: frozenset[str]) -> frozenset[str]:
-    return telling.intersection(_WORD.findall(text))
+def _signals_in(text: str, signals: frozenset[str]) -> frozenset[str]:
+    return signals.intersection(_WORD.findall(text))
 
 
 def _plain(line: str) -> str:
@@ -174,10 +174,10 @@ def _letter(character: str) -> str:
     return plain if plain.isascii() else looks_like(character)
 
 
-def _ways(written: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
-    """Yield lines in plain letters and without markup, then with split, joined and digit-spelt words as words.
+def _readings(written: Sequence[str]) -> Iterator[tuple[bool, list[str]]]:
+    """Yield lines in plain letters and without markup, then with split, joined and digit-spelt words restored.
 
-    Each with whether it also brings words together that something stood between.
+    Each with whether it also joins words that something separated.
     """
     plain = [_plain(line) for line in written]
     apart = any(sign.search(f"\n{line}") for line in written for sign in _APART)
@@ -199,7 +199,7 @@ def _unsplit(line: str) -> str:
 
 
 def _rejoined(between: str, line: str) -> str:
-    """Return a line of joined words with something else between their parts."""
+    """Return a line of joined words with another separator between their parts."""
     return (
         _JOINED.sub(lambda found: _JOINT.sub(between, found[0]), line) if _is_joined(line) else line
     )

@@ -1,4 +1,4 @@
-"""Everything that lint finds in a document, with exact lines and columns."""
+"""Runs all lint checks on a document, with exact lines and columns."""
 
 from __future__ import annotations
 
@@ -34,23 +34,25 @@ if TYPE_CHECKING:
 
 
 MAX_CHARACTERS: Final = 2_000_000
-"""Of a document that are looked at: what is made to be slow takes 16 s for a million."""
+"""Maximum characters of a document that are checked: a malicious one takes 16 s for a million."""
 MAX_FINDINGS: Final = 1000
-"""Of one kind in one document; the last stands for all further ones."""
+"""Maximum findings of one kind in one document; the last represents all further ones."""
 _AROUND: Final = 8
-"""Characters shown either side of a hidden one."""
+"""Characters shown on either side of a hidden one."""
 _DATA_DEPENDENT: Final = (ArithmeticError, LookupError, RuntimeError, ValueError)
-"""Errors that a text can raise in a pure, typed function with a fault."""
+"""Errors that a text can cause in a pure, typed function with a bug."""
 
 _NOT_WORDS: Final = re.compile(r"[/._-]+")
-"""What parts the words of a path."""
+"""Separators of the words of a path."""
 _DISGUISED: Final = frozenset((Kind.INSTRUCTION, Kind.ROLE_PLAY, Kind.TOOL_CALL))
-"""Kinds that are looked for once more in what a model reads."""
-_TELLING: Final = WORDS.union(*(rule.words for rule in (*INSTRUCTIONS, *ROLE_PLAY, *TOOL_CALLS)))
-"""Words without which there are none of them."""
+"""Kinds that are also searched for in the text as a model reads it."""
+_SIGNAL_WORDS: Final = WORDS.union(
+    *(rule.words for rule in (*INSTRUCTIONS, *ROLE_PLAY, *TOOL_CALLS))
+)
+"""A text without these words has no finding of these kinds."""
 
 Detector = Callable[[str, Folded], Iterable[Hit]]
-"""Given a text and the same folded, finds hits in any order."""
+"""Takes a text and its folded form, yields hits in any order."""
 
 
 class _Place(NamedTuple):
@@ -93,18 +95,18 @@ DETECTORS: Final[dict[Kind, Detector]] = {
 def lint_text(
     source_file: str, text: str, detectors: dict[Kind, Detector] = DETECTORS
 ) -> tuple[Finding, ...]:
-    """Look for secrets, hidden Unicode and text aimed at a model, which may be the document's path; the text stays as it is.
+    """Find secrets, hidden Unicode and text aimed at a model, also in the document's path; the text stays as it is.
 
-    A fault of lint's own costs nobody a document: it becomes a finding of its own kind. Beyond
-    MAX_CHARACTERS nothing is looked at, which the last finding says.
+    A bug in lint never costs a document: it becomes a finding of its own kind. Text beyond MAX_CHARACTERS
+    isn't checked, which the last finding says.
 
     Args:
         source_file: the document, relative to the corpus root.
-        text: as its lines are counted, see :mod:`knowledge_rag.core.lines`.
+        text: the text that its line numbers refer to, see :mod:`knowledge_rag.core.lines`.
         detectors: of each kind.
 
     Returns:
-        The findings in the order of their places.
+        The findings in order of position.
     """
     try:
         found = _of_name(source_file, text, detectors)
@@ -116,7 +118,7 @@ def lint_text(
 
 
 def _of_name(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:
-    """Return what is aimed at a model in a document's path, as findings on all its lines: every answer repeats it."""
+    """Return findings for text aimed at a model in a document's path, on all its lines: every answer repeats it."""
     said = _NOT_WORDS.sub(" ", source_file.rpartition(".")[0] or source_file)
     looked_for = {kind: it for kind, it in detectors.items() if kind in _DISGUISED}
     end_line = text.count("\n") + 1
@@ -128,7 +130,7 @@ def _of_name(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tu
 
 def _unread(source_file: str, text: str) -> Finding:
     line = text.count("\n", 0, MAX_CHARACTERS) + 1
-    message = f"lint looked at the first {MAX_CHARACTERS:,} characters alone"
+    message = f"lint checked only the first {MAX_CHARACTERS:,} characters"
     return _unchecked(source_file, text, line, message)
 
 
@@ -139,7 +141,7 @@ def _unchecked(source_file: str, text: str, line: int, message: str) -> Finding:
 
 def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:
     folded = Folded(text)
-    again = as_read(folded.text, _TELLING)
+    again = as_read(folded.text, _SIGNAL_WORDS)
     disguise = again and (again, Folded(again.text))
     places: list[_Place] = []
     secrets: list[Hit] = []
@@ -162,7 +164,7 @@ def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple
 def _disguised(
     text: str, read: Read, folded: Folded, detect: Detector, known: Sequence[Hit]
 ) -> list[Hit]:
-    """Return whole lines with what a model reads in them and a search of the text as written doesn't find."""
+    """Return whole lines in which a model reads something that a search of the text as written doesn't find."""
     found = [*islice(detect(folded.text, folded), MAX_FINDINGS)]
     if not found:
         return []
@@ -177,7 +179,7 @@ def _disguised(
 
 
 def _apart(hits: list[Hit]) -> list[Hit]:
-    """Keep of hits that overlap the first; of those that start together the longest."""
+    """Keep the first of overlapping hits, and the longest of those that start together."""
     kept: list[Hit] = []
     for hit in sorted(hits, key=lambda hit: (hit.start, -hit.end)):
         if not kept or hit.start >= kept[-1].end:
@@ -209,19 +211,19 @@ def _excerpt(text: str, hit: Hit, kind: Kind, secrets: list[Hit]) -> str:
     if kind is not Kind.HIDDEN_UNICODE:
         return excerpt(text, hit.start, hit.end, secrets)
     shown = excerpt(text, max(0, hit.start - _AROUND), hit.end + _AROUND, secrets)
-    # what looks like something else, or like nothing, is shown as what it is
+    # lookalike and invisible characters are shown by their code points
     return shown.encode("ascii", "backslashreplace").decode()
 
 
 LINT_VERSION: Final = 4
-"""Raised by every change that finds other kinds in the same text."""
+"""Raised with every change that finds other kinds in the same text."""
 
 
 def cautioned(chunks: Sequence[Chunk], findings: Sequence[Finding]) -> list[Chunk]:
     """Return a document's chunks, each with the kinds that lint found in its lines.
 
-    What stands above all of them is front matter, whose title and alerts' names answers show with any line: it counts
-    for each chunk.
+    The text above all of them is front matter. Answers show its title and alert names with any line, so it
+    counts for each chunk.
     """
     starts = [chunk.start_line for chunk in chunks]
     ends = [chunk.end_line for chunk in chunks]

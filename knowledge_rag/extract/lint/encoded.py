@@ -1,4 +1,4 @@
-"""Text that has to be decoded before a person can read it, and that lint finds something in then."""
+"""Finds encoded text in which lint finds something once it is decoded."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from knowledge_rag.extract.lint.patterns import Rule
 
 _LEAST: Final = 24
-"""Characters of base64 or hex from which on there is a sentence in them."""
+"""Minimum characters of base64 or hex that can encode a sentence."""
 _MOST: Final = 4000
-"""Characters of one encoded text that are decoded."""
-# of plain English, base64 has ``/`` and ``+`` only where every third letter is ? or >; paths have them
+"""Maximum characters of one encoded text that are decoded."""
+# for plain English, base64 has ``/`` and ``+`` only where every third letter is ? or >; paths have them
 _BLOB: Final = re.compile(rf"(?<![A-Za-z0-9])[A-Za-z0-9]{{{_LEAST},{_MOST}}}")
 _HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})+")
 _SIGN: Final = re.compile(r"\\u00|\\x|&#|%2")
@@ -34,7 +34,7 @@ _ESCAPE: Final = re.compile(
     re.IGNORECASE,
 )
 _FEWEST: Final = 3
-"""Escapes that hide a text; fewer stand in any address."""
+"""Minimum escapes that hide a text; addresses have fewer."""
 _SHELL: Final = (
     rule(
         "a shell script from the network",
@@ -54,13 +54,13 @@ _TABLES: Final = (
 )
 _ORDERS: Final[tuple[Rule, ...]] = (
     wording(
-        "tells the reader to decode a text and do what it says",
+        "tells the reader to decode a text and follow it",
         "decode decoded decrypt unscramble",
         r"(?:decode|decrypt|unscramble)(?: (?:it|this|that|the \w{1,12}))? and (?:then )?"
         r"(?:follow\b|obey\b|(?:do|execute|run|act on) (?:what )?(?:it|this|that))",
     ),
     rule(
-        "is code in pieces that are put together when it runs",
+        "is code in pieces that are joined when it runs",
         "exec execute eval",
         r"(?:exec|execute|eval)\s{0,2}\(\s{0,2}['\"][^'\"\n]{1,20}['\"]\s{0,2}(?:\+|\|\||\.)\s{0,2}['\"]",
     ),
@@ -68,7 +68,7 @@ _ORDERS: Final[tuple[Rule, ...]] = (
 
 
 def find_encoded(text: str, folded: Folded) -> Iterator[Hit]:
-    """Find base64, hex, escapes of URLs, of programs and of HTML that decode to what lint finds."""
+    """Find base64, hex, and escapes of URLs, programs and HTML that decode to text with a finding."""
     for message, found in matches(folded.text, _ORDERS, folded.words):
         yield Hit(*found.span(), message)
     blobs = (found.span() for found in _BLOB.finditer(text))
@@ -78,7 +78,7 @@ def find_encoded(text: str, folded: Folded) -> Iterator[Hit]:
 
 
 def _escaped(text: str) -> Iterator[tuple[int, int]]:
-    """Yield stretches between blanks, quotes or brackets that hold an escape."""
+    """Yield stretches between blanks, quotes or brackets that contain an escape."""
     free = 0
     for sign in _SIGN.finditer(text):
         if sign.start() < free:
@@ -101,7 +101,7 @@ def _decoded(encoded: str) -> str:
             else base64.b64decode(encoded + "=" * (-len(encoded) % 4))
         )
         return data.replace(b"\0", b"").decode("ascii")  # UTF-16 has a zero beside each letter
-    except ValueError:  # neither, or text of other characters than ASCII
+    except ValueError:  # neither, or not ASCII
         return ""
 
 
@@ -115,6 +115,6 @@ def _finding_in(plain: str) -> str:
     folded = Folded(plain)
     for table in _TABLES:
         for message, _ in matches(folded.text, table, folded.words):
-            return f"decodes to a text of which lint says: {message}"
+            return f"decodes to text with a lint finding: {message}"
     order = next(find_orders(plain, folded), None)
-    return f"decodes to a text of which lint says: {order.message}" if order else ""
+    return f"decodes to text with a lint finding: {order.message}" if order else ""

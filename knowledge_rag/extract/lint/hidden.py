@@ -1,7 +1,7 @@
-"""Text that a reader does not see and a model reads: characters, look-alikes, comments, elements.
+"""Finds text that a reader does not see but a model reads: characters, look-alikes, comments, elements.
 
-What writing needs is no finding: emoji sequences, joiners within scripts that join, direction marks
-beside right-to-left letters, a variation selector after a character that varies.
+Characters that writing needs are no findings: emoji sequences, joiners within scripts that join, direction
+marks beside right-to-left letters, a variation selector after a character that varies.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _JOINING: Final = re.compile(
 )
 _FLAG: Final = re.compile("\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{3,6}\U000e007f")
 _DATA_RUN: Final = 4
-"""Zero-width characters in a row that no writing needs: each can carry a bit."""
+"""Zero-width characters in a row that no script needs: each can carry a bit."""
 _LINE_REACH: Final = 400
-"""How far a right-to-left letter of the same line may be from a mark that belongs to it."""
+"""Maximum distance of a right-to-left letter of the same line from a mark that belongs to it."""
 
 
 def find_hidden(text: str, foreign: str) -> Iterator[Hit]:
@@ -63,7 +63,7 @@ def find_hidden(text: str, foreign: str) -> Iterator[Hit]:
 
 
 def _bidi(_text: str, found: re.Match[str]) -> str:
-    return f"{_name(found[0])} makes text read in another order than it stands"
+    return f"{_name(found[0])} makes text read in a different order"
 
 
 def _mark(text: str, found: re.Match[str]) -> str:
@@ -103,7 +103,7 @@ def _selector(text: str, found: re.Match[str]) -> str:
 
 
 def _hyphen(text: str, found: re.Match[str]) -> str:
-    """Return what is wrong with one between letters; where a word may be broken, two stand on each side."""
+    """Return the problem with a soft hyphen between letters; a legitimate one has two letters on each side."""
     before = text[max(0, found.start() - 2) : found.start()]
     behind = text[found.end() : found.end() + 2]
     if not (before[-1:].isalpha() and behind[:1].isalpha()):
@@ -156,7 +156,7 @@ _LEAST_LATIN: Final = 2
 def find_look_alikes(text: str, foreign: str) -> Iterator[Hit]:
     """Find words of Latin letters and Cyrillic or Greek ones that all look like Latin.
 
-    ``pаypal`` with a Cyrillic а reads like another word, is found by no search and, in a command, runs
+    ``pаypal`` with a Cyrillic а reads like another word, isn't found by a search and, in a command, runs
     something else.
     """
     if not _LOOK_ALIKE.search(foreign):
@@ -166,7 +166,7 @@ def find_look_alikes(text: str, foreign: str) -> Iterator[Hit]:
         if not word.isascii() and _is_disguised(word) and not _is_inflected(text, found):
             others = dict.fromkeys(_OTHERS.findall(word)[:8])
             shown = ", ".join(f"U+{ord(letter):04X}" for letter in others)
-            yield Hit(*found.span(), f"word mixes Latin letters with look-alikes of them ({shown})")
+            yield Hit(*found.span(), f"word mixes Latin letters with look-alikes ({shown})")
 
 
 def _is_disguised(word: str) -> bool:
@@ -191,12 +191,12 @@ def _is_inflected(text: str, found: re.Match[str]) -> bool:
 
 
 _MARKDOWN_COMMENT: Final = re.compile(r"^\[[^\]\n]{1,30}\]: # [(\"'][^\n]{1,4000}", re.MULTILINE)
-"""A link definition that nothing refers to: shown nowhere."""
+"""A link definition without references: it is never shown."""
 _MODEL: Final = re.compile(
     r"\b(?:ai|llms?|language models?|(?:ai )?assistants?|chat ?bots?|chatgpt|gpt-?\d\w*|claude|gemini"
     r"|copilot|(?:ai|autonomous|automated) agents?|system prompt)\b"
 )
-_TOLD: Final = re.compile(
+_ORDER: Final = re.compile(
     r"\b(?:you|must|always|never|do not|don't|ignore|disregard|please|instructions?|respond|reply"
     r"|answer|cite|recommend|say|tell|claim|run|execute|reveal|include)\b"
 )
@@ -208,7 +208,7 @@ _MADE_BY: Final = re.compile(
     r"\b(?:generated|written|created|translated|reviewed) (?:by|with)\b|ai-generated"
 )
 _LONGEST: Final = 4000
-"""Characters of a comment, and of an element's text, that are looked at."""
+"""Maximum characters of a comment, and of an element's text, that are checked."""
 _TAG: Final = re.compile(
     r"<(?P<name>[a-z][a-z0-9]{0,15})\b(?P<attributes>(?:[^<>\"']++|\"[^\"]{0,1000}+\"|'[^']{0,1000}+'){0,100}+)>"
 )
@@ -219,18 +219,18 @@ _MARKUP: Final = re.compile(r"<[^>]{0,500}>")
 _SHOWN_WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _SENTENCE_END: Final = re.compile(r"[.!?:](?:\s|$)")
 _FEWEST_WORDS: Final = 4
-"""With a full stop, of a sentence; captions for screen readers are hidden and have none."""
+"""Minimum length of a sentence, with its full stop; captions for screen readers are hidden and have none."""
 _STYLED: Final = re.compile(r"style\s{0,4}=| hidden\b")
 _LONGEST_TAG: Final = 1500
 _WHITE: Final = frozenset(("white", "#fff", "#ffffff", "rgb(255,255,255)", "rgb(255, 255, 255)"))
 
 
 def find_hidden_text(text: str, folded: Folded) -> Iterator[Hit]:
-    """Find comments that name a model and tell it something, and HTML elements that hide a sentence."""
+    """Find comments that address a model, and HTML elements that hide a sentence."""
     comments = (found.span() for found in _MARKDOWN_COMMENT.finditer(folded.text))
     for start, end in chain(_html_comments(folded.text), comments):
         comment = folded.text[start : min(end, start + _LONGEST)]
-        told = _MODEL.search(comment) and _TOLD.search(comment) and not _MADE_BY.search(comment)
+        told = _MODEL.search(comment) and _ORDER.search(comment) and not _MADE_BY.search(comment)
         if told or _TO_THE_USER.search(comment):
             yield Hit(start, end, "a comment speaks to a model")
     yield from _elements(text, folded)

@@ -1,8 +1,7 @@
-"""Wordings and forms that are meant for a model: orders, roles, tool calls, forged marks and citations.
+"""Wordings and forms aimed at a model: orders, roles, tool calls, forged marks and citations.
 
-A runbook is full of imperatives, so an imperative is no sign. Signs are what only a model can be
-meant by: its instructions, its prompt, its answer, a user that it is to deceive, the things that only
-chatbots are asked for.
+A runbook is full of imperatives, so an imperative is no sign. Signs are things that only concern a model:
+its instructions, its prompt, its answer, a user to deceive, requests that only chatbots get.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ _NO_ANSWER: Final = (
 )
 _STEERING: Final = (
     wording(
-        "says what a model's answer is to be",
+        "says what a model should answer",
         "response responses answer answers reply replies completion completions",
         r"\b(?:in|into|to|of|from|with|throughout|within|start|begin|end|encode|encrypt|translate"
         r"|format|reverse|repeat|prefix|limit|restrict|randomi[sz]e|capitali[sz]e|substitute|replace"
@@ -129,7 +128,7 @@ _STEERING: Final = (
         r"(?:begin|start|end|be|contain|include|consist|state|say|use|rhyme|mention)\b",
     ),
     wording(
-        "says when a model is to say what",
+        "says what a model should say, and when",
         "answer answering respond responding ask asks asked asking summarise summarize summarising summarizing reply replying questioned",
         r"\b(?:when(?:ever)?|if) (?:(?:you(?: are)?|(?:the |a )?user(?: is)?) )?"
         r"(?:answer(?:ing)?|respond(?:ing)?|summari[sz](?:e|ing)|repl(?:y|ying)|ask(?:ed|s|ing)?"
@@ -140,20 +139,20 @@ _STEERING: Final = (
         r" (?:with )?(?:only|that|exactly|nothing))\b",
     ),
     wording(
-        "says how a model is to retell a document",
+        "says how a model should summarise a document",
         "summarise summarize summarising summarizing paraphrase paraphrasing translate translating quote quoting",
         r"\b(?:when(?:ever)?|if|before|while) (?:you )?(?:summari[sz]|paraphras|translat|quot)(?:e|ing)"
         r" (?:from )?(?:this|the (?:above|following|present))(?: DOCUMENT)?"
         r" (?:please )?(?:leave|omit|skip|drop|always|never|do not|say|tell|claim|add|include|mention|use|only)\b",
     ),
     wording(
-        "says what a model's answer is to be",
+        "says what a model should answer",
         "nothing",
         r"\b(?:reply|respond|answer|say)"
         r"(?: with)? (?:only|just|exactly|the|this|[\"'“])[^.?!]{1,80}?\band (?:absolutely )?nothing (?:else|more)\b",
     ),
     wording(
-        "says what a model's answer is to be",
+        "says what a model should answer",
         "respond reply answer say print",
         r"(?:\b(?:respond|reply|answer) (?:only|solely|exclusively|simply|always|just) with\b"
         r"|(?:respond|reply|answer|print|say) (?:only |just )?(?:with )?the (?:exact )?(?:words?|phrase|sentence) "
@@ -161,7 +160,7 @@ _STEERING: Final = (
         r"(?:question|quer(?:y|ies)|prompt|request)s? (?:with|by)\b)",
     ),
     wording(
-        "says what a model's answer is to be",
+        "says what a model should answer",
         "say print output repeat reply respond answer",
         r"(?:(?:START|(?<=and\s)|(?<=please\s))(?:only|solely|simply|just) (?:say|respond|answer|reply) (?:that|with)\b"
         r"|(?:only|solely|simply|just|instead|please)(?: (?:just|only|simply|now))?"
@@ -174,7 +173,7 @@ _STEERING: Final = (
         r"\b(?:do not|don't|stop|instead of) (?:translat|summari[sz])(?:e|ing) (?:this|the (?:above|following|text|sentence))\b",
     ),
     wording(
-        "says what a model's answer is to be",
+        "says what a model should answer",
         "sentence",
         r"\b(?:repeat|translate|say|print|spell check|rewrite|output) (?:exactly )?(?:the following|this) sentence\b",
     ),
@@ -190,7 +189,7 @@ _STEERING: Final = (
 
 _TASKS: Final = (
     wording(
-        "asks for what only a chatbot is asked for",
+        "makes a request that only a chatbot gets",
         "poem poems limerick limericks haiku haikus sonnet sonnets lyrics lyricss joke jokes riddle riddles essay essays novel novels sentence paragraph headline story",
         r"START(?:(?:please|now|then|also|instead|next|(?:can|could|will|would) you) ){0,3}"
         r"(?:write|compose|draft|create|generate|tell|give|make up|invent)"
@@ -201,7 +200,7 @@ _TASKS: Final = (
         r"|(?:\w{1,14} ){0,3}essay\b|(?:\w{1,14} ){0,2}(?:sentence|paragraph|headline|story) about\b)",
     ),
     wording(
-        "asks for what only a chatbot is asked for",
+        "makes a request that only a chatbot gets",
         "recommend suggest",
         r"START(?:recommend|suggest) (?:(?:me|us) )?(?:an?|some|one|two|three) (?:\w{1,14} ){0,3}"
         r"(?:book|novel|movie|film|song|restaurant|recipe|podcast|tv show|holiday|vacation|gift|dish)s?\b",
@@ -214,12 +213,12 @@ _TASKS: Final = (
         r"(?:anagrams?|pig latin|leetspeak|(?:caesar|substitution|vigenere) cipher|morse code|homophones?|acrostic|palindromes?)\b",
     ),
     wording(
-        "asks for what only a chatbot is asked for",
+        "makes a request that only a chatbot gets",
         "sentiment",
         r"START(?:determine|analy[sz]e|classify|identify|what is|give|rate|detect) (?:the )?(?:overall )?sentiment\b",
     ),
     wording(
-        "asks for what only a chatbot is asked for",
+        "makes a request that only a chatbot gets",
         "translate",
         r"START(?:please )?translate (?:(?:the (?:following|above|next)|this|these) (?:\w{1,14} )?"
         r"(?:sentences?|phrases?|texts?|paragraphs?|words?)\b"
@@ -284,7 +283,7 @@ ROLE_PLAY: Final[tuple[Rule, ...]] = (
 )
 
 
-_SHAPE: Final = "has the shape of a model's call of a tool"
+_SHAPE: Final = "looks like a model's tool call"
 _ASKED: Final = "asks a model to call a tool"
 
 TOOL_CALLS: Final[tuple[Rule, ...]] = (
@@ -318,7 +317,7 @@ TOOL_CALLS: Final[tuple[Rule, ...]] = (
 )
 
 
-_FORM: Final = "has the form of this product's own references"
+_FORM: Final = "looks like one of this product's own references"
 _ORDER: Final = "tells a model what to cite"
 
 FAKE_CITATIONS: Final[tuple[Rule, ...]] = (
@@ -354,7 +353,7 @@ FAKE_CITATIONS: Final[tuple[Rule, ...]] = (
 )
 
 
-_MARK: Final = "has the form of a mark between a model's turns"
+_MARK: Final = "looks like a mark between a model's turns"
 
 
 MARKERS: Final = (

@@ -1,7 +1,7 @@
-"""Search for many patterns: each is tried only in a text that has one of the words that it needs.
+"""Searches for many patterns: each is tried only in a text with one of its required words.
 
-Most documents have none of them. Patterns have bounded repetitions alone, so a document costs time in
-proportion to its length, whatever it holds.
+Most documents have none of them. Patterns have only bounded repetitions, so the time is proportional to a
+document's length, whatever its content.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Rule(NamedTuple):
 
     Args:
         message: the meaning of a match.
-        words: of ASCII letters, in lower case. A text without any of them has no match; none if any text may have one.
-        pattern: of which matches of one text never overlap.
+        words: of ASCII letters, in lower case. A text without any of them has no match; none if any text may match.
+        pattern: its matches never overlap.
     """
 
     message: str
@@ -39,20 +39,20 @@ class Rule(NamedTuple):
 
 _ASCII: Final = bytes(range(128))
 _LINE_REACH: Final = 1000
-"""Characters of a line either side of a position that are searched for backticks."""
+"""Characters on either side of a position that are searched for backticks."""
 
 
 class Folded:
-    """A text made ready for search: in lower case, its words, and its characters beyond ASCII."""
+    """A text prepared for search: in lower case, its words, and its characters beyond ASCII."""
 
     def __init__(self, text: str) -> None:
-        # the one letter whose lower case is two characters would shift all that follows
+        # the one letter whose lower case is two characters would shift all later offsets
         self.text = text.replace("\u0130", "i").lower()
         self.words = frozenset(WORD.findall(self.text))
         self.foreign = "" if text.isascii() else _foreign(text)
 
     def in_code(self, at: int) -> bool:
-        """Whether a reader is shown a position as code: in a fenced block or between backticks."""
+        """Whether a position is shown as code: in a fenced block or between backticks."""
         if is_within(at, self._fenced):
             return True
         before = self.text[max(0, at - _LINE_REACH) : at].rpartition("\n")[2]
@@ -70,7 +70,7 @@ def _foreign(text: str) -> str:
 
 
 def rule(message: str, words: str, pattern: str) -> Rule:
-    """Make a rule; its words are parted by blanks."""
+    """Return a rule; its words are separated by blanks."""
     return Rule(message, frozenset(words.split()), re.compile(pattern))
 
 
@@ -99,10 +99,10 @@ _WITHIN_A_SENTENCE: Final = r"(?:[^.?!]|[.?!](?=\S)){1,160}?"
 
 
 def wording(message: str, words: str, pattern: str) -> Rule:
-    """Make the rule of a wording; see :func:`rule`.
+    """Return the rule for a wording; see :func:`rule`.
 
-    In the pattern, a blank is a gap, ``~`` a part of a sentence, START the start of a line, of a sentence or of what
-    is quoted; MODEL, ANSWER and DOCUMENT are words for these.
+    In the pattern, a blank is a gap, ``~`` a part of a sentence, START the start of a line, a sentence or a
+    quotation; MODEL, ANSWER and DOCUMENT match words for these.
     """
     for name, alternatives in _WORDS.items():
         pattern = pattern.replace(name, alternatives)
@@ -111,26 +111,26 @@ def wording(message: str, words: str, pattern: str) -> Rule:
 
 
 MAX_EXCERPT: Final = 80
-"""Characters of a document that an excerpt shows at most, before escapes."""
+"""Maximum characters of a document in an excerpt, before escapes."""
 _SHOWN_OF_A_SECRET: Final = 4
 _SPACE: Final = re.compile(r"\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    r"""One thing that a person should look at.
+    r"""One thing that a person should check.
 
     Args:
         source_file: the document, relative to the corpus root.
-        line: 1-based, in lines that ``\n`` ends.
+        line: 1-based, of lines that end at ``\n`` only.
         column: 1-based, in characters of the line.
         kind: of the finding.
-        message: what is wrong, in one sentence; holds nothing of the document but code points.
+        message: the problem, in one sentence; quotes nothing of the document except code points.
         excerpt: safe to print: secrets masked, hidden characters escaped.
-        count: how many findings this one stands for: 1, but for the last of a kind in a document
-            that has too many to list.
-        end_line: the last line that it reaches to, at least ``line``; that of the document for one
-            that stands for further ones.
+        count: number of findings that this one represents: 1, except for the last of a kind in a document
+        with too many to list.
+        end_line: its last line, at least ``line``; the document's last line if it represents further
+        findings.
     """
 
     source_file: str
@@ -158,7 +158,7 @@ class Finding:
 
 
 class Hit(NamedTuple):
-    """A finding while the text is still at hand, from ``start`` up to ``end``."""
+    """A finding with offsets into the text, from ``start`` up to ``end``."""
 
     start: int
     end: int
@@ -166,7 +166,7 @@ class Hit(NamedTuple):
 
 
 def mask(secret: str) -> str:
-    """Show of a secret its length, and its first four characters where they are at most a third.
+    """Show a secret's length, and its first four characters if they are at most a third of it.
 
     >>> mask("AKIAIOSFODNN7ABCDEFG"), mask("hunter2")
     ('AKIA… (20 characters)', '… (7 characters)')

@@ -1,7 +1,7 @@
-"""Secrets in a text: by their form (keys of services) and by their place (after ``password =``).
+"""Finds secrets in a text: by form (keys of services) and by place (after ``password =``).
 
-By place, what a value looks like decides: a runbook says ``password: see the vault`` and
-``--password "$DB_PASSWORD"`` far more often than it gives one away.
+By place, the form of the value decides: a runbook says ``password: see the vault`` and
+``--password "$DB_PASSWORD"`` far more often than it reveals one.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SEQUENCES: Final = tuple(
     for start in range(len(line) - 5)
 )
 _MIN_KINDS: Final = 5
-"""Different characters below which a value is a pattern such as ``aaaa-bbbb``."""
+"""Minimum distinct characters; a value with fewer is a pattern such as ``aaaa-bbbb``."""
 
 
 def stands_for_a_secret(value: str) -> bool:
@@ -60,7 +60,7 @@ def stands_for_a_secret(value: str) -> bool:
 
 
 def decoded(value: str) -> str:
-    """Decode base64 of plain text; a value that is none comes back as it is."""
+    """Decode base64 of plain text; return any other value as it is."""
     if len(value) % 4 or not value.isascii():
         return value
     try:
@@ -71,7 +71,7 @@ def decoded(value: str) -> str:
 
 
 def _token(message: str, beginnings: str, rest: str) -> Rule:
-    """Make the rule of a token: one of its beginnings, then ``rest``, as a word of its own."""
+    """Return the rule for a token: one of its beginnings, then ``rest``, as a separate word."""
     heads = beginnings.split()
     words = " ".join(re.split("[^a-z]", head.lower())[0] for head in heads if not head.isalpha())
     pattern = f"(?:{'|'.join(map(re.escape, heads))}){rest}"
@@ -91,14 +91,14 @@ _TOKENS: Final = (
     _token("PyPI token", "pypi-AgEI", r"[\w-]{50,1000}"),
     _token("OpenAI or Anthropic key", "sk-proj- sk-ant-", r"[\w-]{32,255}"),
     _token("Vault token", "hvs.", r"[\w-]{24,255}"),
-    # the first line of a private key whose body follows: headers, then base64
+    # the first line of a private key, followed by its body: headers, then base64
     rule(
         "private key",
         "private",
         r"(?P<shown>-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)"
         r"(?:[^\n\\-]{0,80}(?:\n|\\n|\\r\\n)){0,5}?[\s>\"'|+]{0,40}[A-Za-z0-9+/]{40}",
     ),
-    rule(  # as Kubernetes has them: the base64 of the same, its beginning is enough
+    rule(  # as in Kubernetes: the base64 of the same, its beginning is enough
         "private key in base64",
         "",
         r"LS0tLS1CRUdJTiB(?:QUklWQVRF|SU0EgUFJJVkFUR|FQyBQUklWQVRF|PUEVOU1NIIFBS)[A-Za-z0-9+/]{40}",
@@ -111,7 +111,7 @@ _TOKENS: Final = (
 )
 _AWS_SECRET: Final = re.compile(r"(?<![A-Za-z0-9/+=_-])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=_-])")
 _NEAR: Final = 400
-"""Characters either side of a key id in which its secret key is looked for."""
+"""Characters on either side of a key id in which to look for its secret key."""
 _WEB_TOKEN: Final = re.compile(
     r"(?<![\w.-])(eyJ[\w-]{8,4096})\.eyJ[\w-]{8,8192}\.[\w-]{16,4096}", re.ASCII
 )
@@ -145,7 +145,7 @@ def _is_random(token: str) -> bool:
 
 
 def _is_header(part: str) -> bool:
-    """Whether the first part of what looks like a JSON web token names an algorithm."""
+    """Whether the first part of a supposed JSON web token names an algorithm."""
     try:
         decoded = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
     except binascii.Error:
@@ -159,7 +159,7 @@ _VALUE: Final = (
     r"(?:\"(?P<double>[^\"\s]{6,512})\"|'(?P<single>[^'\s]{6,512})'|`(?P<code>[^`\s]{6,512})`"
     r"|(?P<bare>[^\s\"'`,;|<>(){}\[\]]{6,512}))"
 )
-# what may stand between a name and its value: quotes and marks around the name, then = or :
+# allowed between a name and its value: quotes and marks around the name, then = or :
 _IS: Final = r"[\"'`*_\]]{0,4}[ \t]{0,4}(?:=>|:=|==?|:)[*_]{0,2}[ \t]{0,4}"
 _FLAG: Final = r"(?:[ \t]{1,4}|=)"
 
@@ -245,7 +245,7 @@ def _looks_real(value: str, message: str) -> bool:
 
 
 def _is_mixed(value: str) -> bool:
-    """Words have letters alone; secrets have digits, or capitals and signs among small letters."""
+    """Whether a value is mixed: words have only letters; secrets have digits, or capitals and signs too."""
     letters = any(map(str.isalpha, value))
     digits = any(map(str.isdigit, value))
     both_cases = value not in (value.lower(), value.upper())
@@ -253,7 +253,7 @@ def _is_mixed(value: str) -> bool:
 
 
 def find_secrets(text: str, folded: Folded) -> list[Hit]:
-    """Find the secrets of a text, in order; of two that overlap the one that is known by form."""
+    """Find the secrets of a text, in order; of two that overlap, the one found by its form."""
     kept: list[Hit] = []
     taken = bytearray()
     for hit in [*known_secrets(text, folded.words), *given_away(text, folded)]:

@@ -1,9 +1,9 @@
-"""Orders that only a model can be meant by, in whatever words.
+"""Finds orders that only a model can follow, in any wording.
 
-A sentence is a finding if it gives an order, or says what is allowed, and has three points of
-signs: a pointer (to an answer, a conversation, an agent, the one who asks, the other documents) and
-a manner in which nobody writes to a colleague (in secret, already approved, whatever is asked, with
-somebody's credentials). Words of a strong manner ("do not tell ...") count for nothing else.
+A sentence is a finding if it gives an order or a permission, and has three points of signs: a pointer (to
+an answer, a conversation, an agent, the one who asks, the other documents) and a manner that nobody uses with a
+colleague (in secret, already approved, whatever is asked, with somebody's credentials). Words of a strong manner
+("do not tell ...") count for nothing else.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 MESSAGE: Final = "gives an order that only a model can follow"
 _NEEDED: Final = 3
-"""Points of a finding."""
+"""Minimum points of a finding."""
 _REACH: Final = 400
-"""Characters either side of a word that are searched for the ends of its sentence."""
+"""Characters on either side of a word that are searched for the ends of its sentence."""
 
 
 class _Sign(NamedTuple):
@@ -143,7 +143,7 @@ _STRONG: Final = frozenset({"secrecy", "authority"})
 _ADDRESSED: Final = frozenset({"answer", "conversation", "agent"})
 _CLEAR: Final = _ADDRESSED | {"reader"}
 """A finding has one of these, a strong manner, or a secret that is sent away."""
-_TELLING: Final = _STRONG | _ADDRESSED | {"deceit", "secret"}
+_DECISIVE: Final = _STRONG | _ADDRESSED | {"deceit", "secret"}
 """A finding has one of these: the other signs are common, even together."""
 _SENDING: Final = frozenset({"place", "answer", "conversation"})
 _SENT_AWAY: Final = frozenset({"secret", "place"})
@@ -154,7 +154,7 @@ _BEFORE: Final = (
     r"|\b(?:also|please|do not|don't|must|should|shall|instead|answer is to|recommendation is to)"
     r" (?:(?:always|never|now|only|first|just|simply|silently|quietly|secretly) )?)"
 )
-"""What an order's verb follows."""
+"""Text that precedes an order's verb."""
 _SPEAK: Final = re.compile(
     _BEFORE + r"(?P<verb>ask|request|say|tell|claim|recommend|present|describe|state|pretend|convince|rank|refuse|reply|respond"
     r"|answer|mention|cite|attribute|make up|invent|rewrite|repeat|prepend|number|count|advise|steer|insist|promote"
@@ -191,7 +191,7 @@ _TELLTALE: Final = """
     telling training trick trusted unnoticed used user users verified whatever wording you
 """
 WORDS: Final = frozenset(_TELLTALE.split())
-"""A finding's sentence has one of these, at least."""
+"""A finding's sentence has at least one of these."""
 _END: Final = re.compile(
     r"(?<=[.!?])[\"'”)]?\s+|\n[ \t]{0,20}\n|\n[ \t]{0,20}(?:[-*+#|>]|\d{1,3}[.)])\s{0,20}|\||`{3,9}"
 )
@@ -203,11 +203,11 @@ _GAP: Final = re.compile(r"[\s>*_`]+")
 _WOULD_HAPPEN: Final = re.compile(
     r"(?:[:;,]|\bbecause|\bsince|\botherwise) (?:it|this|that|they|which) (?:would|could|might)\b(?! (?:be|help|like|please)\b)[^;]*"
 )
-"""What an order would lead to otherwise, which is none itself: "it would start at the end and leave out everything"."""
+"""The consequence of not following an order, itself no order: "it would start at the end and leave out everything"."""
 
 
 def find_orders(_text: str, folded: Folded) -> Iterator[Hit]:
-    """Yield the sentences that give an order which only a model can follow, in their order."""
+    """Yield the sentences with an order that only a model can follow, in order."""
     text, behind = folded.text, 0
     for word in WORD.finditer(text):
         if word[0] not in WORDS or word.start() < behind:
@@ -218,7 +218,7 @@ def find_orders(_text: str, folded: Folded) -> Iterator[Hit]:
 
 
 def _sentence(text: str, at: int, free: int) -> tuple[int, int]:
-    """Return where the sentence of a position, behind ``free``, starts and ends, at most _REACH away."""
+    """Return the start and end of the sentence at a position, after ``free``, at most _REACH away."""
     first = max(free, at - _REACH)
     start = first
     for end in _END.finditer(text, first, at):
@@ -228,7 +228,7 @@ def _sentence(text: str, at: int, free: int) -> tuple[int, int]:
 
 
 def _plain(sentence: str) -> str:
-    """Return a sentence in single blanks, without addresses of links; a word in code is no verb."""
+    """Return a sentence with single blanks and without addresses of links; a word in code is no verb."""
     return _GAP.sub(" ", _CODE.sub("it", _MARKS.sub("]", sentence))).strip()
 
 
@@ -251,7 +251,7 @@ def _is_order(sentence: str) -> bool:
         points += counts(speaks.span("verb"))
     elif sends:
         points += bool(_SENDING & found.keys())
-    if points < _NEEDED or not _TELLING & found.keys():
+    if points < _NEEDED or not _DECISIVE & found.keys():
         return False
     if not clear:
         return sends is not None

@@ -31,7 +31,7 @@ def test_a_path_that_no_corpus_can_hold_makes_no_citation(path):
 
 @pytest.mark.parametrize(("start", "end"), [(0, 1), (-3, 4), (5, 4), (1, MAX_LINE + 1)])
 def test_lines_that_no_file_can_have_make_no_citation(start, end):
-    with pytest.raises(InvalidCitation, match=r"are no line range"):
+    with pytest.raises(InvalidCitation, match=r"are not a valid line range"):
         Citation("a.md", start, end)
 
 

@@ -177,10 +177,10 @@ def test_why_says_what_moved_a_source():
         candidate(4, "website", ["2026-12-03"]),
     ]
     assert [(it.before, it.why) for it in arrange(candidates, DATED, TODAY).placements] == [
-        (4, "a website goes before PDFs; 2026-12-03 is to come"),
+        (4, "a website goes before PDFs; 2026-12-03 is upcoming"),
         (2, "kept its place"),
         (3, "a website goes before PDFs; nothing later than 2025-11-13"),
-        (1, "a PDF goes behind websites"),
+        (1, "a PDF goes after websites"),
     ]
 
 

@@ -27,13 +27,13 @@ CHUNK = chunk_of("# A\n\nOne line.\n")
     "text", ["", " 5", "5 ", "+5", "-5", "5_0", "5.0", "0x5", "٥", "²", "1" * 11, "five"]
 )
 def test_digits_alone_are_a_number_and_no_more_than_ten_of_them(text):
-    with pytest.raises(ValueError, match=r"is no line number\Z"):
+    with pytest.raises(ValueError, match=r"is not a line number\Z"):
         whole_number(text)
     assert whole_number("1234567890") == 1_234_567_890
 
 
 def test_what_is_no_number_is_quoted_to_twenty_characters():
-    with pytest.raises(ValueError, match=r"\A'x{20}' is no line number\Z"):
+    with pytest.raises(ValueError, match=r"\A'x{20}' is not a line number\Z"):
         whole_number("x" * 21)
 
 
@@ -41,9 +41,9 @@ def test_what_is_no_number_is_quoted_to_twenty_characters():
     ("value", "error", "told"),
     [
         (5.5, ValueError, "5.5 is not integral"),
-        (None, TypeError, "NoneType is no line number"),
-        (True, TypeError, "bool is no line number"),
-        ([5], TypeError, "list is no line number"),
+        (None, TypeError, "NoneType is not a line number"),
+        (True, TypeError, "bool is not a line number"),
+        ([5], TypeError, "list is not a line number"),
     ],
 )
 def test_what_is_no_whole_number_is_told(value, error, told):
@@ -56,7 +56,7 @@ def test_what_is_no_whole_number_is_told(value, error, told):
     [
         ({"source_file": 5}, TypeError, "source_file and section_header are text"),
         ({"section_header": None}, TypeError, "source_file and section_header are text"),
-        ({"section_header": "a\nb"}, ValueError, "section_header is no line of text"),
+        ({"section_header": "a\nb"}, ValueError, "section_header is not one line of text"),
     ],
 )
 def test_metadata_that_hold_no_citation_are_told(change, error, told):
@@ -122,7 +122,7 @@ def test_a_path_has_one_character_at_least_and_as_many_as_a_key_at_most():
 @pytest.mark.parametrize(
     ("path", "told"),
     [
-        ("a\\b", "holds a backslash, a control or an invisible character"),
+        ("a\\b", "contains a backslash, a control or an invisible character"),
         ("a, line 3", "reads like a citation"),
         ("a, ｌｉｎｅ 3", "reads like a citation"),
         ("a.md] [b.md", "reads like a citation"),

@@ -165,8 +165,8 @@ def test_members_of_a_newer_function_are_passed_over():
         ({"status": "ok", "results": []}, "status ok with 0 results"),
         ({"status": "no_match", "results": [{}]}, "status no_match with 1 results"),
         ({"status": "degraded", "results": [{}], "reason": "timeout"}, "with 1 results"),
-        ({"status": "degraded", "results": []}, "a reason that is no text, but nothing"),
-        ({"status": "degraded", "results": [], "reason": 5}, "no text, but a number"),
+        ({"status": "degraded", "results": []}, "a reason that is not text, but nothing"),
+        ({"status": "degraded", "results": [], "reason": 5}, "not text, but a number"),
         ({"status": "no_match", "results": [], "reason": "timeout"}, "no_match with a reason"),
         ({"status": "no_match", "results": [], "notice": "a\nb"}, "one printable line"),
         ({"status": "no_match", "results": [], "notice": "a" * 501}, "one printable line"),
@@ -185,7 +185,7 @@ def test_a_refused_request_says_what_the_function_said():
 
 @pytest.mark.parametrize("data", [b"", b"\xff{}", b"<html>", b'{"a":', b"[" * 100_000, "{"])
 def test_what_is_no_json_is_told_in_words(data):
-    with pytest.raises(UnreadableResponse, match="no JSON"):
+    with pytest.raises(UnreadableResponse, match="not JSON"):
         read_json(data)
 
 

@@ -54,7 +54,7 @@ class TestRequest:
         }
 
     def test_a_source_policy_needs_dates_which_located_lines_have_not(self):
-        with pytest.raises(ValueError, match="without their dates"):
+        with pytest.raises(ValueError, match="without dates"):
             SearchSettings("TESTKB0001", priority=SourcePriority(), source_root="s3://docs/")
 
     def test_it_never_asks_for_more_than_the_service_gives(self):

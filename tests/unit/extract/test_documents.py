@@ -72,13 +72,13 @@ def test_what_is_said_beside_a_file_goes_before_what_a_page_says_and_behind_fron
 def test_nonsense_beside_a_file_costs_it_nothing():
     read = extract("a.md", b"# A\n", b"{")
     assert read.document == extract("a.md", b"# A\n").document
-    assert read.notes == (".metadata.json is no JSON object with metadataAttributes",)
+    assert read.notes == (".metadata.json is not a JSON object with metadataAttributes",)
 
 
 def test_front_matter_s_address_is_one_of_the_web_or_none():
     read = extract("a.md", b"---\nsource_url: javascript:alert(1)\nservice: x\n---\n# A\n")
     assert read.document.front_matter == {"service": "x"}
-    assert read.notes == ("front matter: source_url is no http or https address; left out",)
+    assert read.notes == ("front matter: source_url is not an http or https address; left out",)
     assert read.text.startswith("---\n")
 
 
@@ -203,8 +203,8 @@ def test_a_fetched_text_does_not_say_itself_where_it_is_from_or_that_it_is_a_run
     assert "document_type" not in read.document.front_matter
     assert read.document.title == "T"
     assert read.notes == (
-        "front matter: source_url is not for a fetched page to say; left out",
-        "front matter: document_type is not for a fetched page to say; left out",
+        "front matter: a fetched page can't set source_url; left out",
+        "front matter: a fetched page can't set document_type; left out",
     )
 
 

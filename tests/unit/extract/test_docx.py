@@ -75,7 +75,7 @@ def test_hidden_and_deleted_text_is_left_out_and_what_is_struck_out_says_so():
         ),
     )
     assert read.text == "seen words\n\nx\n\nnew\n\nkept\n\n~~obsolete~~\n"
-    assert read.notes == ("left out text that Word hides from its readers: 14 characters",)
+    assert read.notes == ("left out text that Word hides from readers: 14 characters",)
 
 
 def test_tables_and_the_document_s_own_title():
@@ -99,26 +99,26 @@ def test_without_styles_it_is_read_as_paragraphs():
 
 def test_what_is_no_word_document_is_refused_with_the_reason():
     assert reason(b"") == "empty file"
-    assert reason(b"# Markdown") == "no Word document, or a damaged one"
-    assert reason(docx(paragraph(run("x")))[:-60]) == "no Word document, or a damaged one"
+    assert reason(b"# Markdown") == "not a Word document, or a damaged one"
+    assert reason(docx(paragraph(run("x")))[:-60]) == "not a Word document, or a damaged one"
     assert (
         reason(b"\xd0\xcf\x11\xe0 old") == "encrypted, or from Word before 2007: save it as .docx"
     )
-    assert reason(docx(paragraph())) == "it holds no text"
-    assert reason(docx(document="<w:oops")) == "no Word document, or a damaged one"
+    assert reason(docx(paragraph())) == "it has no text"
+    assert reason(docx(document="<w:oops")) == "not a Word document, or a damaged one"
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("xl/workbook.xml", "<x/>")
-    assert reason(packed.getvalue()) == "no Word document: it has no word/document.xml"
+    assert reason(packed.getvalue()) == "not a Word document: it has no word/document.xml"
 
 
 def test_entities_and_bombs_are_refused_before_they_unpack(monkeypatch):
     monkeypatch.setattr(reader, "MAX_UNPACKED", 1_000_000)
     laughs = '<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><x>&b;</x>'
-    assert reason(docx(document=laughs)) == "no Word document, or a damaged one"
+    assert reason(docx(document=laughs)) == "not a Word document, or a damaged one"
     bomb = docx(paragraph(run("x" * (reader.MAX_UNPACKED + 1))))
     assert len(bomb) < 100_000
-    assert reason(bomb) == "it unpacks to over 1 MB"
+    assert reason(bomb) == "it decompresses to over 1 MB"
 
 
 def test_a_link_to_a_file_of_this_machine_is_not_opened(tmp_path):

@@ -20,7 +20,7 @@ from knowledge_rag.extract.html import check_cost, read_html
     ],
 )
 def test_what_is_nested_without_end_is_refused(page):
-    with pytest.raises(UnreadableDocument, match="nested too deeply, or never closed"):
+    with pytest.raises(UnreadableDocument, match="nested too deeply, or too many never closed"):
         check_cost("page.html", page)
 
 

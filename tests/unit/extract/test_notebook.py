@@ -58,10 +58,10 @@ def test_what_is_too_long_is_refused(monkeypatch):
     [
         (b"", "empty file"),
         (b"\xff\xfe{}", "not UTF-8"),
-        (b"{}", "no Jupyter notebook"),
-        (b"[1]", "no Jupyter notebook"),
-        (b'{"cells": [{"source": 1, "cell_type": "code"}]}', "no Jupyter notebook"),
-        (b"[" * 100_000, "no Jupyter notebook"),
+        (b"{}", "not a Jupyter notebook"),
+        (b"[1]", "not a Jupyter notebook"),
+        (b'{"cells": [{"source": 1, "cell_type": "code"}]}', "not a Jupyter notebook"),
+        (b"[" * 100_000, "not a Jupyter notebook"),
         (notebook(cell("code", "", outputs=[1])), "a notebook without text"),
     ],
 )

@@ -55,10 +55,10 @@ def test_pages_without_text_are_told_and_the_others_are_read():
     ("data", "why"),
     [
         (b"", "empty file"),
-        (b"# Markdown\n", "no PDF, whatever its name says"),
+        (b"# Markdown\n", "not a PDF, despite its name"),
         (text_pdf([["x"]])[:300], "a damaged PDF: it ends early, or its parts can't be found"),
         (b"%PDF-1.7\n", "a damaged PDF: it ends early, or its parts can't be found"),
-        (text_pdf([["x"]], password="secret"), "encrypted: it opens with a password only"),
+        (text_pdf([["x"]], password="secret"), "encrypted: it needs a password"),
         (scanned_pdf(), "no text on its one page: pictures of text need recognition (OCR) first"),
         (scanned_pdf(3), "no text on any of its 3 pages: pictures of text need recognition (OCR) first"),
         (text_pdf([]), "a damaged PDF: it ends early, or its parts can't be found"),

@@ -41,14 +41,14 @@ def test_plain_and_typed_values_are_those_of_front_matter():
     ("attributes", "note"),
     [
         ({"document_type": "memo"}, "document_type is none of runbook, postmortem, web, pdf, other; left out"),
-        ({"source_url": "javascript:x"}, "source_url is no http or https address; left out"),
-        ({"title": ["a"]}, "title is no line of text; left out"),
-        ({"title": ""}, "title is no line of text; left out"),
-        ({"service": "x" * 1_001}, "service is no line of text; left out"),
-        ({"owner": "\ud800"}, "owner is no line of text; left out"),
-        ({"tags": [1, None]}, "tags are no list of words; left out"),
-        ({"tags": []}, "tags are no list of words; left out"),
-        ({"alerts": [{}]}, "alerts are no list of names; left out"),
+        ({"source_url": "javascript:x"}, "source_url is not an http or https address; left out"),
+        ({"title": ["a"]}, "title is not one line of text; left out"),
+        ({"title": ""}, "title is not one line of text; left out"),
+        ({"service": "x" * 1_001}, "service is not one line of text; left out"),
+        ({"owner": "\ud800"}, "owner is not one line of text; left out"),
+        ({"tags": [1, None]}, "tags are not a list of words; left out"),
+        ({"tags": []}, "tags are not a list of words; left out"),
+        ({"alerts": [{}]}, "alerts are not a list of names; left out"),
     ],
 )  # fmt: skip
 def test_nonsense_is_left_out_and_told(attributes, note):
@@ -60,7 +60,9 @@ def test_nonsense_is_left_out_and_told(attributes, note):
     [b"", b"{", b"[]", b"3", b"\xff", b'{"metadataAttributes": 3}', b"{}", b"[" * 9_000, b'"metadataAttributes"'],
 )  # fmt: skip
 def test_what_is_no_such_file_is_told(data):
-    assert read_sidecar(data).notes == (".metadata.json is no JSON object with metadataAttributes",)
+    assert read_sidecar(data).notes == (
+        ".metadata.json is not a JSON object with metadataAttributes",
+    )
 
 
 def test_one_that_is_too_large_is_not_read():

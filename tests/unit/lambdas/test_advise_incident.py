@@ -294,7 +294,7 @@ class TestKeys:
     def test_a_secret_that_is_no_object_is_named_without_its_content(self, aws, text):  # noqa: ARG002
         secrets = boto3.client("secretsmanager", region_name="us-east-1")
         arn = secrets.create_secret(Name="keys", SecretString=text)["ARN"]
-        with pytest.raises(InvalidSettings, match="no JSON object of keys") as raised:
+        with pytest.raises(InvalidSettings, match="not a JSON object of keys") as raised:
             handler.Keys(arn, lambda: 0.0)()
         assert text not in str(raised.value) or len(text) < 3
 

@@ -76,7 +76,7 @@ def test_a_direct_caller_may_ask_why(knowledge_base):
         (1, 3, False, "pdf"),
         (4, 4, False, "other"),
     ]
-    assert order[0]["why"] == "a website goes before PDFs; 2026-12-03 is to come"
+    assert order[0]["why"] == "a website goes before PDFs; 2026-12-03 is upcoming"
     assert order[0]["citation"] == answer["results"][0]["citation"]
     assert order[0]["dates"] == ["2026-12-03"]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.core.headings import Kind, instructs, is_called_rules, kind_told, number_of
+from knowledge_rag.core.headings import Kind, instructs, is_called_rules, kind_of_heading, number_of
 from tests.support.runbooks import actions, advised, alert, outlined, procedure_in, question
 
 PAGE = "runbooks/orders-db.md"
@@ -176,7 +176,7 @@ class TestHeadings:
         ],
     )
     def test_what_a_heading_says_of_age(self, heading, kind):
-        assert kind_told(heading) is kind
+        assert kind_of_heading(heading) is kind
 
     @pytest.mark.parametrize(
         "heading",

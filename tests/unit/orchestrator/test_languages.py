@@ -11,9 +11,9 @@ from knowledge_rag.core.headings import (
     is_called_rules,
     is_numbered,
     kind_of_beginning,
+    kind_of_heading,
     kind_of_label,
-    kind_told,
-    tells_only_kind,
+    names_only_kind,
 )
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.governing import Governs, governs
@@ -79,8 +79,8 @@ def test_what_is_forbidden_is_no_step(document, asked, forbidden):
 )  # fmt: skip
 def test_headings_say_what_a_section_is_for(kind, headings):
     for heading in headings.split("|"):
-        assert kind_told(heading) is kind, heading
-        assert tells_only_kind(heading), heading
+        assert kind_of_heading(heading) is kind, heading
+        assert names_only_kind(heading), heading
 
 
 @pytest.mark.parametrize(
@@ -93,14 +93,14 @@ def test_headings_say_what_a_section_is_for(kind, headings):
     ],
 )
 def test_a_heading_with_a_matter_says_more(heading):
-    assert not tells_only_kind(heading)
+    assert not names_only_kind(heading)
 
 
 @pytest.mark.parametrize(
     "heading", ["Resume the queue", "Passive replica", "磁盘写满", "Order service"]
 )
 def test_other_headings_say_nothing_of_the_kind(heading):
-    assert kind_told(heading) is Kind.OTHER
+    assert kind_of_heading(heading) is Kind.OTHER
 
 
 def test_labels_and_beginnings_may_have_wide_colons():

@@ -131,7 +131,7 @@ def test_a_forgotten_name_is_asked_anew():
 
 def test_a_name_that_can_t_be_one_is_an_os_error():
     resolver = Resolver()
-    with pytest.raises(OSError, match="is no host name"):
+    with pytest.raises(OSError, match="is not a host name"):
         resolver.resolve("a" * 70 + ".example", 443, Deadline.after(60))
 
 

@@ -13,7 +13,7 @@ def hidden(text):
 @pytest.mark.parametrize(
     ("text", "column", "part"),
     [
-        ("rm \u202e fdsa", 4, "U+202E RIGHT-TO-LEFT OVERRIDE makes text read in another order"),
+        ("rm \u202e fdsa", 4, "U+202E RIGHT-TO-LEFT OVERRIDE makes text read in a different order"),
         ("a \u2066b", 3, "U+2066"),
         ("thumbprint \u200e8A2B", 12, "U+200E LEFT-TO-RIGHT MARK without right-to-left text"),
         ("kube\u200bctl", 5, "U+200B ZERO WIDTH SPACE within a word"),
