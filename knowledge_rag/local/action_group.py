@@ -1,9 +1,8 @@
 """Calls the real ``retrieve_knowledge`` Lambda on this machine, as a Bedrock agent would.
 
-The function, its settings and its boto3 client are the ones that run in AWS; only the environment
-that it reads names this machine's server instead of Amazon's. It runs in this process, or in one of
-its own: it keeps its settings and its client for the life of its process, which a server that runs
-others' code can't share.
+The function, its settings and its boto3 client are the ones that run in AWS; only its environment points to
+this machine's server instead of Amazon's. It runs in this process or in a process of its own: it keeps its
+settings and its client for the life of the process, which a server that runs other code can't share.
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ if TYPE_CHECKING:
 
 
 EVIDENCE_FLOOR_HYBRID: Final = 0.185
-"""For the weighted sum of cosine and keyword coverage, lowered where the question's words hardly
+"""For the weighted sum of cosine and keyword coverage, lowered if few of the question's words
 occur (``search.keyword_support``)."""
 
 EVIDENCE_FLOOR_SEMANTIC: Final = 0.275
-"""For the cosine, lowered likewise."""
+"""For the cosine, lowered in the same way."""
 
 _lock: Final = threading.Lock()
 
 
 class _Split(io.TextIOBase):
-    """Stands in for standard output while any thread's is collected."""
+    """Replaces standard output while any thread's is collected."""
 
     def __init__(self, usual: TextIO) -> None:
         self.usual = usual
@@ -81,16 +80,16 @@ def collected_output() -> Iterator[io.StringIO]:
 
 
 REGION: Final = "us-east-1"
-"""Any region will do: nothing leaves the machine."""
+"""Any region works: nothing leaves the machine."""
 
 _POLICY: Final = frozenset({"SOURCE_POLICY", "SECONDARY_SCOPE", "POLICY_TODAY"})
-"""Settings of the function that apply here as they do in AWS; see ``docs/source-policy.md``."""
+"""Settings of the function that apply here as in AWS; see ``docs/source-policy.md``."""
 
 _SHARED: Final = _POLICY | frozenset(
     {"HOME", "LANG", "ORT_DISABLE_TELEMETRY", "PATH", "SYSTEMROOT", "TMPDIR", "TZ"}
 )
-"""The variables of the user's that the function may see: those of the policy, and those that set
-nothing about it.
+"""The user's variables that the function may see: those of the policy, and those that don't configure
+it.
 
 A profile, a proxy or ``AWS_IGNORE_CONFIGURED_ENDPOINT_URLS`` would send its calls elsewhere, and
 names like ``LOG_LEVEL`` or ``DEADLINE_SECONDS`` mean other things to other programs.
@@ -102,7 +101,7 @@ _TYPES: Final = {"max_results": "integer"}
 
 @dataclass(frozen=True, slots=True)
 class LambdaAnswer:
-    """The function's answer: its body, the whole envelope as an agent gets it, and its log lines."""
+    """The function's answer: its body, the whole envelope that an agent receives, and its log lines."""
 
     status_code: int
     body: dict[str, Any]
@@ -111,7 +110,7 @@ class LambdaAnswer:
 
 
 def agent_event(arguments: Mapping[str, object], *, session_id: str = "local") -> dict[str, Any]:
-    """Build the event that an agent's OpenAPI action group sends; every value travels as text."""
+    """Return the event that an agent's OpenAPI action group sends; every value is sent as text."""
     properties = [
         {"name": name, "type": _TYPES.get(name, "string"), "value": str(value)}
         for name, value in arguments.items()
@@ -133,19 +132,19 @@ def agent_event(arguments: Mapping[str, object], *, session_id: str = "local") -
 
 
 class ActionGroup:
-    """Asks the function; made by :func:`local_action_group`."""
+    """Calls the function; created by :func:`local_action_group`."""
 
     def __init__(self, handler: Callable[[object, object], dict[str, Any]]) -> None:
         self._handler = handler
 
     def retrieve(self, query: str, **arguments: object) -> LambdaAnswer:
-        """Ask one question the way an agent does; an argument that is ``None`` is left out."""
+        """Ask one question as an agent does; an argument that is ``None`` is left out."""
         return self.invoke(agent_event({"query": query, **arguments}))
 
     def invoke(self, event: dict[str, Any]) -> LambdaAnswer:
-        """Send an event of any shape that the function serves."""
-        # log lines and metric records go to standard output, where Lambda collects them; here
-        # standard output is the user's
+        """Send an event in any form that the function supports."""
+        # the function logs to standard output, from which Lambda collects logs and metrics; here standard
+        # output is the user's
         with collected_output() as log:
             answer = self._handler(event, None)
         response = answer.get("response")
@@ -163,18 +162,18 @@ def local_action_group(
     policy: SourcePolicy | None = None,
     deadline_seconds: float | None = None,
 ) -> Iterator[ActionGroup]:
-    """Point the function at a local server for as long as the block runs.
+    """Point the function at a local server while the block runs.
 
-    The process's environment is changed meanwhile and put back afterwards, so one block at a time.
+    Changes the process's environment and restores it afterwards, so enter one block at a time.
 
     Args:
         endpoint_url: of a :class:`~knowledge_rag.local.bedrock.server.LocalBedrock`.
-        search_type: what the function asks for.
-        policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
-        deadline_seconds: when the function gives a query up; by default as in AWS.
+        search_type: sent with every query.
+        policy: of sources; by default the user's ``SOURCE_POLICY``.
+        deadline_seconds: when the function gives up on a query; by default as in AWS.
 
     Raises:
-        InvalidSettings: the policy, its scope or its day is wrong, or does not go with the search.
+        InvalidSettings: the policy, its scope or its day is wrong, or incompatible with the search.
     """
     before = dict(os.environ)
     hidden = _POLICY if policy is SourcePolicy.OFF else frozenset()
@@ -185,7 +184,7 @@ def local_action_group(
         settings = load_settings(os.environ)
         if deadline_seconds is not None:
             settings = settings._replace(deadline_seconds=deadline_seconds)
-        # only now: Powertools reads its settings when it is imported
+        # only now: Powertools reads its settings on import
         from lambdas.retrieve_knowledge.handler import (  # noqa: PLC0415
             WARM_UP_SECONDS,
             lambda_handler,
@@ -227,11 +226,11 @@ def _environment(endpoint_url: str, search_type: SearchType) -> dict[str, str]:
 
 
 FUNCTION_SECONDS: Final = 10.0
-"""How long one call may take besides a deadline of the caller's own; the function itself answers
-within 2 s unless it is given one."""
+"""Time for one call on top of the caller's own deadline; the function itself answers within 2 s unless
+set otherwise."""
 
 START_SECONDS: Final = 30.0
-"""How long the process may take to be ready, on a busy machine."""
+"""Time for the process to become ready, on a busy machine."""
 
 _RUN: Final = (
     "import sys; sys.path.append(sys.argv[1]); "
@@ -245,10 +244,10 @@ class FunctionFailed(Exception):  # noqa: N818 - never leaves this package
 
 
 class FunctionProcess:
-    """The function, started when it is first called; one call at a time.
+    """The function in a process, started on the first call; one call at a time.
 
     Args:
-        deadline_seconds: when the function gives a query up; by default as in AWS.
+        deadline_seconds: when the function gives up on a query; by default as in AWS.
     """
 
     def __init__(self, deadline_seconds: float | None = None) -> None:
@@ -261,7 +260,7 @@ class FunctionProcess:
 
     @property
     def pid(self) -> int | None:
-        """The number of its process, ``None`` while there is none."""
+        """The id of its process, ``None`` if there is none."""
         process = self._process
         return None if process is None else process.pid
 
@@ -269,14 +268,14 @@ class FunctionProcess:
         """Send an event and return the function's answer.
 
         Raises:
-            FunctionFailed: there is no answer; the next call starts the function anew.
+            FunctionFailed: there is no answer; the next call starts a new process.
         """
         with self._lock:
             answer: dict[str, Any] = json.loads(self._answer(event, endpoint_url))
         return answer
 
     def close(self) -> None:
-        """End the process, at once; a call that waits for it fails."""
+        """End the process immediately; a call that waits for it fails."""
         self._closed.set()
         self._kill()
 
@@ -284,12 +283,12 @@ class FunctionProcess:
         try:
             process = self._running(endpoint_url)
             line = _exchange(process, json.dumps(event).encode() + b"\n", self._seconds)
-        except (OSError, ValueError) as error:  # a pipe is broken, or closed meanwhile
+        except (OSError, ValueError) as error:  # a pipe broke or was closed
             self._kill()
             raise FunctionFailed(f"the function's process: {error}") from error
         if not line:
             self._kill()
-            raise FunctionFailed(f"no answer of the function within {self._seconds:g} s")
+            raise FunctionFailed(f"no answer from the function within {self._seconds:g} s")
         return line
 
     def _running(self, endpoint_url: str) -> subprocess.Popen[bytes]:
@@ -299,10 +298,10 @@ class FunctionProcess:
             self._kill()
             self._process = _started(endpoint_url, self._deadline_seconds)
             self._endpoint_url = endpoint_url
-            if self._closed.is_set():  # meanwhile, before there was anything to end
+            if self._closed.is_set():  # closed before there was a process to end
                 self._kill()
                 raise FunctionFailed("the server is stopping")
-            if not _exchange(self._process, b"", START_SECONDS):  # it says that it is ready
+            if not _exchange(self._process, b"", START_SECONDS):  # it reports that it is ready
                 self._kill()
                 raise FunctionFailed("the function did not start")
         return self._process
@@ -313,15 +312,15 @@ class FunctionProcess:
             process.kill()
             process.wait()
             for pipe in (process.stdin, process.stdout):
-                with suppress(OSError):  # what was never written is written when it is closed
+                with suppress(OSError):  # closing flushes unwritten bytes
                     _there(pipe).close()
 
 
 def run(endpoint_url: str, deadline_seconds: str = "") -> None:
-    """Be the function: answer a line with a line until there are no more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's to hear
+    """Run the function: answer each line with a line until there are no more."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what else is printed belongs to no answer
+    os.dup2(2, 1)  # other output belongs to no answer
 
     from knowledge_rag.core.net.deadline import Deadline  # noqa: PLC0415 - only the child needs them
     from knowledge_rag.local.action_group import local_action_group  # noqa: PLC0415
@@ -331,7 +330,7 @@ def run(endpoint_url: str, deadline_seconds: str = "") -> None:
         from lambdas.retrieve_knowledge.handler import WARM_UP_SECONDS  # noqa: PLC0415
         from lambdas.retrieve_knowledge.service import service  # noqa: PLC0415
 
-        # as Lambda's initialisation does: making the client is no part of a call's time
+        # as in Lambda's initialisation: creating the client isn't part of a call's time
         service(Deadline.after(WARM_UP_SECONDS)).client.prepare()
         print("{}", file=answers, flush=True)
         for line in sys.stdin.buffer:
@@ -349,7 +348,7 @@ def _started(endpoint_url: str, deadline_seconds: float | None) -> subprocess.Po
 
 
 def _exchange(process: subprocess.Popen[bytes], line: bytes, seconds: float) -> bytes:
-    """Write a line and read one; ``b""`` if the process ended, or was ended for being late."""
+    """Write a line and read one; ``b""`` if the process ended, or was ended because it was late."""
     timer = threading.Timer(seconds, process.kill)
     timer.daemon = True
     timer.start()
@@ -358,7 +357,7 @@ def _exchange(process: subprocess.Popen[bytes], line: bytes, seconds: float) -> 
             _there(process.stdin).write(line)
             _there(process.stdin).flush()
         answer = _there(process.stdout).readline()
-    except BrokenPipeError:  # it ended before it had read the line
+    except BrokenPipeError:  # it ended before it read the line
         return b""
     finally:
         timer.cancel()

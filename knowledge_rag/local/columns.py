@@ -1,4 +1,4 @@
-"""The metadata of all chunks by attribute: a filter costs a look at each distinct value, not at each chunk."""
+"""The metadata of all chunks by attribute: a filter checks each distinct value, not each chunk."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[Any]]
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-"""Shape (chunks,): true where the filter passes."""
+"""Shape (chunks,): true where the filter matches."""
 
 _CACHED_MASKS: Final = 64
 _ABSENT: Final = 0
 _CODES: Final = "codes:"
 _VALUES: Final = "values:"
 _MOSTLY_DISTINCT: Final = 0.5
-"""An attribute with more distinct values than this share of the chunks (hashes, ids) is not kept as a column."""
+"""An attribute with more distinct values than this share of the chunks (hashes, ids) gets no column."""
 
 
 def column_arrays(rows: Iterable[Mapping[str, object]], size: int) -> dict[str, Array]:
-    """Return, for each attribute that is worth it, its codes, shape (chunks,), and its values as JSON."""
+    """Return, for each suitable attribute, its codes, shape (chunks,), and its values as JSON."""
     columns = _coded(rows, size, most=max(1, _MOSTLY_DISTINCT * size))
     arrays: dict[str, Array] = {}
     for key, (codes, values) in columns.items():
@@ -44,7 +44,7 @@ def column_arrays(rows: Iterable[Mapping[str, object]], size: int) -> dict[str, 
 def _coded(
     rows: Iterable[Mapping[str, object]], size: int, most: float = inf
 ) -> dict[str, tuple[Array, list[object]]]:
-    """Return codes and values of each attribute; no values where there are more than ``most``."""
+    """Return codes and values of each attribute; no values if there are more than ``most``."""
     columns: dict[str, tuple[Array, list[object]]] = {}
     known: dict[str, dict[object, int]] = {}
     for row, metadata in enumerate(rows):
@@ -55,12 +55,12 @@ def _coded(
             codes, values = columns[key]
             if not values:
                 continue
-            # 1, 1.0, true and "1" are different values, and lists are no dictionary keys
+            # 1, 1.0, true and "1" are different values, and lists can't be dictionary keys
             same = json.dumps(value) if isinstance(value, list | dict) else (type(value), value)
             code = known[key].setdefault(same, len(values))
             if code == len(values):
                 values.append(value)
-                if code > most:  # its values aren't held until the end
+                if code > most:  # free its values early
                     values.clear()
                     known[key].clear()
             codes[row] = code
@@ -68,12 +68,12 @@ def _coded(
 
 
 class MetadataColumns:
-    """Answers filters.
+    """Evaluates filters.
 
     Args:
-        arrays: as :func:`column_arrays` makes them, among others.
-        size: how many chunks there are.
-        rows: returns the metadata of all chunks, for an attribute that is no column.
+        arrays: from :func:`column_arrays`, among others.
+        size: number of chunks.
+        rows: returns the metadata of all chunks, for an attribute without a column.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class MetadataColumns:
         self._masks: dict[bytes, Mask] = {}
 
     def mask(self, wanted: Filter) -> Mask:
-        """Return for each chunk whether the filter passes; recent answers are kept."""
+        """Return for each chunk whether the filter matches; recent results are cached."""
         key = hashlib.sha256(repr(wanted).encode(errors="surrogatepass")).digest()
         mask = self._masks.get(key)
         if mask is None:

@@ -1,4 +1,4 @@
-"""Finds and reads the documents of a folder, for ingest and for checks of staleness."""
+"""Finds and reads the documents of a folder, for ingest and for staleness checks."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 MAX_FILE_BYTES: Final = 20 * 1024 * 1024
 """A larger file is a dump, not a document; it is skipped and reported."""
 
-HIDDEN: Final = "a name in it begins with a dot"
-OUTSIDE: Final = "a link that leads out of the folder, or nowhere"
+HIDDEN: Final = "a name in the path begins with a dot"
+OUTSIDE: Final = "a link that leaves the folder, or is broken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,14 @@ class CorpusFile:
 
     @classmethod
     def alone(cls, path: Path) -> CorpusFile:
-        """Return a document that is named by itself, and what lies beside it."""
+        """Return a document given by its own path, with its metadata file."""
         beside = path.with_name(path.name + sidecar.SUFFIX)
         return cls(path.name, path, beside if beside.is_file() else None)
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Files and folders that look like documents and are not ingested, all for one reason."""
+    """Files and folders that look like documents and are not ingested, all for the same reason."""
 
     reason: str
     paths: tuple[str, ...]
@@ -63,25 +63,25 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder's documents, sorted by path, and what is left out, by reason."""
+    """A folder's documents, sorted by path, and the files left out, by reason."""
 
     documents: list[CorpusFile]
     left_out: tuple[LeftOut, ...]
 
 
 def find_documents(root: Path) -> list[CorpusFile]:
-    """List the documents below a folder, as :func:`list_folder` does."""
+    """List the documents below a folder; see :func:`list_folder`."""
     return list_folder(root).documents
 
 
 def list_folder(root: Path) -> Folder:
-    """List the documents below a folder, and what looks like documents and is left out.
+    """List the documents below a folder, and similar files that are left out.
 
     Hidden files and folders are left out. Symbolic links are followed as long as they stay inside
     the folder, and no folder is visited twice.
 
     Raises:
-        UnusableCorpus: the folder is missing, is no folder, can't be listed, or holds no document.
+        UnusableCorpus: the folder is missing, not a folder, can't be listed, or has no documents.
     """
     if not root.exists():
         raise UnusableCorpus(f"no such folder: {root}")
@@ -114,7 +114,7 @@ def list_folder(root: Path) -> Folder:
 
 
 def _folders(root: Path, others: dict[str, list[Path]]) -> Iterator[tuple[Path, set[str]]]:
-    """Yield each folder once, and the names of its files; add what isn't looked into to ``others``."""
+    """Yield each folder once, and the names of its files; add skipped ones to ``others``."""
     visited: set[Path] = set()
     for name, folders, names in os.walk(root, onerror=_raise, followlinks=True):
         folder = Path(name)
@@ -139,7 +139,7 @@ def _corpus_file(path: Path, root: Path, names: set[str]) -> CorpusFile:
 
 
 def _looking_like_documents(folder: Path) -> Iterator[Path]:
-    if not folder.is_symlink():  # it may lead anywhere
+    if not folder.is_symlink():  # a link may lead anywhere
         for inner, _, names in os.walk(folder):
             yield from (Path(inner, name) for name in names if is_document(name))
 
@@ -147,7 +147,7 @@ def _looking_like_documents(folder: Path) -> Iterator[Path]:
 def _is_inside(path: Path, root: Path) -> bool:
     if path.is_symlink():
         return path.exists() and path.resolve().is_relative_to(root)
-    return True  # a pipe too: what can't be read is reported, not passed over
+    return True  # pipes too: unreadable files are reported, not ignored
 
 
 def _raise(error: OSError) -> None:
@@ -183,23 +183,23 @@ def read_beside(file: CorpusFile) -> bytes | None:
 
 
 def read_extracted(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> Extracted:
-    """Read a document of any kind, and the text that its lines are counted in.
+    """Read a document of any kind, and the text that its line numbers refer to.
 
     Raises:
-        UnreadableDocument: as in :func:`read_bytes`, or it holds no text.
+        UnreadableDocument: as in :func:`read_bytes`, or it has no text.
     """
     return extract(file.source_file, read_bytes(file, max_bytes), read_beside(file))
 
 
 SETTLED_SECONDS: Final = 2.0
-"""A file that was written less than this before it is looked at may be written again in the same tick of its
-file system's clock: its time says nothing yet."""
+"""A file written less than this ago may be written again in the same tick of its file system's clock: its
+time proves nothing yet."""
 
 
 def stamp(file: CorpusFile) -> str:
-    """Return sizes and times of a document and its metadata file, equal as long as neither is written to.
+    """Return sizes and times of a document and its metadata file, equal as long as neither is written.
 
-    ``""`` if one can't be looked at, or was written a moment ago.
+    ``""`` if one can't be examined, or was written a moment ago.
     """
     try:
         found = written(file)
@@ -216,13 +216,14 @@ def written(file: CorpusFile) -> str:
 
 
 def changes(root: Path, *, pause: Callable[[float], None] = time.sleep) -> Iterator[None]:
-    """Yield whenever documents of a folder were written, added or deleted, and nothing more came for a while.
+    """Yield whenever documents of a folder were written, added or deleted, and none have changed for a while.
 
-    Changes count from this call on. It looks every 2 seconds, or, in a large folder, ten times as long as looking takes.
+    Changes count from this call on. It checks every 2 seconds; in a large folder, it waits ten times as long as
+    a check takes.
 
     Args:
-        root: the folder; while it can't be listed, nothing has changed.
-        pause: waits for so many seconds.
+        root: the folder; while it can't be listed, nothing counts as changed.
+        pause: waits for a number of seconds.
     """
     return _changes(root, _state(root), pause)
 
@@ -249,14 +250,14 @@ def _state(root: Path) -> list[tuple[str, str]] | None:
 
 
 class CorpusFiles:
-    """The documents of a folder; the very ones that ingest would read.
+    """The documents of a folder, exactly those that ingest would read.
 
-    No path is made of what a citation says: it is looked up among the documents that the folder was
-    found to hold. So absolute paths, ``..``, hidden files, folders and links that leave the folder
-    are no documents here, whoever wrote the citation.
+    A citation's text never becomes a path: it is looked up among the documents found in the folder. So
+    absolute paths, ``..``, hidden files, and links that leave the folder are no documents here, whoever
+    wrote the citation.
 
     Raises:
-        UnusableCorpus: the folder is missing, is no folder, can't be listed, or holds no document.
+        UnusableCorpus: the folder is missing, not a folder, can't be listed, or has no documents.
     """
 
     def __init__(self, root: Path, max_file_bytes: int = MAX_FILE_BYTES) -> None:
@@ -269,9 +270,9 @@ class CorpusFiles:
         return self._files
 
     def now(self, source_file: str) -> FileNow | None:
-        """Read a document; ``None`` if the folder held none of exactly that path."""
+        """Read a document; ``None`` if the folder had none of exactly that path."""
         file = self._files.get(source_file)
-        if file is None or not self._holds(file.path):
+        if file is None or not self._contains(file.path):
             return None
         try:
             data = read_bytes(file, self._max_file_bytes)
@@ -286,13 +287,13 @@ class CorpusFiles:
     def data(self, source_file: str) -> bytes | None:
         """Return the bytes of a document; ``None`` if there is none of exactly that path, or it can't be read."""
         file = self._files.get(source_file)
-        if file is None or not self._holds(file.path):
+        if file is None or not self._contains(file.path):
             return None
         try:
             return read_bytes(file, self._max_file_bytes)
         except UnreadableDocument:
             return None
 
-    def _holds(self, path: Path) -> bool:
-        """Whether it still lies in the folder: it may have become a link since it was listed."""
+    def _contains(self, path: Path) -> bool:
+        """Whether it is still in the folder: it may have become a link since it was listed."""
         return Path(os.path.realpath(path)).is_relative_to(self._root)  # never raises on a loop

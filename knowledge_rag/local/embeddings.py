@@ -1,9 +1,9 @@
-"""Embeds text with all-MiniLM-L6-v2, on the processor, in 32-bit floats.
+"""Embeds text with all-MiniLM-L6-v2, on the CPU, in 32-bit floats.
 
-Each text runs alone. That is as fast as a batch here (a batch pays for its padding and for losing
-the caches; measured 61 texts/s against 55 in batches of 8 and 36 in batches of 32), and a text's
-vector then never depends on its neighbours: the same text gives the same bits, whether a whole
-corpus is ingested or one changed file.
+Each text runs alone. That is as fast as a batch here (a batch pays for padding and for losing
+the caches: 61 texts/s alone, 55 in batches of 8, 36 in batches of 32), and a text's vector then
+never depends on its neighbours: the same text gives the same bits, whether the ingest covers a
+whole corpus or one changed file.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 @contextmanager
 def _interrupted_afterwards() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
-        yield  # no other thread is interrupted
+        yield  # not the main thread: nothing to interrupt
         return
     came: list[int] = []
     before = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
@@ -57,21 +57,21 @@ with _interrupted_afterwards():
     import onnxruntime
 
 CONTEXT_SHARE: Final = 0.5
-"""How much the vector of the context counts beside that of the whole text."""
+"""Weight of the context's vector relative to that of the whole text."""
 
 _BLANK_LINE: Final = "\n\n"
 
 
 def context_of(text: str) -> str:
-    """Return a stored text's context prefix, which ends at the first blank line; ``""`` if none."""
+    """Return a stored text's context prefix, which ends at the first blank line; ``""`` if it has none."""
     context, found, _ = text.partition(_BLANK_LINE)
     return context if found else ""
 
 
 def placed(text: Vector, context: Vector) -> Vector:
-    """Join the vectors of a text and of its context; all of one shape and of unit length.
+    """Combine the vectors of a text and of its context; all of one shape and of unit length.
 
-    Of a vector by two models only MiniLM's part is joined: the other model finds less with the context.
+    In a vector from two models, only MiniLM's part is combined: the other model finds less with the context.
     """
     own, others = text[:DIMENSIONS], text[DIMENSIONS:]
     joined = own + np.float32(CONTEXT_SHARE) * context[:DIMENSIONS]
@@ -81,9 +81,9 @@ def placed(text: Vector, context: Vector) -> Vector:
 
 DIMENSIONS: Final = 384
 MAX_TOKENS: Final = 256
-"""The window that the model was trained for, its two special tokens included; the rest is cut."""
+"""The window that the model was trained for, including its two special tokens; the rest is cut."""
 _MOST_CHARACTERS: Final = 128 * MAX_TOKENS
-"""Characters that are read for it: a tokenizer takes 300 bytes for each one that it is given."""
+"""Characters of a text that are used: a tokenizer needs 300 bytes for each."""
 
 MAX_THREADS: Final = 4
 """More threads than this gain nothing on matrices of this size."""
@@ -95,15 +95,15 @@ Matrix = np.ndarray[Any, np.dtype[np.float32]]
 
 
 class Embedder(Protocol):
-    """What ingest and search need of an embedding model."""
+    """The interface of an embedding model for ingest and search."""
 
     @property
     def fingerprint(self) -> str:
-        """Names the model: equal fingerprints mean comparable vectors."""
+        """Identifies the model: equal fingerprints mean comparable vectors."""
 
     @property
     def dimensions(self) -> int:
-        """Numbers of a vector."""
+        """Number of a vector's dimensions."""
 
     def embed(self, text: str) -> Vector:
         """Embed one text."""
@@ -117,15 +117,15 @@ class Embedder(Protocol):
         """
 
     def knows(self, word: str) -> bool:
-        """Return whether a lower-case word is a usual one: the model has learnt it as a whole."""
+        """Return whether a lower-case word is common: the model has learnt it as a whole."""
 
 
 class MiniLm:
-    """The real model; loaded at its first use, and safe to use from several threads.
+    """The real model; loaded on first use, and thread-safe.
 
     Args:
-        settings: where its files are and where its graph may be cached.
-        threads: processor threads to run on; ``None`` takes all, at most ``MAX_THREADS``.
+        settings: the locations of its files and of its graph's cache.
+        threads: number of CPU threads; ``None`` uses all, at most ``MAX_THREADS``.
     """
 
     def __init__(self, settings: LocalSettings, *, threads: int | None = None) -> None:
@@ -136,20 +136,20 @@ class MiniLm:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with the weights, the vocabulary, the graph, the truncation and the placing."""
+        """Changes with the weights, the vocabulary, the graph, the truncation and the use of the context."""
         parts = f"{WEIGHTS_SHA256} {TOKENIZER_SHA256} {GRAPH_VERSION} {MAX_TOKENS} {CONTEXT_SHARE}"
         return "all-MiniLM-L6-v2-" + hashlib.sha256(parts.encode()).hexdigest()[:16]
 
     @property
     def dimensions(self) -> int:
-        """Numbers of a vector."""
+        """Number of a vector's dimensions."""
         return DIMENSIONS
 
     def embed(self, text: str) -> Vector:
-        """Embed one text; see ``Embedder``. Beyond ``MAX_TOKENS`` it is cut.
+        """Embed one text; see ``Embedder``. It is cut at ``MAX_TOKENS``.
 
         Raises:
-            ModelUnavailable: the model can't be had; the message says what is missing.
+            ModelUnavailable: the model isn't available; the message says what is missing.
         """
         loaded = self.load()
         readable = text[:_MOST_CHARACTERS].encode(errors="replace").decode()
@@ -159,15 +159,15 @@ class MiniLm:
         return vector
 
     def embed_question(self, text: str, *, in_english: bool) -> Vector:  # noqa: ARG002 - it knows English alone
-        """Embed a question as any text."""
+        """Embed a question like any text."""
         return self.embed(text)
 
     def knows(self, word: str) -> bool:
-        """Return whether a lower-case word is one of some 20,000 that the model has learnt whole."""
+        """Return whether a lower-case word is one of some 20,000 that the model has learnt as a whole."""
         return self.load().tokenizer.token_to_id(word) is not None
 
     def load(self) -> _Loaded:
-        """Load the model now rather than at its first use (about half a second)."""
+        """Load the model now rather than on first use (about half a second)."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = _load(self._settings, self._threads)
@@ -188,7 +188,7 @@ def _load(settings: LocalSettings, threads: int) -> _Loaded:
     try:
         session = _session(graph, threads)
     except Exception:  # noqa: BLE001 - onnxruntime's own exceptions share no base
-        # a damaged cache is no reason to fail: what it was made from is at hand, and proven
+        # a damaged cache is no reason to fail: its source is at hand, and proven
         session = _rebuilt_session(settings, threads)
     return _Loaded(session, tokenizer)
 
@@ -206,10 +206,10 @@ def _session(graph: Path | bytes, threads: int) -> Any:  # noqa: ANN401 - onnxru
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    # it is written as it runs: to look for what could be joined gains nothing, and copies all weights
+    # it is already optimised: looking for further fusions gains nothing, and copies all weights
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    # threads that wait by spinning save half a millisecond a query where nothing else runs, and cost
-    # a multiple of it where something does: 15 to 30 ms against 4 to 6, and half the ingest's speed
+    # threads that wait by spinning save half a millisecond per query if nothing else runs, and cost a
+    # multiple of it otherwise: 15 to 30 ms against 4 to 6, and half the ingest's speed
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     source = str(graph) if isinstance(graph, Path) else graph
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])

@@ -1,19 +1,19 @@
-"""The failures of the local knowledge base.
+"""The errors of the local knowledge base.
 
 ::
 
     KnowledgeRagError
-    ├── UnusableCorpus            the folder to ingest is missing, no folder, or holds no documents
-    ├── UnusableKnowledgeBase     the file is missing, no knowledge base, of another version, damaged
-    ├── KnowledgeBaseBusy         another ingest holds it
-    ├── IngestFailed              could not be written (full disk, no permission)
-    ├── ModelUnavailable          the embedding model can't be had; says what is missing
-    ├── NotInstalled              what a command needs comes with an extra that is missing
+    ├── UnusableCorpus            the folder to ingest is missing, not a folder, or has no documents
+    ├── UnusableKnowledgeBase     the file is missing, not a knowledge base, of another version, damaged
+    ├── KnowledgeBaseBusy         another ingest has locked it
+    ├── IngestFailed              it could not be written (full disk, no permission)
+    ├── ModelUnavailable          the embedding model isn't available; says what is missing
+    ├── NotInstalled              a command needs an extra that is missing
     └── ServerFailed              the wire server could not start (port taken)
 
-``Damage`` is what is wrong inside a knowledge base, before it is known which file that is; it
-becomes ``UnusableKnowledgeBase``. The first two are bad input; the others are failures of the surroundings. Each message is one line
-that names the file and the way to mend it.
+``Damage`` describes a problem inside a knowledge base before the file is known; it becomes
+``UnusableKnowledgeBase``. The first two are bad input; the others are environment failures. Each
+message is one line that names the file and the fix.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class UnusableKnowledgeBase(KnowledgeRagError):  # noqa: N818
 
 
 class Damage(Exception):  # noqa: N818 - never leaves this package
-    """Stored data that no ingest stores; ``store.explained`` names the file."""
+    """Stored data that no ingest writes; ``store.explained`` names the file."""
 
 
 class KnowledgeBaseBusy(KnowledgeRagError):  # noqa: N818
@@ -38,7 +38,7 @@ class KnowledgeBaseBusy(KnowledgeRagError):  # noqa: N818
 
 
 class IngestFailed(KnowledgeRagError):  # noqa: N818
-    """An ingest that could not be written; it is as the last commit left it."""
+    """An ingest that could not be written; the knowledge base is as the last commit left it."""
 
 
 class ModelUnavailable(KnowledgeRagError):  # noqa: N818
@@ -46,7 +46,7 @@ class ModelUnavailable(KnowledgeRagError):  # noqa: N818
 
 
 class NotInstalled(KnowledgeRagError):  # noqa: N818
-    """A package that only some commands need is missing; says how to install it."""
+    """A package that only some commands need is missing; the message says how to install it."""
 
 
 class ServerFailed(KnowledgeRagError):  # noqa: N818

@@ -1,4 +1,4 @@
-"""Files on this machine: read without ever waiting for a pipe, written whole or not at all."""
+"""Files on this machine: read without blocking on a pipe, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def read_regular(path: Path, max_bytes: int) -> bytes:
-    """Read the beginning of a regular file; never wait for the other end of a pipe.
+    """Read the beginning of a regular file; never block on a pipe.
 
     Raises:
-        OSError: it can't be opened, or is no regular file.
+        OSError: it can't be opened, or is not a regular file.
     """
     refused = OSError(errno.EINVAL, "not a regular file", str(path))
     if not path.is_dir() and path.exists() and not path.is_file():
         raise refused
-    # without waiting, since it may have become a pipe just now
+    # without blocking, since it may have become a pipe just now
     with open(path, "rb", opener=_without_waiting) as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise refused
@@ -36,7 +36,7 @@ def _without_waiting(path: str, flags: int) -> int:
 
 @contextmanager
 def written_atomically(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file to write; it takes its place, with its folders, when the block is left normally.
+    """Open a temporary file that, with missing folders, replaces the target when the block succeeds.
 
     Raises:
         OSError: it can't be written.

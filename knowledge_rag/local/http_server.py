@@ -1,8 +1,8 @@
 """HTTP servers on this machine: bounded connections, in a thread or in the foreground.
 
 Uvicorn waits forever for the rest of a request, and its limit on connections refuses new clients
-rather than idle ones. Here a client has a deadline to send a request and to read a response. When
-a port has too many connections, the one that has waited longest for its client is closed.
+rather than idle ones. Here a client has a deadline for sending a request and for reading a response.
+If a port has too many connections, the one that has waited longest for its client is closed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _SHOWN: Final = 300
 
 
 def described(error: Exception) -> str:
-    """Return an exception's type, message and place in one line that steers no terminal."""
+    """Return an exception's type, message and location in one line that can't steer a terminal."""
     where = error.__traceback__
     while where is not None and where.tb_next is not None:
         where = where.tb_next
@@ -46,30 +46,30 @@ def described(error: Exception) -> str:
 
 
 REQUEST_SECONDS: Final = 10.0
-"""How long a connection may be silent, and then how long a request may take to arrive, head and
-body, from its first byte on."""
+"""Maximum time for a connection to be silent, and then for a request to arrive, head and body, from its
+first byte on."""
 
 RESPONSE_SECONDS: Final = 60.0
-"""How long a client may read nothing of a response."""
+"""Maximum time for a client to read none of a response."""
 
 MAX_CONNECTIONS: Final = 128
-"""Open on a port; a further one replaces another. Also how many requests are answered at a time."""
+"""Maximum open connections per port; one more replaces another. Also the maximum of concurrent requests."""
 
 _ACCEPTED_AT_ONCE: Final = 64
-"""Connections accepted in one round of the event loop. Nothing closes others until the round is
-over, so this bounds how many files a burst opens."""
+"""Connections accepted in one round of the event loop. None are closed before the round ends, so
+this limits how many files a burst opens."""
 
 
 class BoundedConnection(H11Protocol):
-    """Serves one client; a subclass may give :meth:`refusal` the form of its API."""
+    """Serves one client; a subclass may override :meth:`refusal` with its API's form."""
 
     max_connections: ClassVar[int] = MAX_CONNECTIONS
-    """Of its port."""
+    """Open connections of its port."""
     waits_since: float | None = None
-    """When it began to wait for its client, by the loop's clock; ``None`` while it does not."""
+    """When it began to wait for its client, by the loop's clock; ``None`` if it isn't waiting."""
 
     _unless: Callable[[], None] | None = None
-    """Called if the client does not do its part in time."""
+    """Called if the client is late."""
     _timer: asyncio.TimerHandle | None = None
 
     def refusal(self, status: HTTPStatus, message: str) -> Response:
@@ -81,17 +81,17 @@ class BoundedConnection(H11Protocol):
 
     @property
     def is_served(self) -> bool:
-        """Whether a whole request has arrived and is being answered."""
+        """Whether a complete request has arrived and is being answered."""
         return self.waits_since is None and self.conn.their_state in (h11.DONE, h11.MUST_CLOSE)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Wait for a request, after what came with the connection has been read."""
+        """Wait for a request, after reading the bytes that came with the connection."""
         super().connection_made(transport)
         # the loop's next round reads; only then is it known which of a burst have sent nothing
         self.loop.call_soon(self.loop.call_soon, self._settle)
 
     def data_received(self, data: bytes) -> None:
-        """Read what has arrived; refuse a request while as many as allowed are being answered."""
+        """Read the available bytes; refuse a request if too many are being answered."""
         if sum(one.is_served for one in self._crowd()) >= self.max_connections:
             busy = self.refusal(HTTPStatus.SERVICE_UNAVAILABLE, "too many requests, try again")
             busy.headers["Connection"] = "close"
@@ -120,11 +120,11 @@ class BoundedConnection(H11Protocol):
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Answer something that is not HTTP."""
+        """Respond to bytes that are not HTTP."""
         self._refuse(HTTPStatus.BAD_REQUEST, msg)
 
     def _crowd(self) -> list[BoundedConnection]:
-        """Return the port's connections if there are too many, else none."""
+        """Return the port's connections if there are too many, else an empty list."""
         if len(self.connections) <= self.max_connections:
             return []
         return [one for one in self.connections if isinstance(one, BoundedConnection)]
@@ -138,20 +138,20 @@ class BoundedConnection(H11Protocol):
         self._watch()
 
     def _watch(self) -> None:
-        """Set a deadline when the client's turn begins, and keep it while the turn lasts."""
+        """Set a deadline when the client's turn begins, and keep it until the turn ends."""
         unless = self._end_of_turn()
         if unless != self._unless:
             self._wait_for(unless)
 
     def _end_of_turn(self) -> Callable[[], None] | None:
-        """Return what to call if the client is late; ``None`` while the server does not wait for it."""
+        """Return the function to call if the client is late; ``None`` if the server isn't waiting for it."""
         closing = self.transport.is_closing()
         if self.flow.write_paused or (closing and self.transport.get_write_buffer_size()):
-            return self.transport.abort  # it has to read
+            return self.transport.abort  # the client has to read
         if closing:
             return None
         if self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]:
-            return self._close  # it may send a request
+            return self._close  # the client may send a request
         return self._time_out if self.conn.their_state in (h11.IDLE, h11.SEND_BODY) else None
 
     def _wait_for(self, unless: Callable[[], None] | None) -> None:
@@ -189,7 +189,7 @@ def http_server(
     lifespan: Literal["on", "off"],
     connection: type[BoundedConnection] = BoundedConnection,
 ) -> uvicorn.Server:
-    """Return a server that runs an application and writes no log of its own."""
+    """Return a server that runs an application and logs nothing itself."""
     return uvicorn.Server(
         uvicorn.Config(
             app,
@@ -212,13 +212,13 @@ _BACKLOG: Final = 128
 
 
 class ServerThread:
-    """A server, from :meth:`start` to :meth:`stop`.
+    """A server in a thread, from :meth:`start` to :meth:`stop`.
 
     Args:
-        server: that is to run.
-        name: of it, for people and of the thread.
-        port: 0 takes a free one.
-        option: of the command line, which sets the port; named where the port is taken.
+        server: to run.
+        name: of the server and its thread, for people.
+        port: 0 picks a free one.
+        option: the command-line option for the port, named in the error if the port is taken.
     """
 
     def __init__(
@@ -265,14 +265,14 @@ class ServerThread:
 
 
 def listening_on(host: str, port: int, option: str = "--port") -> socket.socket:
-    """Take a port of an address of this machine; 0 takes a free one.
+    """Listen on a port of one of this machine's addresses; 0 picks a free one.
 
     Raises:
-        ServerFailed: another process uses it, or the address is not this machine's.
+        ServerFailed: another process uses it, or the address isn't this machine's.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # the protocol by name: asyncio turns Nagle's algorithm off only where it is given, and with it
-    # on a response waits 40 ms for the client's acknowledgement of its headers
+    # the protocol is given by name: only then does asyncio turn Nagle's algorithm off; with it on, a
+    # response waits 40 ms for the client's acknowledgement of its headers
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if os.name == "posix":  # elsewhere it would let two processes listen on one port
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

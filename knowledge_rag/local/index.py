@@ -1,12 +1,12 @@
-"""The searchable form of a knowledge base: arrays in one file, mapped into memory and never changed.
+"""The searchable form of a knowledge base: immutable arrays in one memory-mapped file.
 
-An ingest writes one beside the knowledge base, under a name of its own for each state. So readers share
-its pages, opening reads little more than its last bytes, and an ingest that goes on changes nothing of
-what a reader has mapped. It holds nothing that the knowledge base doesn't: where it is missing or
-damaged, it is made again.
+An ingest writes one beside the knowledge base, with a new name for each state. So readers share its
+pages, opening it reads little more than its last bytes, and a later ingest changes nothing that a reader
+has mapped. It contains only data derived from the knowledge base: if it is missing or damaged, it is
+rebuilt.
 
-The file is the arrays one after the other, a JSON object that says where each lies, and a tail: the
-object's length and sha256, and the magic bytes that the file also begins with.
+The file contains the arrays in sequence, a JSON object with their offsets, and a tail: the object's length
+and sha256, and the magic bytes with which the file also begins.
 """
 
 from __future__ import annotations
@@ -45,23 +45,23 @@ if TYPE_CHECKING:
 
 INDEX_SUFFIX: Final = ".index"
 CHECKED_BYTES: Final = 64 * 1024 * 1024
-"""Up to this size (some 15,000 chunks) a whole file is proven when it is opened, in 50 ms at most; of a larger
-one the tail, the sizes and, by its own sha256, each passage that is found."""
+"""Up to this size (some 15,000 chunks) the whole file is verified when it is opened, in 50 ms at most; in a
+larger one the tail, the sizes and, by its own sha256, each passage that is found."""
 
 _MAGIC: Final = b"KRAGIDX1"
 TAIL: Final = struct.Struct("<Q32s8s")
 _ALIGNED: Final = 64
 _SAMPLE: Final = 64
-"""Texts that are sampled to find the language of most of them."""
+"""Texts sampled to find the most common language."""
 _UNIT: Final = 1e-3
-"""How far a vector's length may be from 1."""
+"""Maximum deviation of a vector's length from 1."""
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 
 
 class Strings:
-    """Texts one after the other as UTF-8, ``starts`` saying where each begins; the last one is their end."""
+    """Texts in sequence as UTF-8; ``starts`` has the start of each, and the end of the last."""
 
     def __init__(self, data: Array, starts: Array) -> None:
         self._data = data
@@ -77,19 +77,19 @@ class Strings:
         return (self[number] for number in range(len(self)))
 
     def encoded(self, number: int) -> bytes:
-        """Return one text as it is stored."""
+        """Return one text as stored."""
         return self._data[self._starts[number] : self._starts[number + 1]].tobytes()
 
 
 class Parts:
-    """Byte strings one after the other, and where each begins; the last start is their end."""
+    """Byte strings in sequence, and the start of each; the last start is the end."""
 
     def __init__(self) -> None:
         self._data = bytearray()
         self._starts = array("q", [0])
 
     def add(self, part: bytes) -> None:
-        """Add one at the end."""
+        """Append one."""
         self._data += part
         self._starts.append(len(self._data))
 
@@ -110,7 +110,7 @@ class Parts:
 
 
 class SortedTerms:
-    """The number of each term, found by halving: nothing of a large vocabulary is read but what is asked for."""
+    """The number of each term, by binary search: of a large vocabulary, only the requested terms are read."""
 
     def __init__(self, terms: Strings) -> None:
         self._terms = terms
@@ -119,7 +119,7 @@ class SortedTerms:
         return len(self._terms)
 
     def get(self, term: str) -> int | None:
-        """Return a term's number; ``None`` if there is no such term."""
+        """Return a term's number; ``None`` if it is unknown."""
         wanted = term.encode(errors="surrogatepass")
         number = bisect_left(range(len(self._terms)), wanted, key=self._terms.encoded)
         found = number < len(self._terms) and self._terms.encoded(number) == wanted
@@ -131,10 +131,10 @@ class Index:
 
     Args:
         model: fingerprint of the embedding model.
-        arrays: as :func:`build` makes them.
+        arrays: from :func:`build`.
 
     Raises:
-        Damage: an array is missing or of another size.
+        Damage: an array is missing or of the wrong size.
     """
 
     def __init__(self, model: str, arrays: Mapping[str, Array]) -> None:
@@ -150,7 +150,7 @@ class Index:
         except KeyError as error:
             raise Damage("a part of its index is missing") from error
         if len({len(self.vectors), len(self.documents), len(self.texts), len(self._metadata)}) > 1:
-            raise Damage("the parts of its index are of several sizes")
+            raise Damage("the parts of its index have different sizes")
         self.keywords = KeywordIndex(terms, postings, chunks=len(self))
 
     def __len__(self) -> int:
@@ -160,7 +160,7 @@ class Index:
         """Return one chunk's metadata.
 
         Raises:
-            Damage: it is no JSON object that names its file and chunk.
+            Damage: it is not a JSON object that names its file and chunk.
         """
         return read_metadata(self._metadata[row])
 
@@ -173,14 +173,14 @@ class Index:
 
     @cached_property
     def language(self) -> str:
-        """The language that most of its texts are in, by a sample of them."""
+        """The most common language of its texts, by a sample."""
         sample = range(0, len(self), max(1, len(self) // _SAMPLE))
         found = Counter(language_of(self.texts[row]) for row in sample)
         return found.most_common(1)[0][0] if found else ENGLISH
 
     @cached_property
     def spelling(self) -> Spelling:
-        """The words as they are written, for correcting questions; read when first asked for."""
+        """The words as written, for correcting questions; read on first use."""
         return Spelling(from_json(self._arrays["words"].tobytes().decode()))
 
 
@@ -188,14 +188,14 @@ def read_metadata(stored: str) -> dict[str, MetadataValue]:
     """Read a chunk's metadata from its stored form.
 
     Raises:
-        Damage: it is no JSON object that names its file and chunk.
+        Damage: it is not a JSON object that names its file and chunk.
     """
     try:
         decoded: Any = json.loads(stored)
     except (ValueError, RecursionError) as error:
-        raise Damage("metadata are no JSON") from error
+        raise Damage("metadata are not JSON") from error
     if not isinstance(decoded, dict):
-        raise Damage("metadata are no JSON object")
+        raise Damage("metadata are not a JSON object")
     if not all(isinstance(decoded.get(name), str) for name in (SOURCE_FILE, CHUNK_ID)):
         raise Damage("metadata name no file or no chunk")
     return decoded
@@ -205,23 +205,23 @@ Row = tuple[Any, ...]
 
 
 def build(rows: Iterable[Row], terms: Sequence[str], words: str) -> dict[str, Array]:
-    """Make the arrays of an index.
+    """Build the arrays of an index.
 
     Args:
-        rows: of each chunk, ordered by file and line: its document's number, three more values that
-            are not looked at, its metadata as JSON, its text, its vector (little-endian float32, as many as the model gives)
-            and its terms (dtype ``ENTRY``).
+        rows: of each chunk, ordered by file and line: its document's number, three unused values, its
+        metadata as JSON, its text, its vector (little-endian float32, of the model's dimensions) and its
+        terms (dtype ``ENTRY``).
         terms: by their numbers.
         words: in their stored form.
 
     Raises:
-        Damage: something in it is not what an ingest stores.
+        Damage: some data are not what an ingest stores.
     """
     documents: list[int] = []
     texts, metadata, vectors, entries = Parts(), Parts(), Parts(), Parts()
     for document, _, _, _, *values in rows:  # one at a time: all would be several times the arrays
         if [type(document), *map(type, values)] != [int, str, str, bytes, bytes]:
-            raise Damage("a value is of another type")
+            raise Damage("a value has the wrong type")
         documents.append(document)
         for part, value in zip((metadata, texts, vectors, entries), values, strict=True):
             part.add(value if isinstance(value, bytes) else value.encode())
@@ -249,7 +249,7 @@ def build(rows: Iterable[Row], terms: Sequence[str], words: str) -> dict[str, Ar
 def _matrix(vectors: Parts) -> Matrix:
     sizes = set(vectors.sizes.tolist()) or {4 * DIMENSIONS}
     if len(sizes) > 1 or 0 in sizes or any(size % 4 for size in sizes):
-        raise Damage("a vector is of another size")
+        raise Damage("a vector has the wrong size")
     matrix = vectors.data.view("<f4").reshape(-1, sizes.pop() // 4)
     lengths = np.einsum("ij,ij->i", matrix, matrix)
     if not np.all(np.abs(lengths - 1.0) < _UNIT):  # not-a-number is not near 1 either
@@ -258,7 +258,7 @@ def _matrix(vectors: Parts) -> Matrix:
 
 
 def _numbered(entries: Parts, order: Sequence[int]) -> tuple[Array, Array]:
-    """Return all chunks' terms, numbered by their places in the alphabet, and how many each chunk has."""
+    """Return all chunks' terms, numbered alphabetically, and each chunk's number of terms."""
     if np.any(entries.sizes % ENTRY.itemsize):
         raise Damage("a list of terms is cut short")
     flat = entries.data.view(ENTRY)
@@ -271,12 +271,12 @@ def _numbered(entries: Parts, order: Sequence[int]) -> tuple[Array, Array]:
 
 
 def index_path(kb_path: Path, seal: str) -> Path:
-    """Return where the index of one state of a knowledge base lies."""
+    """Return the path of the index for one state of a knowledge base."""
     return kb_path.with_name(f"{kb_path.name}.{seal[:16]}{INDEX_SUFFIX}")
 
 
 def write_index(path: Path, model: str, arrays: Mapping[str, Array]) -> None:
-    """Write an index, whole or not at all.
+    """Write an index atomically.
 
     Raises:
         OSError: it can't be written.
@@ -302,9 +302,9 @@ def open_index(path: Path) -> Index:
 
     Raises:
         OSError: it is missing, or can't be read.
-        Damage: it is not as it was written.
+        Damage: it has changed since it was written.
     """
-    if not path.is_file():  # opening a named pipe would wait for its other end
+    if not path.is_file():  # opening a named pipe would block
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
@@ -324,17 +324,17 @@ def open_index(path: Path) -> Index:
             part: np.frombuffer(mapped, dtype, int(np.prod(shape)), offset).reshape(shape)
             for part, (offset, dtype, shape) in head["parts"].items()
         }
-    except (ValueError, TypeError) as error:  # somebody else's, with a sha256 that fits
+    except (ValueError, TypeError) as error:  # another program's, with a matching sha256
         raise Damage("its index is not as an ingest writes it") from error
     return Index(head["model"], arrays)
 
 
 def remove_other_indexes(kb_path: Path, seal: str) -> None:
-    """Delete the indexes of a knowledge base's other states, and what a killed ingest left of one.
+    """Delete the indexes of a knowledge base's other states, and leftovers of a killed ingest.
 
     Args:
         kb_path: of the knowledge base.
-        seal: of the state whose index stays; empty leaves all.
+        seal: of the state whose index stays; if empty, all stay.
     """
     if not seal:
         return

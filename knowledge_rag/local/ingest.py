@@ -1,7 +1,7 @@
-"""From a folder of documents to a searchable knowledge base.
+"""Ingests a folder of documents into a searchable knowledge base.
 
 Documents are cut, described and embedded, then written batch by batch. A run that fails or is killed
-leaves whole documents, readers see the old state or the new one, and what has not changed is neither
+leaves whole documents, readers see either the old state or the new one, and unchanged documents are neither
 cut nor embedded again.
 """
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 class VectorSource:
     """Returns each text's vector: a known one, or a new one from the model.
 
-    A vector depends on its text alone, so an ingest of what has changed gives what a new one would.
+    A vector depends only on its text, so an incremental ingest gives the same result as a full one.
     """
 
     def __init__(self, embedder: Embedder) -> None:
@@ -70,20 +70,20 @@ class VectorSource:
         self._new = lru_cache(RECENT_VECTORS)(self._embedded)
         self._context = lru_cache(RECENT_VECTORS)(embedder.embed)
         self.embedded = 0
-        """How many texts went through the model, the contexts that they share aside."""
+        """Number of texts that went through the model, not counting their shared contexts."""
         self.seconds = 0.0
         """Wall time spent inside the model."""
 
     def offer(self, known: Iterable[tuple[bytes, bytes]]) -> None:
-        """Take over vectors of the same model, by text key."""
+        """Add known vectors of the same model, by text key."""
         self._known.update(known)
 
     def offer_for_batch(self, known: Iterable[tuple[bytes, bytes]]) -> None:
-        """Take over vectors in place of those of the batch before."""
+        """Replace the previous batch's known vectors."""
         self._batch = dict(known)
 
     def vector(self, text: str) -> bytes:
-        """Return little-endian float32, as many as the model gives."""
+        """Return the text's vector as little-endian float32."""
         key = text_key(text)
         return self._known.get(key) or self._batch.get(key) or self._new(text)
 
@@ -117,30 +117,30 @@ def _warnings(read: Extracted, chunks: Sequence[Chunk]) -> Iterable[str]:
 
 
 Progress = Callable[[int, int, str], None]
-"""Called with how much is done, of how much, and the phase: reading, embedding or writing."""
+"""Called with the amount done, the total, and the phase: reading, embedding or writing."""
 
 RECENT_VECTORS: Final = 20_000
-"""Texts of a run, and their contexts, that are not embedded again if they come again: some 80 MB."""
+"""Maximum cached vectors of a run's texts and contexts, so that repeated ones are embedded once: some 80 MB."""
 BATCH_CHUNKS: Final = 512
-"""Chunks after which what is done is committed; some ten seconds of embedding."""
+"""Chunks after which finished work is committed; some ten seconds of embedding."""
 BATCH_SHARE: Final = 0.01
-"""Of the chunks that are stored already, how many a batch has at least: a commit takes time that grows with
-them, and a run that is killed loses a batch."""
+"""Minimum batch as a share of the stored chunks: the time of a commit grows with them, and a run that is
+killed loses a batch."""
 INDEX_SHARE: Final = 0.1
-"""By how much what is stored grows before readers are shown it: an index takes time that grows with it."""
+"""Growth of the stored chunks before readers see them: the time for an index grows with them."""
 
 INDEX_VERSION: Final = "3"
-"""Raised when the same chunk is stored otherwise than before: all documents are then made anew."""
+"""Raised when the stored form of a chunk changes: all documents are then ingested again."""
 
 
 @dataclass(frozen=True, slots=True)
 class IngestSettings:
-    """How to ingest.
+    """Options of an ingest.
 
     Args:
         chunking: how documents are cut.
         max_file_bytes: larger files are skipped and reported.
-        date_order: of day and month in ``03/04/2026``; unset, that is no date.
+        date_order: order of day and month in ``03/04/2026``; if unset, that is no date.
     """
 
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
@@ -149,7 +149,7 @@ class IngestSettings:
 
     @property
     def fingerprint(self) -> str:
-        """Equal for two runs exactly if they store the same for the same bytes."""
+        """Equal for two runs if and only if they store the same for the same bytes."""
         dates = f"dates-{DATES_VERSION}{self.date_order or ''}"
         versions = f"keywords-{KEYWORDS_VERSION} index-{INDEX_VERSION} lint-{LINT_VERSION}"
         return f"{self.chunking.fingerprint} {versions} {drift_fingerprint()} {dates}"
@@ -157,28 +157,28 @@ class IngestSettings:
     def fingerprint_of(
         self, source_file: str, beside: bytes | None, change: Change | None = None
     ) -> str:
-        """Equal for two runs exactly if they store the same for the same bytes of one document."""
+        """Equal for two runs if and only if they store the same for the same bytes of one document."""
         known = f"{change.commit.sha} {change.blob[:16]}" if change else ""
         return f"{self.fingerprint} {fingerprint(source_file, beside)} {known}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
 class IngestReport:
-    """What an ingest did.
+    """The result of an ingest.
 
     Args:
         added: new documents.
         changed: documents whose bytes or chunking rules have changed, or that were damaged.
-        removed: documents that are gone, or can no longer be read.
-        unchanged: how many documents were left as they are.
+        removed: documents that no longer exist or can't be read any more.
+        unchanged: number of documents that were left alone.
         skipped: files that yielded nothing, each with its reason.
-        left_out: files and folders that look like documents and were not looked into, by reason.
-        warnings: sentences about documents that were ingested with a blemish.
-        lint: findings in all documents that can be read, unchanged ones too.
-        chunks: how many chunks the knowledge base now holds.
-        embedded: how many of them had to be embedded.
+        left_out: files and folders that look like documents and were not read, by reason.
+        warnings: sentences about documents that were ingested with a problem.
+        lint: findings in all readable documents, including unchanged ones.
+        chunks: number of chunks in the knowledge base.
+        embedded: number of chunks that had to be embedded.
         seconds: wall time of the whole run.
-        embedding_seconds: of it, inside the embedding model.
+        embedding_seconds: the part of it inside the embedding model.
     """
 
     added: tuple[str, ...]
@@ -203,18 +203,18 @@ def ingest(
     settings: IngestSettings | None = None,
     progress: Progress | None = None,
 ) -> IngestReport:
-    """Bring a knowledge base up to date with a folder; make it if it does not exist.
+    """Bring a knowledge base up to date with a folder; create it if it does not exist.
 
-    Documents are committed in batches, each document whole or not at all. A run that stops keeps what it has
-    committed, and on Ctrl-C also the documents that are embedded; the next run continues from there. Documents
+    Documents are committed in batches, each document whole or not at all. A run that stops keeps its committed
+    batches, and on Ctrl-C also the documents that are embedded; the next run continues from there. Documents
     that are gone from the folder are removed at the end. If the embedding model has changed, there is one commit.
 
     Raises:
-        UnusableCorpus: the folder is missing, no folder, or holds nothing that can be read.
+        UnusableCorpus: the folder is missing, not a folder, or has nothing readable.
         UnusableKnowledgeBase: the file is something else, or of another version.
         KnowledgeBaseBusy: another ingest is writing it.
         IngestFailed: it could not be written; it is as it was after the last batch.
-        ModelUnavailable: the embedding model can't be had.
+        ModelUnavailable: the embedding model isn't available.
     """
     started = time.perf_counter()
     folder = list_folder(directory)
@@ -253,7 +253,7 @@ class _Run:
         self._known = self.tables.documents()
         self._files = self.tables.files()
         self._looked_at: dict[str, KnownFile] = {}
-        # vectors of two models can't stand side by side: then it is all or nothing
+        # vectors of two models can't be mixed: then it is all or nothing
         self._in_batches = self._same_model or not self._known
         self._skipped: list[UnreadableDocument] = []
         self._lint: list[Finding] = []
@@ -276,7 +276,7 @@ class _Run:
                 self._progress(done, len(files), "reading")
                 self._read(file)
                 pending = sum(len(it.chunks) for it in self._fresh.values())
-                # each commit takes time that grows with what is stored
+                # the time of each commit grows with the stored chunks
                 if self._in_batches and pending >= max(BATCH_CHUNKS, BATCH_SHARE * self._chunks):
                     self._store(left=len(files) - done - 1)
                     commit_batch(self._connection)
@@ -324,7 +324,7 @@ class _Run:
         self._fresh.clear()
 
     def _note_files(self, *, is_last: bool) -> None:
-        """Note the files of the documents that are stored by now."""
+        """Record the files of the documents stored so far."""
         stored = self._fresh.keys() | self._kept.keys() | self._stored.keys()
         new = {
             name: known
@@ -337,9 +337,9 @@ class _Run:
             self._files = {n: it for n, it in self._files.items() if n not in gone} | new
 
     def _keep_what_is_done(self, left: int) -> None:
-        """Commit the documents that are embedded, so that stopping loses at most one document's work."""
+        """Commit the embedded documents, so that stopping loses at most one document's work."""
         if self._is_writing or not self._in_batches:
-            return  # half a batch is written, or vectors of another model are: nothing of it counts
+            return  # half a batch, or another model's vectors: nothing to keep
         for name, document in [*self._fresh.items()]:
             if not all(chunk.vector for chunk in document.chunks):
                 del self._fresh[name]
@@ -350,7 +350,7 @@ class _Run:
             self.clear_up()
 
     def clear_up(self) -> None:
-        """Delete the indexes of states before the one that is committed."""
+        """Delete the indexes of states before the committed one."""
         remove_other_indexes(self._kb_path, self.tables.indexed)
 
     def report(self, left_out: tuple[LeftOut, ...], seconds: float) -> IngestReport:
@@ -381,7 +381,7 @@ class _Run:
             rules = self._settings.fingerprint_of(name, beside, change)
             known = self._known.get(name)
             if known and not (known.sound and self._same_model and known.fingerprint == rules):
-                known = None  # it is made anew whatever it holds
+                known = None  # ingested again regardless
             noted = self._files.get(name)
             if known and noted and noted.stamp == seen != "":
                 self._keep(known, noted, name)
@@ -406,7 +406,7 @@ class _Run:
         self._fresh[name] = PreparedDocument(read.document, rules, warnings, prepared)
 
     def _keep(self, known: KnownDocument, file: KnownFile, source_file: str) -> None:
-        """Leave a document as it is: the same bytes under the same rules have the same findings."""
+        """Leave a document alone: the same bytes under the same rules have the same findings."""
         self._kept[source_file] = known
         self._looked_at[source_file] = file
         self._lint += _findings_of(source_file, file.lint)
@@ -420,7 +420,7 @@ class _Run:
 
 
 def _with_history(read: Extracted, data: bytes, change: Change | None) -> Extracted:
-    """Add the commit that a document's bytes are of; bytes that no commit holds have none."""
+    """Add the commit that a document's bytes are from; uncommitted bytes have none."""
     if change is None or not change.holds(data):
         return read
     known = {COMMIT: change.commit.sha, LAST_CHANGED: change.commit.day}
@@ -435,4 +435,4 @@ def _findings_of(source_file: str, stored: str) -> list[Finding]:
             for line, column, kind, *rest in json.loads(stored)
         ]
     except (ValueError, TypeError) as error:
-        raise Damage("what lint found is not as an ingest stores it") from error
+        raise Damage("lint findings are not as an ingest stores them") from error

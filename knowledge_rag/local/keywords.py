@@ -1,8 +1,8 @@
 """Keyword terms, and exact BM25 over them in memory.
 
-Any text gives terms and none can be wrong: there is no query language that a stray quote or a
-pasted log line could break. Terms are words and *pairs*: two words that follow each other, stop words
-aside. A pair tells "certificate expired" from a text with both words far apart.
+Any text yields terms and none is an error: there is no query language that a stray quote or a
+pasted log line could break. Terms are words and *pairs*: two consecutive words, ignoring stop words.
+A pair distinguishes "certificate expired" from a text with both words far apart.
 
 SQLite's own FTS5 was measured first: 6 ms at the median and 15 at the 95th percentile for alert
 texts over 10,000 chunks, 70 and 194 over 100,000, because it scores row by row. Adding precomputed
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
 
 
 KEYWORDS_VERSION: Final = "3"
-"""Raised when the same text gives other terms: stored ones are then made again."""
+"""Raised when the same text yields other terms: stored ones are then recomputed."""
 
 CONTEXT_WEIGHT: Final = 3.0
-"""A word of the context prefix (folder, file, section) counts as so many words of the lines."""
+"""Weight of a word in the context prefix (folder, file, section), in words of the lines."""
 
 _PAIR_MARK: Final = "+"
-"""Begins the term of a pair; no word does."""
+"""First character of a pair's term; no word begins with it."""
 _PAIRS: Final = 1 << 16
-"""Pairs are told apart by so many numbers, which bounds what a vocabulary can grow by; measured, even
-a quarter of them ranks as well as the pairs themselves."""
+"""Number of distinct pair terms, which limits the vocabulary's growth; in measurements, even a quarter of
+them ranks as well as the pairs themselves."""
 
 _MAX_TERM: Final = 64
-"""Longer runs (keys, base64) are cut: nobody asks for them in full, and they fill the index."""
+"""Longer runs (keys, base64) are cut: nobody searches for them in full, and they fill the index."""
 
 _RUN = re.compile(r"[^\W_]+(?:[-_./:][^\W_]+)*")
 _STOP_TEXT: Final = (
@@ -64,9 +64,9 @@ _STOP_WORDS: Final = frozenset(_STOP_TEXT.split())
 
 
 def query_terms(text: str) -> Counter[str]:
-    """Count the terms of a question, words and pairs; one that is repeated counts as often.
+    """Count the terms of a question, words and pairs, including repetitions.
 
-    What any question in its language has ("was ist zu tun", "怎么办") is no term of it.
+    Words that any question in its language has ("was ist zu tun", "怎么办") are excluded.
     """
     terms = Counter(_terms(text))
     if (stop_words := STOP_WORDS.get(language_of(text))) or not text.isascii():
@@ -83,7 +83,7 @@ def stored_terms(context: str, lines: str) -> dict[str, float]:
     """Weigh the terms of one chunk, words and pairs, by how often they occur, > 0.
 
     Args:
-        context: its context prefix, ``""`` where it has none.
+        context: its context prefix, ``""`` if it has none.
         lines: its verbatim lines.
     """
     weights: dict[str, float] = dict(Counter(_terms(lines)))
@@ -124,7 +124,7 @@ def _terms(text: str) -> Iterator[str]:
 def _run_terms(run: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the words of ``KubePodCrashLooping`` or ``rds-failover``, and the whole as one term.
 
-    The whole is written without its joints, so every spelling of an identifier meets.
+    The whole is written without separators, so all spellings of an identifier match.
     """
     words = split_words(run.replace(":", " ")).lower().split()
     terms = tuple(term for word in words for term in _word_terms(word[:_MAX_TERM]))
@@ -144,21 +144,21 @@ def _word_terms(word: str) -> list[str]:
 
 K1: Final = 0.9
 B: Final = 0.75
-"""BM25's parameters (Robertson and Zaragoza, "The Probabilistic Relevance Framework"). A word that is
-said again adds less than with the usual k1 of 1.2: chunks are short."""
+"""BM25's parameters (Robertson and Zaragoza, "The Probabilistic Relevance Framework"). A repeated word
+adds less than with the usual k1 of 1.2: chunks are short."""
 
 MAX_QUERY_TERMS: Final = 64
 """A pasted log has thousands of terms; the rarest of them carry all the weight."""
 
 ENTRY: Final = np.dtype([("term", "<u4"), ("weight", "<f4")])
-"""One term of one chunk, as it is stored."""
+"""One stored term of one chunk."""
 
 FEWEST: Final = 400
-"""Chunks that words are weighed among at least. In a handful of documents about one thing its name
-stands in each: too common to count, it would leave a question about it without any support."""
+"""Minimum number of chunks for weighing words. In a few documents about one thing, its name is in each:
+too common to count, it would leave a question about it without any support."""
 
 _MAX_WEIGHT: Final = 1e9
-"""More often no word stands in a text."""
+"""Maximum count of a word in a text."""
 
 Scores = np.ndarray[Any, np.dtype[np.float32]]
 Entries = np.ndarray[Any, np.dtype[np.void]]
@@ -166,16 +166,16 @@ Numbers = np.ndarray[Any, np.dtype[Any]]
 
 
 _SLICE: Final = 1 << 16
-"""Postings that are weighed at once."""
+"""Postings weighed at once."""
 
 
 class Postings(NamedTuple):
-    """For each term, by its number, the chunks that have it and what it adds to their scores.
+    """For each term, by its number, the chunks that contain it and its contribution to their scores.
 
     Args:
-        starts: shape (terms + 1,): where each term's part of the next two begins.
+        starts: shape (terms + 1,): the start of each term's part of the next two.
         rows: the chunks, int32.
-        impacts: what the term adds to the BM25 of each of them, float32.
+        impacts: the term's contribution to the BM25 of each, float32.
         idf: shape (terms,): the weight of each term.
     """
 
@@ -189,13 +189,13 @@ class Postings(NamedTuple):
         """Return the postings of some chunks.
 
         Args:
-            flat: the terms and weights of all chunks, one chunk after the other, dtype ``ENTRY``.
-            counts: shape (chunks,): how many of them are each chunk's.
-            terms: how many there are.
-            k1: how much a term that is said again adds, > 0.
+            flat: the terms and weights of all chunks, chunk by chunk, dtype ``ENTRY``.
+            counts: shape (chunks,): each chunk's number of entries.
+            terms: number of terms.
+            k1: how much a repeated term adds, > 0.
 
         Raises:
-            Damage: an entry's term is not among them, or its weight is no positive number.
+            Damage: an entry's term is unknown, or its weight is not a positive number.
         """
         chunks = len(counts)
         _check(flat, terms)
@@ -206,7 +206,7 @@ class Postings(NamedTuple):
         frequency = np.bincount(flat["term"], minlength=terms)
         starts = np.concatenate(([0], np.cumsum(frequency)))
         idf = np.log1p((max(chunks, FEWEST) - frequency + 0.5) / (frequency + 0.5))
-        # by term, then as they stand: whole numbers are sorted several times faster than they are argsorted
+        # by term, then in order: whole numbers are sorted several times faster than they are argsorted
         placed = flat["term"].astype(np.uint64)
         placed <<= np.uint64(32)
         placed |= np.arange(len(flat), dtype=np.uint64)
@@ -214,7 +214,7 @@ class Postings(NamedTuple):
         placed &= np.uint64(0xFFFF_FFFF)
         order = placed.view(np.int64)
         impacts = np.empty(len(flat), dtype=np.float32)
-        for start in range(0, len(flat), _SLICE):  # of all at once there would be six more arrays
+        for start in range(0, len(flat), _SLICE):  # all at once would need six more arrays
             part = order[start : start + _SLICE]
             weight = flat["weight"][part].astype(np.float64)
             damped = weight + k1 * norm[rows[part]]
@@ -226,7 +226,7 @@ class Vocabulary(Protocol):
     """The number of each known term."""
 
     def get(self, term: str, /) -> int | None:
-        """Return a term's number; ``None`` if there is no such term."""
+        """Return a term's number; ``None`` if it is unknown."""
 
 
 class KeywordIndex:
@@ -235,8 +235,8 @@ class KeywordIndex:
     Args:
         vocabulary: the number of each known term.
         postings: of these terms.
-        chunks: how many there are.
-        k1: as the postings were made with.
+        chunks: number of chunks.
+        k1: the same as for the postings.
     """
 
     def __init__(
@@ -264,28 +264,28 @@ class KeywordIndex:
         return self._unknown_idf
 
     def score(self, terms: Mapping[str, int]) -> Scores:
-        """Return BM25 of each chunk, shape (chunks,), >= 0, for terms and how often each occurs."""
+        """Return BM25 of each chunk, shape (chunks,), >= 0, for terms and their counts."""
         scores = np.zeros(self._chunks, dtype=np.float32)
         for _, term, count in self._heaviest(terms):
             found = self._vocabulary.get(term)
             if found is not None:
                 span = slice(self._starts[found], self._starts[found + 1])
                 impacts = self._impacts[span]
-                # a third of what `scores[rows] += impacts` takes, which reads the scores out first
+                # takes a third of the time of `scores[rows] += impacts`, which reads the scores out first
                 np.add.at(
                     scores, self._rows[span], impacts if count == 1 else np.float32(count) * impacts
                 )
         return scores
 
     def most(self, terms: Mapping[str, int]) -> float:
-        """Return the most that any text could score for a question, > 0 unless it has no terms.
+        """Return the maximum score of any text for a question, > 0 unless it has no terms.
 
-        Terms that occur nowhere count, so a score's share of it says how much of the question is covered.
+        Unknown terms count, so a score's share of it says how much of the question is covered.
         """
         return (self._k1 + 1) * self.weight(terms)
 
     def weight(self, terms: Mapping[str, int]) -> float:
-        """Weigh a question: what a chunk of average length that has each term once scores."""
+        """Weigh a question: the score of an average-length chunk that has each term once."""
         return sum(weight for weight, _, _ in self._heaviest(terms))
 
     def known(self, terms: Mapping[str, int]) -> dict[str, int]:
@@ -294,7 +294,7 @@ class KeywordIndex:
 
     def _occurs(self, term: str) -> bool:
         found = self._vocabulary.get(term)
-        # the vocabulary keeps words of documents that are gone
+        # the vocabulary keeps words of removed documents
         return found is not None and bool(self._starts[found] < self._starts[found + 1])
 
     def _heaviest(self, terms: Mapping[str, int]) -> list[tuple[float, str, int]]:
@@ -309,11 +309,11 @@ class KeywordIndex:
 
 
 def _check(entries: Entries, terms: int) -> None:
-    # the largest id decides how much memory is taken: one wrong one would ask for gigabytes
+    # the largest id decides how much memory is allocated: one wrong id would need gigabytes
     if not entries.size:
         return
     if int(entries["term"].max()) >= terms:
         raise Damage("a term is not in its vocabulary")
     weights = entries["weight"]
     if not (np.all(weights > 0) and np.all(weights < _MAX_WEIGHT)):
-        raise Damage("a term's weight is no count")
+        raise Damage("a term's weight is not a count")

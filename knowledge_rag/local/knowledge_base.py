@@ -1,6 +1,6 @@
-"""A knowledge base opened for reading: searched by its index, its documents listed and read.
+"""A knowledge base opened for reading: search by its index, and its documents.
 
-Searching needs no lock: an index is never changed, so an ingest can neither delay a search nor show it half
+Searching needs no lock: an index never changes, so an ingest can neither delay a search nor show it half
 a state.
 """
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """One found chunk as stored: context prefix and lines; scores are 0..1 within a search type."""
+    """One search hit as stored: context prefix and lines; scores are 0..1 within a search type."""
 
     text: str
     metadata: Mapping[str, MetadataValue]
@@ -57,7 +57,7 @@ class Hit:
 
 
 class KnowledgeBase:
-    """Searches one knowledge-base file; safe to use from several threads.
+    """Searches one knowledge-base file; thread-safe.
 
     Raises:
         UnusableKnowledgeBase: the file is missing, something else, or made with another model.
@@ -85,7 +85,7 @@ class KnowledgeBase:
         self.close()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._connection.close()
 
@@ -96,33 +96,33 @@ class KnowledgeBase:
 
     @property
     def unfinished(self) -> int:
-        """How many documents the last ingest left to do; 0 if it came to its end."""
+        """Number of documents that the last ingest left unprocessed; 0 if it completed."""
         with self._lock, explained(self._path):
             return unfinished(self._connection)
 
     @property
     def chunks(self) -> int:
-        """How many chunks can be found."""
+        """Number of searchable chunks."""
         return len(self._current())
 
     @property
     def index(self) -> Index:
-        """The present state, for what measures how it is searched."""
+        """The current index, for measuring how it is searched."""
         return self._current()
 
     def warm_up(self) -> None:
         """Load the embedding model now, so that the first search is as fast as the next.
 
         Raises:
-            ModelUnavailable: the model can't be had.
+            ModelUnavailable: the model isn't available.
         """
         self._embedder.embed("")
 
     def corrected(self, query: str) -> Corrected:
-        """Correct typing mistakes in a query by the words of the documents; see ``spelling``.
+        """Correct typing mistakes in a query with the documents' words; see ``spelling``.
 
         Raises:
-            ModelUnavailable: the model, which knows usual words, can't be had.
+            ModelUnavailable: the model, which knows common words, isn't available.
         """
         index = self._current()
 
@@ -143,17 +143,17 @@ class KnowledgeBase:
         search_type: SearchType = SearchType.HYBRID,
         wanted: Filter | None = None,
     ) -> list[Hit]:
-        """Find the chunks that answer a query best.
+        """Find the chunks that best answer a query.
 
         Args:
             query: any text.
-            limit: at most so many hits, >= 1.
+            limit: maximum number of hits, >= 1.
             search_type: vectors only, or with keywords.
-            wanted: only chunks whose metadata pass this filter.
+            wanted: only chunks whose metadata match this filter.
 
         Returns:
-            Hits, best first. Something is always nearest: whether it is near enough to be
-            evidence is for the caller's score threshold to say.
+            Hits, best first. There is always a nearest chunk: the caller's score threshold decides
+            whether it is evidence.
         """
         index = self._current()
         with explained(self._path):
@@ -174,19 +174,19 @@ class KnowledgeBase:
         return [Hit(index.texts[row], index.metadata(row), score) for row, score in found]
 
     def _with(self, words: str, query: str, question: Question) -> Question:
-        """Return an English question with the field's words for what it says."""
+        """Return an English question with the technical terms for its everyday words."""
         meant = self._embedder.embed_question(f"{query} {words}", in_english=True)
         both = question.vector + meant
         terms = {it: 1 for it in words_of(query_terms(words)) if it not in question.terms}
         return replace(question, vector=both / np.linalg.norm(both), meant=terms)
 
     def _current(self) -> Index:
-        """Return the file's present state; the last known one while an ingest commits."""
+        """Return the file's current state, or the last known one while an ingest commits."""
         with self._lock:
             try:
                 self._follow()
             except (sqlite3.Error, KnowledgeRagError, OSError):
-                # being committed, replaced or gone: what is in memory stays true of its time
+                # being committed, replaced or gone: the index in memory stays valid for its state
                 return self._index
             return self._index
 
@@ -201,7 +201,7 @@ class KnowledgeBase:
             try:
                 with explained(self._path):
                     seals = index_seals(self._connection)
-                    # batches of an ingest that goes on are not looked at before their index is there
+                    # later batches of a running ingest are ignored until their index exists
                     if [self._seal] != seals[-1:]:
                         self._index = self._load()
             except UnusableKnowledgeBase:
@@ -222,22 +222,22 @@ class KnowledgeBase:
                 f"{self._path} was made with another embedding model: ingest its documents again"
             )
         if index.vectors.shape[1] != self._embedder.dimensions:
-            raise UnusableKnowledgeBase(f"{self._path} is damaged: a vector is of another size")
+            raise UnusableKnowledgeBase(f"{self._path} is damaged: a vector has the wrong size")
         return index
 
 
 _TRIES: Final = 3
-"""An ingest may delete an index between its name's being read and its being opened."""
+"""An ingest may delete an index after its name is read and before it is opened."""
 
 
 def present_index(connection: sqlite3.Connection, path: Path) -> tuple[str, Index]:
     """Return the index of a knowledge base's last whole state, and that state's seal.
 
-    It is the one that the last ingest wrote; where that is missing or damaged, it is made again of what
-    is stored, and left for others if the folder can be written.
+    It is the one that the last ingest wrote; if that is missing or damaged, it is rebuilt from the stored
+    data, and saved for others if the folder is writable.
 
     Raises:
-        Damage: something that is stored is not what an ingest stores.
+        Damage: stored data are not what an ingest stores.
         sqlite3.Error: the file can't be read.
     """
     for _ in range(_TRIES):
@@ -282,33 +282,33 @@ class Document:
 
 
 class Passages(Protocol):
-    """The stored lines of each document; the method blocks."""
+    """Returns the stored lines of each document; the method blocks."""
 
     def passages(self, source_file: str) -> Sequence[RetrievalResult]:
-        """Return a document's lines, proven, in their order; none if there is no such document.
+        """Return a document's lines, proven, in order; none if there is no such document.
 
         Raises:
-            KnowledgeRagError: it can't be read, or holds what no ingest stores.
+            KnowledgeRagError: it can't be read, or has data that no ingest stores.
         """
         ...
 
 
 class Documents(Passages, Protocol):
-    """Where documents are kept; the methods block."""
+    """A store of documents; the methods block."""
 
     def after(self, source_file: str, limit: int) -> Sequence[Document]:
-        """List the documents whose paths come after one, ``""`` for the first ones, sorted."""
+        """List the documents whose paths sort after one, ``""`` for the first ones, sorted."""
         ...
 
     def named_like(self, part: str, limit: int) -> Sequence[str]:
-        """Return the paths that hold a text, whatever its case, sorted."""
+        """Return the paths that contain a text, regardless of case, sorted."""
         ...
 
 
 class KnowledgeBaseDocuments:
-    """Reads the documents of a knowledge base's file, also while an ingest writes it.
+    """Reads the documents of a knowledge base's file, even while an ingest writes it.
 
-    It holds every line that is text, outside the front matter; lines between two passages are blank.
+    It has every text line outside the front matter; lines between two passages are blank.
     """
 
     def __init__(self, path: Path) -> None:
@@ -326,7 +326,7 @@ class KnowledgeBaseDocuments:
             return [name for (name,) in connection.execute(_WITH, (part, limit))]
 
     def listed(self, limit: int) -> list[tuple[Document, dict[str, object]]]:
-        """Return the first documents by path, each with the metadata that all of its passages share."""
+        """Return the first documents by path, each with its passages' shared metadata."""
         with self._opened() as connection:
             rows = connection.execute(_LISTED, (limit,)).fetchall()
         return [(Document(name, title), json.loads(metadata)) for name, title, metadata in rows]
@@ -341,7 +341,7 @@ class KnowledgeBaseDocuments:
         ]
 
     def counts(self) -> tuple[int, int, int]:
-        """Return how many documents and chunks it holds, and how many documents a stopped ingest had still to do."""
+        """Return the numbers of documents, chunks, and documents that a stopped ingest left unprocessed."""
         with self._opened() as connection:
             (found,) = connection.execute(_COUNTS)
             return (*found, unfinished(connection))
@@ -362,7 +362,7 @@ def _proven(text: Any, metadata: Any, source_file: str) -> RetrievalResult:  # n
     try:
         result = prove(text, json.loads(metadata))
     except (TypeError, ValueError, RecursionError) as error:
-        raise Damage("metadata are no JSON") from error
+        raise Damage("metadata are not JSON") from error
     if not isinstance(result, RetrievalResult) or result.citation.source_file != source_file:
         raise Damage("a passage can't be proven")
     return result

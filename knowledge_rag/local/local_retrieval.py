@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 
 ADVICE_FLOORS: Final = Floors(alert=0.45, question=0.20, sure=0.55, clear=0.35)
-"""Scores of the first query, in hybrid search, under which a section that is not filed under the alert's name
-is no advice; ``docs/decisions/0019-procedures.md`` has the figures."""
+"""Hybrid scores of the first query below which a section that isn't linked to the alert's name is no
+advice; ``docs/decisions/0019-procedures.md`` has the figures."""
 
 GENERATED_FILTERS: Final = (DOCUMENT_TYPE,)
-"""Filters that a consultation adds to a question, and that nobody typed."""
+"""Filters that a consultation adds to a question, and nobody typed."""
 
 
 class LocalFunction:
-    """Calls the function as a direct caller would.
+    """Calls the function like a direct caller.
 
     One query at a time: the function writes its records to the process's standard output, which is
-    collected meanwhile. A local query takes some milliseconds, and waiting counts to the budget.
+    collected during the call. A local query takes some milliseconds, and waiting counts towards the budget.
 
     Args:
         function: the function.
-        knowledge_base: to correct typing mistakes by; ``None`` leaves queries as they are.
+        knowledge_base: for correcting typing mistakes; ``None`` leaves queries as they are.
         unexplained: see :func:`answered`.
     """
 
@@ -63,10 +63,10 @@ class LocalFunction:
         self._turn = threading.Lock()
 
     def prepare(self, deadline: Deadline) -> None:
-        """Do nothing: all is made when the block is entered."""
+        """Do nothing: everything is ready when the block is entered."""
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Invoke it; see ``BlockingBackend``. The function has a deadline of its own."""
+        """Invoke the function; see ``BlockingBackend``. It has a deadline of its own."""
         if not self._turn.acquire(timeout=deadline.remaining()):
             raise DeadlineExceeded("other queries took too long")
         try:
@@ -83,7 +83,7 @@ class LocalFunction:
         return self._function.invoke(event).body
 
     def close(self) -> None:
-        """Do nothing: the caller that made the function closes it."""
+        """Do nothing: the caller that created the function closes it."""
 
 
 @contextmanager
@@ -95,21 +95,21 @@ def local_retrieval(
     budget: Budget | None = None,
     unexplained: Collection[str] = GENERATED_FILTERS,
 ) -> Iterator[BoundedRetrieval]:
-    """Ask a local knowledge base for as long as the block runs.
+    """Retrieve from a local knowledge base while the block runs.
 
-    The process's environment is changed meanwhile and put back afterwards, so one block at a time.
+    Changes the process's environment and restores it afterwards, so enter one block at a time.
 
     Args:
-        knowledge_base: the one that is searched; the caller closes it.
-        search_type: what the function asks for.
-        policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
+        knowledge_base: to search; the caller closes it.
+        search_type: sent with every query.
+        policy: of sources; by default the user's ``SOURCE_POLICY``.
         budget: of each query, and so of the function behind it; 30 s by default.
         unexplained: see :func:`answered`.
 
     Raises:
-        InvalidSettings: on entering, when the policy is wrong or does not go with the search.
-        ServerFailed: on entering, when the local server does not start.
-        ModelUnavailable: on entering, when the embedding model can't be had.
+        InvalidSettings: on entering, if the policy is wrong or incompatible with the search.
+        ServerFailed: on entering, if the local server does not start.
+        ModelUnavailable: on entering, if the embedding model isn't available.
     """
     budget = budget or Budget(LOCAL_TIMEOUT_SECONDS)
     with (

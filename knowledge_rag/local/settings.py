@@ -1,4 +1,4 @@
-"""Where the local parts find their files, and how long a local query may take."""
+"""Locations of the local files, and the time limits of local queries."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class LocalSettings:
     """Folders of the local knowledge base.
 
     Args:
-        cache_dir: for what can be made again (the model's graph).
-        data_dir: of the default knowledge base.
-        model_dir: a folder with ``model.safetensors`` and ``tokenizer.json``; ``None`` takes them
-            from the installed model package.
-        knowledge_base: the file that commands use when no ``--kb`` is given; ``None`` for
-            ``knowledge.kb`` in ``data_dir``, or the sample until that exists.
+        cache_dir: for data that can be rebuilt (the model's graph).
+        data_dir: for the default knowledge base.
+        model_dir: a folder with ``model.safetensors`` and ``tokenizer.json``; ``None`` uses the
+        installed model package.
+        knowledge_base: the default of ``--kb``; ``None`` for ``knowledge.kb`` in ``data_dir``, or the
+        sample until that exists.
     """
 
     cache_dir: Path
@@ -40,7 +40,7 @@ class LocalSettings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> LocalSettings:
-        """Read the settings; a variable that is absent or empty leaves the platform's default."""
+        """Read the settings; a variable that is missing or empty leaves the platform's default."""
         model_dir = environment.get(MODEL_DIR_VARIABLE)
         knowledge_base = environment.get(KNOWLEDGE_BASE_VARIABLE)
         return cls(
@@ -52,12 +52,12 @@ class LocalSettings:
 
     @property
     def default_knowledge_base(self) -> Path:
-        """The knowledge base that commands use, and ``ingest`` makes, when no ``--kb`` is given."""
+        """The knowledge base that commands use, and ``ingest`` creates, without ``--kb``."""
         return self.knowledge_base or self.data_dir / "knowledge.kb"
 
 
 LOCAL_TIMEOUT_SECONDS: Final = 30.0
-"""What a local query may take unless ``--timeout`` says otherwise."""
+"""Time limit of a local query without ``--timeout``."""
 
 LONGEST_TIMEOUT_SECONDS: Final = 600.0
 """The largest ``--timeout``."""
@@ -66,7 +66,7 @@ _LONGER: Final = 4
 
 
 def timed_out(seconds: float) -> str:
-    """Return the notice of a local query that took longer than it was allowed to."""
+    """Return the notice for a local query that timed out."""
     notice = f"timed out after {seconds:g} s: this machine is busy, or the knowledge base is large"
     if seconds >= LONGEST_TIMEOUT_SECONDS:
         return notice

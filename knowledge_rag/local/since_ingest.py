@@ -1,7 +1,7 @@
-"""Compares a folder's documents with the knowledge base that was made of them.
+"""Compares a folder's documents with the knowledge base made from them.
 
-An ingest notes its folder, relative to the knowledge base. Where the folder is at hand, sizes and times of
-files say which have changed; only cited ones among them are read.
+An ingest stores its folder's path, relative to the knowledge base. If the folder is available, sizes and
+times of files show which have changed; only cited files among them are read.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from knowledge_rag.local.corpus import CorpusFile
 
 _NAMED: Final = 3
-"""Documents that a sentence names."""
+"""Maximum documents that a sentence names."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinceIngest:
-    """Documents of a folder that are not as they were ingested, each by its path.
+    """Documents of a folder that have changed since the ingest, by path.
 
     Args:
-        folder: that the knowledge base was made of.
-        changed: with other bytes.
-        new: that the knowledge base does not have.
-        gone: that the folder does not have any more.
-        cited: what became of cited lines, of those that are not the same.
+        folder: that the knowledge base was made from.
+        changed: documents with other bytes.
+        new: documents that the knowledge base doesn't have.
+        gone: documents that the folder no longer has.
+        cited: the cited lines that are no longer the same, and what happened to them.
     """
 
     folder: Path
@@ -50,11 +50,11 @@ class SinceIngest:
     cited: tuple[Staleness, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether there is anything to say."""
+        """Whether anything has changed."""
         return bool(self.changed or self.new or self.gone)
 
     def sentence(self, kb: Path) -> str:
-        """Return what changed, and how the knowledge base is brought up to date."""
+        """Return a sentence with the changes and the command that updates the knowledge base."""
         parts = [
             f"{counted(len(names), 'document')} {what} ({', '.join(names[:_NAMED])}{', ...' * (len(names) > _NAMED)})"
             for names, what in ((self.changed, "changed"), (self.new, "new"), (self.gone, "gone"))
@@ -64,7 +64,7 @@ class SinceIngest:
         return f"{'; '.join(parts)} since the ingest: run `{command}`"
 
     def on_citations(self) -> list[str]:
-        """Return a sentence for each citation whose lines are not the same any more."""
+        """Return a sentence for each citation whose lines have changed."""
         return [f"{describe(one)} since the ingest." for one in self.cited]
 
     def to_dict(self) -> dict[str, Any]:
@@ -79,11 +79,11 @@ class SinceIngest:
 
 
 def since_ingest(kb: Path, cited: Iterable[CitedLines] = ()) -> SinceIngest | None:
-    """Compare a knowledge base with its folder; ``None`` where that isn't at hand.
+    """Compare a knowledge base with its folder; ``None`` if the folder isn't available.
 
-    A folder that lacks most of its documents is not the one: a knowledge base travels without its folder.
+    A folder that lacks most of its documents is a different one: a knowledge base is copied without its folder.
 
-    A document that was written to and is the same again counts as the same.
+    A document that was written and has the same bytes again counts as unchanged.
     """
     folder = folder_of(kb)
     if folder is None:
@@ -91,7 +91,7 @@ def since_ingest(kb: Path, cited: Iterable[CitedLines] = ()) -> SinceIngest | No
     with suppress(KnowledgeRagError, sqlite3.Error, OSError):
         stamps, hashes = _ingested(kb)
         if 2 * sum((folder / name).is_file() for name in hashes) < len(hashes):
-            return None  # another folder of that name, or none of ours: nothing is known of it
+            return None  # another folder of that name, or not ours: nothing is known about it
         now = {file.source_file: file for file in find_documents(folder)}
         changed = {
             name
@@ -110,19 +110,19 @@ def since_ingest(kb: Path, cited: Iterable[CitedLines] = ()) -> SinceIngest | No
 
 
 def noted_folder(folder: Path, kb: Path) -> str:
-    """Return how a knowledge base notes its folder."""
+    """Return the folder's path in the form in which a knowledge base stores it."""
     return Path(os.path.relpath(folder.resolve(), kb.resolve().parent)).as_posix()
 
 
 def folder_of(kb: Path) -> Path | None:
-    """Return the folder that a knowledge base was made of; ``None`` where that isn't at hand."""
+    """Return the folder that a knowledge base was made from; ``None`` if it isn't available."""
     note = noted(kb, FOLDER)
     folder = Path(os.path.normpath(kb.resolve().parent / note)) if note else None
     return folder if folder and folder.is_dir() else None
 
 
 def _ingested(kb: Path) -> tuple[dict[str, str], dict[str, str]]:
-    """Return stamps and hashes of the documents that a knowledge base holds."""
+    """Return stamps and hashes of the documents in a knowledge base."""
     with closing(open_for_reading(kb)) as connection:
         hashes = dict(connection.execute("SELECT source_file, sha256 FROM documents"))
         return dict(connection.execute("SELECT source_file, stamp FROM files")), hashes

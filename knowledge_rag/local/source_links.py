@@ -1,7 +1,7 @@
-"""Links that open cited lines in the repository that a folder comes from.
+"""Links to cited lines in a folder's repository.
 
-Git says where: the remote, the commit, and which documents the commit holds as they were ingested. A document that was
-changed since has no link, since its lines may be others there.
+Git knows the remote, the commit, and which documents the commit has as they were ingested. A document that has
+changed since has no link, since its lines may differ there.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LINKS: Final = "links"
-"""Key in a knowledge base's ``meta``: :meth:`RepositoryLinks.to_json` of what was last ingested."""
+"""Key in a knowledge base's ``meta``: :meth:`RepositoryLinks.to_json` of the last ingest."""
 
 _SCP: Final = re.compile(r"(?:[^@/\s]+@)?(?P<host>[A-Za-z0-9.-]+):(?P<path>[^\s:][^\s]*)")
 _REPOSITORY: Final = re.compile(r"[\w.~-]+(?:/[\w.~-]+)+")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
 _SECONDS: Final = 10.0
-"""For each call of git, which reads local files only."""
+"""Time limit for each call of git, which reads only local files."""
 
-# `?plain=1` shows a Markdown file's source: its rendered form has no lines to go to
+# `?plain=1` shows a Markdown file's source: its rendered form has no lines to link to
 _FORMS: Final = {
     "github": "https://{host}/{repository}/blob/{commit}/{folder}{{path}}?plain=1#L{{start}}-L{{end}}",
     "gitlab": "https://{host}/{repository}/-/blob/{commit}/{folder}{{path}}?plain=1#L{{start}}-{{end}}",
     "bitbucket": "https://{host}/{repository}/src/{commit}/{folder}{{path}}#lines-{{start}}:{{end}}",
 }
-"""Addresses of lines, by a word in the host's name."""
+"""Templates for addresses of lines, by a word in the host's name."""
 
 
 def links_of_checkout(folder: Path, documents: frozenset[str]) -> RepositoryLinks | str:
     """Return the links of a folder's documents, or why there are none.
 
     Args:
-        folder: that was ingested, anywhere inside a checkout.
+        folder: that was ingested, anywhere in a checkout.
         documents: their names, relative to the folder.
     """
     commit = _git(folder, "rev-parse", "--verify", "HEAD^{commit}")
     if not _COMMIT.fullmatch(commit):
-        return "the folder is in no Git checkout with a commit"
+        return "the folder is not in a Git checkout with a commit"
     if not _git(folder, "for-each-ref", "--contains", commit, "--count=1", "refs/remotes"):
         return f"no remote branch has the commit {commit[:12]} yet: push it, then ingest again"
     remote = _git(folder, "remote").split("\n")[0]
@@ -53,21 +53,19 @@ def links_of_checkout(folder: Path, documents: frozenset[str]) -> RepositoryLink
         _git(folder, "rev-parse", "--show-prefix"),
     )
     if template is None:
-        return (
-            "the Git remote is on no known host (GitHub, GitLab, Bitbucket): name --repository-url"
-        )
-    held = _names(_git(folder, "ls-tree", "-r", "-z", "--name-only", commit))
+        return "the Git remote's host is unknown (supported: GitHub, GitLab, Bitbucket): set --repository-url"
+    committed = _names(_git(folder, "ls-tree", "-r", "-z", "--name-only", commit))
     changed = _names(_git(folder, "diff", "-z", "--name-only", "--relative", commit))
-    return RepositoryLinks(template, documents - (held - changed))
+    return RepositoryLinks(template, documents - (committed - changed))
 
 
 def template_of(remote: str, commit: str, folder: str = "") -> str | None:
-    """Return the template of links for a Git remote; ``None`` for an unknown host.
+    """Return the link template for a Git remote; ``None`` for an unknown host.
 
     Args:
         remote: its address, in any of Git's forms; a user or a password in it is left out.
         commit: the full hash.
-        folder: where the documents lie in the repository, ``""`` or ending in ``/``.
+        folder: location of the documents in the repository, ``""`` or ending in ``/``.
 
     >>> template_of("git@github.com:acme/ops.git", "0" * 40, "runbooks/")[:47]
     'https://github.com/acme/ops/blob/00000000000000'
@@ -90,14 +88,14 @@ def _host_and_path(remote: str) -> tuple[str, str]:
     try:
         address = urlsplit(remote)
         is_web = address.scheme in ("http", "https")
-        port = f":{address.port}" if is_web and address.port else ""  # that of SSH serves no pages
+        port = f":{address.port}" if is_web and address.port else ""  # SSH's port serves no pages
         return (address.hostname or "") + port, address.path
     except ValueError:
         return "", ""
 
 
 def _git(folder: Path, *words: str) -> str:
-    """Return what git prints; ``""`` if it fails or isn't installed."""
+    """Return git's output; ``""`` if it fails or isn't installed."""
     try:
         done = subprocess.run(  # noqa: S603 - fixed words, no shell
             ["git", "-C", str(folder), *words],  # noqa: S607 - the user's own git

@@ -1,20 +1,20 @@
-"""Corrects typing mistakes in a question, by the words that the documents have.
+"""Corrects typing mistakes in a question, using the documents' words.
 
-A word of a question is replaced when all of this holds:
+A word of a question is replaced if all of this applies:
 
-- the question is in English: of another language's words, few are in the documents;
-- it is typed in lower case, 4 letters or more, and stands by itself: names as people write them
-  (``Linkerd``, ``DocumentDB``, ``k8s``, ``rds-failover``) are never touched;
-- neither the documents nor the embedding model's vocabulary of usual words have it;
-- one word of the documents is nearer than all others: one mistake away, or two where the typed word
-  has 8 letters or more. A mistake is a letter replaced (but not the first, nor one of only 4), left
-  out or doubled, two neighbours swapped, or a vowel too many inside (``expirey``). Any other letter
-  makes another word: ``dgraph`` is no ``graph``, ``linkerd`` not ``linked``, ``redo`` no ``repo``. Of several that are equally
-  near and begin alike (``expire``, ``expired``, ``expiry``) it is the one that ends as typed, else the
-  most frequent one;
-- that word stands in more than one chunk, or it might be a mistake itself.
+- the question is in English: few words of other languages are in the documents;
+- it is typed in lower case, 4 letters or more, and stands alone: names as people write them
+  (``Linkerd``, ``DocumentDB``, ``k8s``, ``rds-failover``) are never changed;
+- neither the documents nor the embedding model's vocabulary of common words have it;
+- one word of the documents is nearer than all others: one mistake away, or two if the typed word has 8
+  letters or more. A mistake is a letter replaced (but not the first, nor one of only 4), left out or
+  doubled, two neighbours swapped, or an extra vowel inside (``expirey``). Any other letter makes a
+  different word: ``dgraph`` isn't ``graph``, nor ``linkerd`` ``linked``, nor ``redo`` ``repo``. Of several
+  that are equally near and begin alike (``expire``, ``expired``, ``expiry``), the one with the typed
+  ending wins, else the most frequent one;
+- that word is in more than one chunk, or it might be a mistake itself.
 
-``docs/evaluation.md`` has what this gains.
+``docs/evaluation.md`` has the gain.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 MIN_LETTERS: Final = 4
-"""Of a word that is corrected: in a shorter one a mistake makes any other."""
+"""Minimum length of a word to correct: in a shorter one, a mistake makes some other word."""
 
 LONG_WORD: Final = 8
-"""Letters from which on a word may hold two mistakes: in a shorter one they leave too little of it."""
+"""Minimum length of a word with two mistakes: in a shorter one they leave too little of it."""
 
 FEWEST_CHUNKS: Final = 2
-"""A word that stands in fewer is not suggested."""
+"""Minimum number of chunks with a word for it to be suggested."""
 
 MOST_STRANGE_WORDS: Final = 5
-"""A text with more of them is in another language, or pasted: nothing of it is corrected."""
+"""A text with more unknown words is in another language, or pasted: none of it is corrected."""
 
 MOST_CHARACTERS: Final = 1_000
 """Longer texts are pasted and not typed."""
 
 _WORD: Final = re.compile(r"(?<![^\x00-\x7f])[A-Za-z][a-z]{3,}+(?![^\x00-\x7f])")
-"""A word, or one of those that a CamelCase name is made of; not a piece of a word with an umlaut."""
+"""A word, or one of the words in a CamelCase name; not a piece of a word with an umlaut."""
 _TYPED: Final = re.compile(r"(?<!\S)\(?([a-z]{4,32})(?=[),.;:!?]*(?!\S))")
 
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A question, its typing mistakes corrected; ``meant`` stand in for ``typed``, neighbours joined."""
+    """A question with its typing mistakes corrected; ``meant`` replaces ``typed``, neighbours joined."""
 
     text: str
     meant: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Corrected:
 
 
 class Spelling:
-    """The words of the documents, each with the number of chunks that it stands in."""
+    """The words of the documents, each with the number of chunks that contain it."""
 
     def __init__(self, words: Mapping[str, int]) -> None:
         self._words = words
@@ -70,7 +70,7 @@ class Spelling:
             self._by_length[len(word)].append(word)
 
     def meant_by(self, typed: str) -> str | None:
-        """Return the word that was meant; ``None`` if that isn't clear, or it was this one."""
+        """Return the word that was meant; ``None`` if that is unclear, or the typed word was meant."""
         if typed in self._words:
             return None
         near = list(self._near(typed))
@@ -84,8 +84,8 @@ class Spelling:
         return best if clear else None
 
     def _near(self, typed: str) -> Iterator[tuple[str, int]]:
-        """Yield the words that few mistakes turn into the typed one, and how many."""
-        # takes longer to import than most questions to be looked through
+        """Yield the words that a few mistakes turn into the typed one, with the number of mistakes."""
+        # takes longer to import than to check most questions
         from rapidfuzz.distance import OSA  # noqa: PLC0415
         from rapidfuzz.process import extract  # noqa: PLC0415
 
@@ -101,7 +101,7 @@ class Spelling:
 
 
 def words_in(texts: Iterable[str]) -> dict[str, int]:
-    """Count the chunks that each word stands in; in lower case, 4 letters or more."""
+    """Count the chunks that contain each word; in lower case, 4 letters or more."""
     counted: Counter[str] = Counter()
     for text in texts:
         counted.update({word.lower() for word in set(_WORD.findall(text))})
@@ -109,16 +109,16 @@ def words_in(texts: Iterable[str]) -> dict[str, int]:
 
 
 def to_json(words: Mapping[str, int]) -> str:
-    """Return the stored form of what :func:`words_in` counted."""
+    """Return the stored form of counts from :func:`words_in`."""
     return json.dumps(words, separators=(",", ":"), sort_keys=True)
 
 
 def from_json(stored: str) -> dict[str, int]:
-    """Read the stored form; the empty text holds no words, any other text raises ``Damage``."""
+    """Read the stored form; the empty text has no words, any other text raises ``Damage``."""
     try:
         words = json.loads(stored or "{}")
     except (ValueError, RecursionError) as error:
-        raise Damage("its words are no JSON") from error
+        raise Damage("its words are not JSON") from error
     if not isinstance(words, dict) or not all(type(count) is int for count in words.values()):
         raise Damage("its words are not counted")
     return words
@@ -130,7 +130,7 @@ def corrected(
     """Correct the typing mistakes in a question.
 
     Args:
-        text: as it was typed.
+        text: as typed.
         is_known: whether a word needs no correction.
         spelling: returns the words of the documents; called only if a word is not known.
     """
@@ -165,7 +165,7 @@ def _replaced(text: str, words: Sequence[tuple[tuple[int, int], str]]) -> Correc
 
 
 def _has_one_too_many(typed: str, word: str, mistakes: int) -> bool:
-    """Whether the letter too many in what was typed is its neighbour again, or a vowel inside."""
+    """Whether the extra letter in the typed word repeats its neighbour, or is a vowel inside."""
     from rapidfuzz.distance import OSA  # noqa: PLC0415
 
     last = len(typed) - 1
@@ -178,6 +178,6 @@ def _has_one_too_many(typed: str, word: str, mistakes: int) -> bool:
 
 
 def _begin_alike(typed: str, word: str) -> bool:
-    """Whether a word begins as it was typed, or the first letters are swapped or one is left out."""
+    """Whether a word begins as typed, or its first letters are swapped or one is left out."""
     left_out = len(typed) < len(word) and typed[0] == word[1]
     return typed[0] == word[0] or typed[:2] == word[1::-1] or left_out

@@ -3,10 +3,10 @@
 SQLite's ``application_id`` and ``user_version`` identify the file, so a file of another kind or format is
 refused before anything is read from it or written to it.
 
-Each document's row carries a seal, the sha256 of everything that belongs to it. One more, in ``meta``,
-covers all documents' seals and the vocabulary. A flipped byte, a deleted row or an edited text is found
-before anything is searched or kept. Seals are checksums, not signatures: anyone who can write the file can
-seal it again, so citations are proven separately.
+Each document's row has a seal, the sha256 of all its data. Another one, in ``meta``, covers all documents'
+seals and the vocabulary. A flipped byte, a deleted row or an edited text is found before anything is searched
+or kept. Seals are checksums, not signatures: anyone who can write the file can seal it again, so citations
+are proven separately.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ FORMAT_VERSION: Final = 3
 """Raised when the tables change."""
 UPGRADED_VERSION: Final = 2
 """Can be read as it is; the next ingest upgrades it, since it lacks only the table ``files``. A knowledge base
-of any other version is made again from its documents."""
+of any other version is rebuilt from its documents."""
 
 COMMIT_WAIT_MS: Final = 10_000
-"""How long a finished ingest waits for readers, who hold the file for milliseconds."""
+"""How long a finished ingest waits for readers, who lock the file for milliseconds."""
 READ_WAIT_MS: Final = 5_000
 """How long opening waits for a commit in progress."""
 
 _SHOWN_ERROR: Final = 120
-"""Longer messages of SQLite are cut."""
+"""Longer SQLite messages are cut."""
 
 SCHEMA: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -94,15 +94,15 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
     """Open an existing knowledge base; the connection may be used from several threads in turn.
 
     Raises:
-        UnusableKnowledgeBase: it is missing, empty, no knowledge base, or of another version.
+        UnusableKnowledgeBase: it is missing, empty, not a knowledge base, or of another version.
     """
     if not _exists(path):
         raise UnusableKnowledgeBase(
-            f"no knowledge base at {path}: make one with `knowledge-rag ingest DIR --kb {path}`"
+            f"no knowledge base at {path}: create one with `knowledge-rag ingest DIR --kb {path}`"
         )
     with explained(path):
         # not "ro": after an ingest that died while writing, the next process has to roll back its
-        # changes. Where the file can't be written, SQLite itself opens it for reading only.
+        # changes. If the file isn't writable, SQLite itself opens it for reading only.
         connection = _connect(path, "rw", wait_ms=READ_WAIT_MS)
         try:
             connection.execute("PRAGMA query_only = ON")
@@ -120,13 +120,13 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
-    """Lock the knowledge base for one ingest, exclusively among writers; make it if need be.
+    """Lock the knowledge base for one ingest, exclusively among writers; create it if missing.
 
-    Readers go on with the previous state meanwhile. :func:`commit_batch` and leaving normally commit; an
+    Meanwhile readers use the previous state. :func:`commit_batch` and leaving normally commit; an
     exception, or the process's death at any point, leaves the state of the last commit.
 
     Raises:
-        KnowledgeBaseBusy: another ingest has locked it; raised at once.
+        KnowledgeBaseBusy: another ingest has locked it; raised immediately.
         UnusableKnowledgeBase: the file is something else; it is left untouched.
         IngestFailed: it can't be written.
     """
@@ -143,7 +143,9 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
                 if connection.in_transaction:
                     _roll_back(connection)
     except (FileExistsError, NotADirectoryError) as error:
-        raise UnusableKnowledgeBase(f"can't make {path}: {error.filename} is no folder") from error
+        raise UnusableKnowledgeBase(
+            f"can't create {path}: {error.filename} is not a folder"
+        ) from error
     except OSError as error:
         raise IngestFailed(f"can't make {path}: {error.strerror or error}") from error
     finally:
@@ -152,18 +154,18 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def commit_batch(connection: sqlite3.Connection) -> None:
-    """Commit what an ingest has written so far, and go on.
+    """Commit an ingest's writes so far, and continue.
 
     Raises:
-        KnowledgeBaseBusy: another ingest wrote it in between; what was committed stays.
-        sqlite3.OperationalError: another ingest is writing it; likewise.
+        KnowledgeBaseBusy: another ingest wrote it in between; committed data stays.
+        sqlite3.OperationalError: another ingest is writing it; committed data stays.
     """
     version = data_version(connection)
     _commit(connection)
     connection.execute("PRAGMA busy_timeout = 0")
     connection.execute("BEGIN IMMEDIATE")
     if data_version(connection) != version:
-        raise KnowledgeBaseBusy("another ingest has written it meanwhile: run this one again")
+        raise KnowledgeBaseBusy("another ingest has written it in the meantime: run this one again")
 
 
 def data_version(connection: sqlite3.Connection) -> int:
@@ -180,8 +182,8 @@ def _commit(connection: sqlite3.Connection) -> None:
 def _connect(path: Path, mode: str, *, wait_ms: int) -> sqlite3.Connection:
     if path.is_dir():
         raise UnusableKnowledgeBase(f"{path} is a folder, not a knowledge base")
-    if path.exists() and not path.is_file():  # opening a named pipe would wait for its other end
-        raise UnusableKnowledgeBase(f"{path} is not a regular file, so no knowledge base")
+    if path.exists() and not path.is_file():  # opening a named pipe would block
+        raise UnusableKnowledgeBase(f"{path} is not a regular file, so not a knowledge base")
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -194,7 +196,7 @@ def _connect(path: Path, mode: str, *, wait_ms: int) -> sqlite3.Connection:
 
 
 def _check_kind(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the format version, 0 if the file holds no knowledge base yet; refuse what is something else."""
+    """Return the format version, 0 if the file has no knowledge base yet; refuse other files."""
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
@@ -219,7 +221,7 @@ def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError as error:  # a name that is too long
-        raise UnusableKnowledgeBase(f"no place for a file: {path}: {error.strerror}") from error
+        raise UnusableKnowledgeBase(f"invalid path: {path}: {error.strerror}") from error
 
 
 def _statements(version: int = FORMAT_VERSION) -> list[str]:
@@ -250,7 +252,7 @@ def _remove_if_empty(path: Path) -> None:
 
 @contextmanager
 def explained(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors, and damage, into the failures that this product knows by name."""
+    """Turn SQLite's errors, and damage, into this product's named errors."""
     try:
         yield
     except (Damage, UnicodeDecodeError) as error:
@@ -278,33 +280,32 @@ def explained(path: Path) -> Iterator[None]:
 def _disk_failed(path: Path, reason: str) -> IngestFailed:
     return IngestFailed(
         f"can't write {path}: the disk is full or failing ({reason}); "
-        "what was committed before is in the knowledge base, whole"
+        "batches committed before are complete in the knowledge base"
     )
 
 
 MODEL: Final = "embedding_model"
-"""Key in ``meta``: the fingerprint of the model that the vectors are from."""
+"""Key in ``meta``: the fingerprint of the vectors' model."""
 SEAL: Final = "seal"
 """Key in ``meta``: the seal over all documents' seals, the vocabulary and the words."""
 WORDS: Final = "words"
-"""Key in ``meta``: the words of all chunks as they are written, for correcting questions; missing in
-a knowledge base that an earlier version made."""
+"""Key in ``meta``: the words of all chunks as written, for correcting questions; missing in a knowledge base
+from an earlier version."""
 
 CORPUS: Final = "corpus"
-"""Key in ``meta``: which state of a folder the whole of it was made from; missing unless somebody noted it."""
+"""Key in ``meta``: the state of the folder from which all of it was made; missing unless recorded."""
 
 FOLDER: Final = "folder"
-"""Key in ``meta``: the folder that was ingested last, relative to the knowledge base's own."""
+"""Key in ``meta``: the last ingested folder, relative to the knowledge base's own."""
 
 INDEX: Final = "index"
-"""Key in ``meta``: the seal of the state that the last index was written of. While an ingest goes on, what is
-stored is ahead of it."""
+"""Key in ``meta``: the seal of the last indexed state. During an ingest, the stored data are ahead of it."""
 
 UNFINISHED: Final = "unfinished"
-"""Key in ``meta``: how many documents an ingest had still to do when it stopped; missing after a whole one."""
+"""Key in ``meta``: number of documents that a stopped ingest left unprocessed; missing after a completed one."""
 
 Row = tuple[Any, ...]
-"""As SQLite gives it: of any types, until it is checked."""
+"""A row from SQLite: of any types, until checked."""
 
 DOCUMENTS: Final = """
 SELECT id, source_file, sha256, fingerprint, title, warnings, seal FROM documents
@@ -314,7 +315,7 @@ CHUNKS_OF: Final = """
 SELECT document, start_line, end_line, chunk_id, metadata, text, vector, terms
 FROM chunks JOIN vectors ON chunk = chunks.id WHERE document = ? ORDER BY start_line, end_line
 """
-# CROSS JOIN keeps this order of loops, in which both indexes give the rows sorted
+# CROSS JOIN keeps this order of loops, in which both indexes return sorted rows
 CHUNKS: Final = """
 SELECT document, start_line, end_line, chunk_id, metadata, text, vector, terms
 FROM documents CROSS JOIN chunks ON document = documents.id
@@ -324,7 +325,7 @@ ORDER BY source_file, start_line, end_line
 
 
 def seal_document(fields: Sequence[str], chunks: Iterable[Row]) -> bytes:
-    """Seal one document: its fields as stored, and its rows of ``CHUNKS`` without their row ids."""
+    """Seal one document: its stored fields, and its rows of ``CHUNKS`` without their row ids."""
     digest = hashlib.sha256(repr(tuple(fields)).encode())
     for _, start, end, chunk_id, metadata, text, vector, terms in chunks:
         head = f"{start} {end} {len(metadata)} {len(text)} {len(vector)} {len(terms)}\0"
@@ -350,7 +351,7 @@ def seal_all(model: str, seals: Iterable[bytes], terms: Iterable[str], words: st
 
 
 def unsound(connection: sqlite3.Connection, documents: Iterable[Row]) -> set[str]:
-    """Return the names of the documents, rows of ``DOCUMENTS``, that are not as they were stored."""
+    """Return the names of the documents, rows of ``DOCUMENTS``, that have changed since they were stored."""
     return {
         fields[0]
         for document, *fields, seal in documents
@@ -366,15 +367,15 @@ def _fits(seal: object, fields: Sequence[str], chunks: Iterable[Row]) -> bool:
 
 
 def check_whole(connection: sqlite3.Connection) -> Whole:
-    """Check and return what belongs to no single document, and the seal over all.
+    """Check and return the data that belong to no single document, and the overall seal.
 
     Raises:
-        Damage: something is missing, left over, or not as it was stored.
+        Damage: something is missing, left over, or has changed since it was stored.
     """
     meta = dict(connection.execute("SELECT key, value FROM meta"))
     terms = connection.execute("SELECT id, term FROM terms ORDER BY id").fetchall()
     names = [term for _, term in terms]
-    # ids are indexes of arrays later on: nothing may be allocated by what a wrong one says
+    # ids become indexes of arrays: a wrong one must not decide an allocation
     if [number for number, _ in terms] != list(range(len(terms))):
         raise Damage("its vocabulary has gaps")
     seals = [row[-1] for row in connection.execute(DOCUMENTS)]
@@ -390,13 +391,13 @@ def check_whole(connection: sqlite3.Connection) -> Whole:
 
 
 def unfinished(connection: sqlite3.Connection) -> int:
-    """Return how many documents the last ingest left to do; 0 if it came to its end."""
+    """Return the number of documents that the last ingest left unprocessed; 0 if it completed."""
     found = _meta(connection, UNFINISHED)
     return int(found) if found and found.isdigit() else 0
 
 
 def index_seals(connection: sqlite3.Connection) -> list[str]:
-    """Return the seals of the states that an index may be of: the present one, and the last one that was indexed."""
+    """Return the seals of the states that an index may have: the current one, and the last indexed one."""
     return [seal for key in (SEAL, INDEX) if (seal := _meta(connection, key)) is not None]
 
 
@@ -406,7 +407,7 @@ def _meta(connection: sqlite3.Connection, key: str) -> str | None:
 
 
 def _set_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
-    """Store a value, ``""`` for none; nothing is written where it is there already."""
+    """Store a value, ``""`` for none; write nothing if it is already there."""
     if (_meta(connection, key) or "") == value:
         return
     connection.execute("DELETE FROM meta WHERE key = ?", (key,))
@@ -415,10 +416,10 @@ def _set_meta(connection: sqlite3.Connection, key: str, value: str) -> None:
 
 
 def checked_arrays(connection: sqlite3.Connection) -> tuple[str, str, dict[str, Any]]:
-    """Check all that is stored, and make an index of it: the state's seal, its model, the arrays.
+    """Check all stored data, and build their index: the state's seal, its model, the arrays.
 
     Raises:
-        Damage: something in it is not what an ingest stores.
+        Damage: some data are not what an ingest stores.
         sqlite3.Error: the file can't be read.
     """
     connection.execute("BEGIN")
@@ -450,7 +451,7 @@ def noted(path: Path, key: str) -> str:
 
 
 def note(path: Path, key: str, value: str) -> None:
-    """Note something about a knowledge base, for :func:`noted`; raises as :func:`ingest_transaction`."""
+    """Store a value about a knowledge base, for :func:`noted`; raises the same as :func:`ingest_transaction`."""
     with ingest_transaction(path) as connection:
         _set_meta(connection, key, value)
 
@@ -465,7 +466,7 @@ def _is_sealed(meta: dict[str, Any], seals: Sequence[bytes], terms: Sequence[str
 
 @dataclass(slots=True)
 class PreparedChunk:
-    """A chunk to store, its text behind its context prefix; ``vector`` is little-endian float32, empty until embedded."""
+    """A chunk to store, with its context prefix; ``vector`` is little-endian float32, empty until embedded."""
 
     chunk: Chunk
     text: str
@@ -475,7 +476,7 @@ class PreparedChunk:
 
 @dataclass(frozen=True, slots=True)
 class PreparedDocument:
-    """A document to store, its chunks in the order of their lines."""
+    """A document to store, its chunks in line order."""
 
     document: Document
     fingerprint: str
@@ -485,7 +486,7 @@ class PreparedDocument:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A stored document; ``sound`` if it is as it was stored. Nothing of any other may be kept."""
+    """A stored document; ``sound`` if unchanged since it was stored. Data of any other can't be reused."""
 
     row: int
     sha256: str
@@ -495,14 +496,14 @@ class KnownDocument:
 
 
 class KnownFile(NamedTuple):
-    """A file as it was when it was last read: its stamp, and what lint found, as JSON."""
+    """A file when it was last read: its stamp, and its lint findings, as JSON."""
 
     stamp: str
     lint: str
 
 
 class Tables:
-    """The tables behind one connection, which is inside a transaction."""
+    """The tables of one connection, inside a transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -510,13 +511,13 @@ class Tables:
         self._term_ids: dict[str, int] | None = None
         self._damaged = False
         self.indexed = ""
-        """Seal of the state that the last index was written of, once there is one."""
+        """Seal of the last indexed state, once there is one."""
 
     def model(self) -> str | None:
-        """Return the fingerprint of the model that the vectors are from; ``None`` in a new file.
+        """Return the fingerprint of the vectors' model; ``None`` in a new file.
 
         Raises:
-            Damage: what belongs to no single document is not as it was stored.
+            Damage: the data that belong to no single document have changed since they were stored.
         """
         ((new,),) = self._connection.execute(
             "SELECT NOT EXISTS (SELECT 1 FROM meta) AND NOT EXISTS (SELECT 1 FROM documents) "
@@ -525,7 +526,7 @@ class Tables:
         return None if new else check_whole(self._connection).model
 
     def documents(self) -> dict[str, KnownDocument]:
-        """Return every document, by source file, having checked each against its seal."""
+        """Return every document, by source file, after checking each against its seal."""
         rows = self._connection.execute(DOCUMENTS).fetchall()
         broken = unsound(self._connection, rows)
         self._damaged = bool(broken)
@@ -541,7 +542,7 @@ class Tables:
         }
 
     def write_index(self, kb_path: Path) -> None:
-        """Write the index of what is stored by now, beside the knowledge base, unless it is there.
+        """Write the index of the data stored so far, beside the knowledge base, unless it exists.
 
         It is used once this transaction is committed.
 
@@ -563,12 +564,12 @@ class Tables:
         _set_meta(self._connection, INDEX, meta[SEAL])
 
     def files(self) -> dict[str, KnownFile]:
-        """Return what is known of the files that the documents were read from."""
+        """Return the stored facts about the documents' files."""
         rows = self._connection.execute("SELECT source_file, stamp, lint FROM files")
         return {name: KnownFile(stamp, lint) for name, stamp, lint in rows}
 
     def note_files(self, files: Mapping[str, KnownFile], gone: Iterable[str]) -> None:
-        """Keep what is known of some files, and forget others."""
+        """Store the facts about some files, and delete those of others."""
         rows = ((name, known.stamp, known.lint) for name, known in files.items())
         self._connection.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", rows)
         self._connection.executemany(
@@ -576,11 +577,11 @@ class Tables:
         )
 
     def note_folder(self, folder: str) -> None:
-        """Keep where the documents are from."""
+        """Store the documents' folder."""
         _set_meta(self._connection, FOLDER, folder)
 
     def note_unfinished(self, documents: int) -> None:
-        """Keep how many documents are left to do."""
+        """Store the number of unprocessed documents."""
         _set_meta(self._connection, UNFINISHED, str(documents or ""))
 
     def count_chunks(self) -> int:
@@ -617,7 +618,7 @@ class Tables:
     def _count_words(
         self, stale: Sequence[KnownDocument], fresh: Sequence[PreparedDocument]
     ) -> None:
-        """Bring the count of words up to date before documents are replaced."""
+        """Update the count of words before documents are replaced."""
         if self._words is None:
             self._words = Counter(self._stored_words())
         for document in stale:
@@ -626,7 +627,7 @@ class Tables:
         self._words.update(words_in(chunk.text for document in fresh for chunk in document.chunks))
 
     def _stored_words(self) -> Mapping[str, int]:
-        """Return the count that is stored and sealed, or make it if it is not there or can't be right any more."""
+        """Return the stored and sealed count, or compute it if it is missing or no longer valid."""
         found = _meta(self._connection, WORDS)
         if found is None or self._damaged:
             return words_in(self._texts("SELECT text FROM chunks"))
@@ -634,7 +635,7 @@ class Tables:
 
     def _texts(self, statement: str, *values: int) -> Iterator[str]:
         for (text,) in self._connection.execute(statement, values):
-            # of a document that is damaged it may be anything
+            # a damaged document's text may be anything
             yield text if isinstance(text, str) else ""
 
     def _seal(self, model: str, terms: Sequence[str]) -> None:
@@ -644,7 +645,7 @@ class Tables:
         self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", meta.items())
 
     def _numbered(self, fresh: Sequence[PreparedDocument]) -> dict[str, int]:
-        """Return the number of each term, those of new documents added."""
+        """Return the number of each term, adding those of new documents."""
         if self._term_ids is None:
             self._term_ids = dict(self._connection.execute("SELECT term, id FROM terms"))
         known = self._term_ids
@@ -682,7 +683,7 @@ class Tables:
 
 
 def text_key(text: str) -> bytes:
-    """Return the sha256 by which an unchanged text finds its vector again."""
+    """Return the sha256 under which an unchanged text's vector is found again."""
     return hashlib.sha256(text.encode()).digest()
 
 

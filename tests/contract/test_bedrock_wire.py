@@ -128,7 +128,7 @@ INVALID = {
     "query-absent": ({"query": {}}, "must not be blank"),
     "query-image": (
         {"query": {"image": {"format": "png", "inlineContent": b"x"}}},
-        "this knowledge base holds text only",
+        "this knowledge base has only text",
     ),
     "query-type": ({"query": {"text": "a", "type": "AUDIO"}}, "enum value set: [TEXT, IMAGE]"),
     "results-101": (vector_search(numberOfResults=101), "value less than or equal to 100"),

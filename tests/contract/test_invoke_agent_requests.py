@@ -69,7 +69,7 @@ INVALID = {
                 "returnControlInvocationResults": [{"apiResult": {"actionGroup": "a"}}],
             }
         },
-        "invocationId is not that of the control that was returned",
+        "invocationId doesn't match the returned control",
     ),
     "files": (
         {

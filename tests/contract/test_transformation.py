@@ -373,7 +373,7 @@ def test_what_a_page_hides_is_logged_and_its_address_goes_with_it(job):
     (warning,) = [line for line in lines if line["level"] == "WARNING"]
     assert (warning["document"], warning["what"]) == (
         "web/rds.html",
-        "left out text that the page hides from its readers: 1 element, 7 characters",
+        "left out text that the page hides from readers: 1 element, 7 characters",
     )
 
 
@@ -397,10 +397,10 @@ def test_a_pdf_or_page_that_can_not_be_read_is_named_and_counted_and_the_others_
     answer, lines, metrics = run(job.event)
     assert [len(job.contents(file)) for file in answer["outputFiles"]] == [0, 0, 0, 0, 2]
     assert [(line["document"], line["reason"]) for line in lines if line["level"] == "ERROR"] == [
-        ("locked.pdf", "encrypted: it opens with a password only"),
+        ("locked.pdf", "encrypted: it needs a password"),
         ("scan.pdf", "no text on its one page: pictures of text need recognition (OCR) first"),
         ("cut.pdf", "a damaged PDF: it ends early, or its parts can't be found"),
-        ("deep.html", "elements nested too deeply, or never closed, to be read"),
+        ("deep.html", "elements nested too deeply, or too many never closed"),
     ]
     assert metrics["KnowledgeChunkingFailedFiles"] == [4.0]
     assert metrics["KnowledgeChunkedFiles"] == [1.0]

@@ -1,4 +1,4 @@
-"""The answers of the local server's agent and model; both run without a model."""
+"""The answers of the local server's agent and model; neither uses a model."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 
 AnswerWriter = Callable[[str, Sequence[RetrievalOutcome]], str]
-"""From the question and what its queries gave to the text of the answer."""
+"""Returns an answer's text for a question and the results of its queries."""
 
 
 def extracted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
-    """Write down the procedures of the results, as the advisor without a model hands them over."""
-    # only now: most who use the local server never ask it for an answer
+    """Return the procedures in the results, as the advisor without a model does."""
+    # only now: most users of the local server never ask it for an answer
     from knowledge_rag.orchestrator.composition import state  # noqa: PLC0415
     from knowledge_rag.orchestrator.incident import Incident  # noqa: PLC0415
     from knowledge_rag.orchestrator.retrieval import Asked, Findings  # noqa: PLC0415
@@ -32,11 +32,11 @@ def extracted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
 
 AGENT_ID: Final = "LOCALAGENT"
 ALIAS_ID: Final = "LOCALALIAS"
-"""Ten characters each, as the service's are."""
+"""Ten characters each, like the service's."""
 MODEL_ID: Final = "local.extractive-v1"
 
 MAX_QUERIES: Final = 3
-"""Queries of one turn, as the agent's prompt says."""
+"""Queries per turn, as in the agent's prompt."""
 
 _LISTED: Final = re.compile(r".*\bqueries:[ \t]*+\n(.*+)", re.DOTALL | re.IGNORECASE)
 _ITEM: Final = re.compile(r"(?:[-*]|[0-9]++[.)])\s++(.+)")
@@ -48,9 +48,9 @@ _FORMS: Final = re.compile(
 def planned(text: str) -> Sequence[str]:
     """Return the queries for a request.
 
-    They are the items listed last, under a line that ends with ``queries:``; else the lines that
+    They are the items of the last list below a line that ends with ``queries:``; else the lines that
     end with a question mark or have one of the three forms that the agent's prompt names; else all
-    of the text as one.
+    of the text as one query.
     """
     listed = _LISTED.fullmatch(text)
     lines = [line.strip() for line in (listed[1] if listed else text).split("\n")]

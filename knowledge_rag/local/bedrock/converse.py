@@ -1,4 +1,4 @@
-"""Bedrock's ``Converse`` and ``ConverseStream``: an answer with citations of the lines it is from.
+"""Bedrock's ``Converse`` and ``ConverseStream``: an answer with citations of its source lines.
 
 The writer refers to lines as every answer here does; those references become the API's own
 locations, whose ``start`` (from 0) and ``end`` (exclusive) count the items of a search result's
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 SERVICE: Final = "bedrock-runtime"
 MAX_TOKENS: Final = 4_096
-"""Of an answer, unless the request says otherwise."""
+"""Maximum tokens of an answer, unless the request sets another."""
 
 _HEADING: Final = re.compile(r"#{1,6} (.+)")
 _READ: Final = frozenset({"text", "searchResult", "toolResult", "cachePoint"})
@@ -47,7 +47,7 @@ _NOT_HERE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """One ``searchResult`` block; ``texts`` are the items that a location's start and end count."""
+    """One ``searchResult`` block; a location's start and end count the items in ``texts``."""
 
     source: str
     title: str
@@ -57,7 +57,7 @@ class SearchResult:
 
 @dataclass(frozen=True, slots=True)
 class ConverseRequest:
-    """A valid request: the last user message's text, and all search results in their order."""
+    """A valid request: the last user message's text, and all search results in order."""
 
     text: str
     results: tuple[SearchResult, ...]
@@ -66,11 +66,11 @@ class ConverseRequest:
 
     @property
     def cited(self) -> bool:
-        """Whether the answer is to have citations."""
+        """Whether the answer should have citations."""
         return any(result.cited for result in self.results)
 
     def evidence(self) -> RetrievalOutcome:
-        """Return the search results as a retrieval's, each a file of its own named by its index."""
+        """Return the search results as a retrieval's, each as a file named by its index."""
         found = tuple(
             RetrievalResult(
                 "\n".join(result.texts), _whole(index, result), None, {SECTION_PATH: _path(result)}
@@ -82,7 +82,7 @@ class ConverseRequest:
 
 
 def name_of(index: int) -> str:
-    """Return the file name that stands for a search result in :meth:`ConverseRequest.evidence`."""
+    """Return the file name of a search result in :meth:`ConverseRequest.evidence`."""
     return f"search-result-{index}"
 
 
@@ -116,7 +116,7 @@ def _check_turns(messages: list[dict[str, Any]]) -> None:
         raise invalid("A conversation must start with a user message.")
     roles = [message["role"] for message in messages]
     if any(role not in ("user", "assistant") for role in roles):
-        raise invalid("messages: this model takes the system's text in system alone.")
+        raise invalid("messages: this model takes the system's text only in system.")
     if any(role == following for role, following in pairwise(roles)):
         raise invalid("A conversation must alternate between user and assistant roles.")
     if roles[-1] != "user":
@@ -131,7 +131,7 @@ def _check_turns(messages: list[dict[str, Any]]) -> None:
 
 def _check_block(block: dict[str, Any], where: str, role: str) -> None:
     if role == "assistant":
-        return  # what a model has said before is not asked about
+        return  # earlier output of a model is not part of the question
     kind = _kind(block)
     if kind not in _READ:
         raise invalid(f"This model doesn't support the {kind} content block at {where}.")
@@ -152,7 +152,7 @@ def _kind(block: dict[str, Any]) -> str:
 
 
 def _check_tools(messages: list[dict[str, Any]]) -> None:
-    """Check that tools' results follow the message that asked for them and answer all its requests."""
+    """Check that tools' results follow the message that requested them and answer all its requests."""
     asked: list[str] = []
     for number, message in enumerate(messages):
         given = [block["toolResult"]["toolUseId"] for block in _all(message, "toolResult")]
@@ -169,7 +169,7 @@ def _all(message: dict[str, Any], kind: str) -> list[dict[str, Any]]:
 
 
 def _search_results(messages: list[dict[str, Any]]) -> Iterator[SearchResult]:
-    """Yield search results in the order of ``searchResultIndex``: over messages and tools' results."""
+    """Yield search results in the order of ``searchResultIndex``: across messages and tools' results."""
     users = (message for message in messages if message["role"] == "user")
     for block in (block for message in users for block in message["content"]):
         for found in _results_in(block):
@@ -194,7 +194,7 @@ def _whole(index: int, result: SearchResult) -> Citation:
 
 
 def _path(result: SearchResult) -> str:
-    """Return the headings that a result begins with, else its title, as a document's metadata do."""
+    """Return the headings at the start of a result, else its title, as a document's metadata do."""
     headings: list[str] = []
     for line in "\n".join(result.texts).split("\n"):
         found = _HEADING.fullmatch(line)
@@ -205,17 +205,17 @@ def _path(result: SearchResult) -> str:
 
 
 def model_missing() -> ServiceError:
-    """Return the service's answer to a model that does not exist."""
+    """Return the service's error for a model that does not exist."""
     return invalid("The provided model identifier is invalid.")
 
 
 _BRACKET: Final = re.compile(r"[ \t]*\[([^\[\]\n]+)\]")
 _PIECE: Final = 40
-"""Characters of one delta of a stream."""
+"""Characters per delta of a stream."""
 
 
 class Models:
-    """The models of one server: one, which writes down what the search results say."""
+    """The models of one server: a single one, which writes its answers from the search results."""
 
     def converse(self, model_id: str, body: Mapping[str, Any]) -> dict[str, Any]:
         """Answer a request.
@@ -235,8 +235,8 @@ class Models:
 
 
 def reply(request: ConverseRequest, write: AnswerWriter) -> dict[str, Any]:
-    """Return the response to a request, its text written from the search results."""
-    # only here: most servers are asked for lines alone, and these take longer to import than to search
+    """Return the response to a request, with its text written from the search results."""
+    # only here: most servers are only asked for lines, and these take longer to import than to search
     from knowledge_rag.guardrails.ledger import Ledger  # noqa: PLC0415
 
     started = time.monotonic()
@@ -312,7 +312,7 @@ def _citation(entry: Evidence, request: ConverseRequest) -> dict[str, Any]:
 
 
 def _item(result: SearchResult, line: int) -> int:
-    """Return the item, from 0, that holds a line, from 1, of a search result."""
+    """Return the item, from 0, that contains a line, from 1, of a search result."""
     for item, text in enumerate(result.texts):
         line -= text.count("\n") + 1
         if line <= 0:

@@ -1,4 +1,4 @@
-"""Bedrock's ``InvokeAgent``: an agent's turn through the real function, as an event stream."""
+"""Bedrock's ``InvokeAgent``: an agent's turn that calls the real function, as an event stream."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class InvokeRequest:
         agent_id: 1..10 letters and digits, as ``alias_id``.
         alias_id: of the agent.
         session_id: 2..100 characters.
-        text: the question, ``""`` when a returned control's results come back instead.
-        traced: whether trace events are wanted.
-        streamed: whether the answer may come in several chunks.
+        text: the question, ``""`` if the request has a returned control's results instead.
+        traced: whether the caller wants trace events.
+        streamed: whether the answer may consist of several chunks.
         ends: whether the session ends with this turn.
-        session_attributes: that the request sets; ``None`` leaves the session's own.
+        session_attributes: set by the request; ``None`` leaves the session's own.
         prompt_attributes: of this turn.
-        invocation_id: of the control that was returned.
-        results: of that control, as the wire has them.
+        invocation_id: of the control that was returned to the caller.
+        results: of that control, in wire form.
     """
 
     agent_id: str
@@ -106,25 +106,25 @@ def parse_invoke_request(
 
 ACTION_GROUP: Final = "retrieve_knowledge"
 MAX_CHUNK_BYTES: Final = 1_000_000
-"""What one ``chunk`` holds at most (``PartBody`` of the service's model)."""
+"""Maximum bytes of one ``chunk`` (``PartBody`` in the service's model)."""
 
 _JSON: Final = "application/json"
 
 
 @dataclass(frozen=True, slots=True)
 class Traces:
-    """Writes the trace events of one turn; ``trace_id`` has at most 13 characters."""
+    """Builds the trace events of one turn; ``trace_id`` has at most 13 characters."""
 
     request: InvokeRequest
     now: Callable[[], datetime]
     trace_id: str
 
     def rationale(self, step: int, text: str) -> Event:
-        """Report why the agent does what comes next."""
+        """Report why the agent takes the next step."""
         return self._orchestration({"rationale": {"traceId": self._id(step), "text": text}})
 
     def tool_input(self, step: int, properties: Sequence[Mapping[str, str]]) -> Event:
-        """Report what the agent asks its action group."""
+        """Report the agent's request to its action group."""
         asked = {
             "actionGroupName": ACTION_GROUP,
             "apiPath": API_PATH,
@@ -135,12 +135,12 @@ class Traces:
         return self._input(step, "ACTION_GROUP", {"actionGroupInvocationInput": asked})
 
     def tool_output(self, step: int, text: str) -> Event:
-        """Report what the action group answered, exactly as its function wrote the body."""
+        """Report the action group's answer, exactly as its function wrote the body."""
         output = {"actionGroupInvocationOutput": {"text": text}}
         return self._observation(step, "ACTION_GROUP", output)
 
     def final_response(self, step: int, text: str) -> Event:
-        """Report what the agent says."""
+        """Report the agent's answer."""
         return self._observation(step, "FINISH", {"finalResponse": {"text": text}})
 
     def _input(self, step: int, kind: str, what: Mapping[str, Any]) -> Event:
@@ -180,10 +180,10 @@ def failure(code: str, message: str, **more: str) -> Event:
 
 
 MAX_SESSIONS: Final = 1_000
-"""Sessions that are remembered; beyond it the one that was used longest ago is forgotten."""
+"""Maximum sessions; beyond it, the least recently used one is dropped."""
 
 STREAMED_CHARACTERS: Final = 40
-"""Of one chunk, where the final response is streamed."""
+"""Characters per chunk if the final response is streamed."""
 
 _RESULTS: Final = 5
 _logger = logging.getLogger(__name__)
@@ -191,13 +191,13 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class Session:
-    """The state of a session between its turns."""
+    """The state of a session between turns."""
 
     attributes: Mapping[str, str] = field(default_factory=dict)
 
 
 class Agents:
-    """The agents of one server: one, with its sessions and the function that it calls."""
+    """The agents of one server: a single one, with its sessions and the function that it calls."""
 
     def __init__(self) -> None:
         self._function = FunctionProcess()
@@ -216,10 +216,10 @@ class Agents:
         Args:
             names: agent, alias and session, from the request's path.
             body: the decoded JSON object.
-            endpoint_url: of this server, where the function finds the knowledge base.
+            endpoint_url: of this server, on which the function finds the knowledge base.
 
         Returns:
-            The messages of the response's body; nothing is done before the first of them is taken.
+            The messages of the response's body; nothing happens before the first is consumed.
 
         Raises:
             ServiceError: the request can't be served.
@@ -260,11 +260,11 @@ class Turn:
     steps: int = 0
 
     def events(self) -> Iterator[Event]:
-        """Yield what the agent does, and what it says; traces only where they are wanted."""
+        """Yield the agent's steps and its answer; traces only if requested."""
         for event in self.evidence():
             if self.request.traced:
                 yield event
-        # what was asked for, without the instructions around it
+        # the actual question, without the instructions around it
         question = "\n".join(self.plan()) or self.text
         text = self.write(question)
         if self.request.traced:
@@ -274,7 +274,7 @@ class Turn:
 
     @property
     def text(self) -> str:
-        """The text of the request."""
+        """The request's text."""
         return self.request.text
 
     def plan(self) -> Sequence[str]:
@@ -286,17 +286,17 @@ class Turn:
         return extracted(question, self.outcomes)
 
     def evidence(self) -> Iterator[Event]:
-        """Ask the queries."""
+        """Send the queries."""
         prompt_attributes = dict(self.request.prompt_attributes)
         for query in self.plan():
-            yield self.traces.rationale(self.steps, f"The documents may say: {query[:500]}")
+            yield self.traces.rationale(self.steps, f"The documents may answer: {query[:500]}")
             prompt_attributes = yield from self._asked(query, prompt_attributes)
             self.steps += 1
 
     def _asked(
         self, query: str, prompt_attributes: Mapping[str, str]
     ) -> Generator[Event, None, dict[str, str]]:
-        """Ask the function; return the turn's attributes as it has left them."""
+        """Call the function; return the turn's attributes as the function left them."""
         event = self.event(query, prompt_attributes)
         yield self.traces.tool_input(self.steps, properties_of(event))
         answer = self.ask(event)
@@ -307,7 +307,7 @@ class Turn:
         return dict(answer["promptSessionAttributes"])
 
     def event(self, query: str, prompt_attributes: Mapping[str, str]) -> dict[str, Any]:
-        """Return the function's event for a query."""
+        """Return the event to send to the function for a query."""
         request = self.request
         event = agent_event(
             {"query": query, "max_results": _RESULTS}, session_id=request.session_id
@@ -328,12 +328,12 @@ def agent_missing(agent: str, alias: str, _session: str) -> ServiceError:
 
 
 def control_not_returned() -> ServiceError:
-    """Return the error of results that were not asked for."""
-    return invalid("sessionState.invocationId is not that of the control that was returned")
+    """Return the error for results that were not requested."""
+    return invalid("sessionState.invocationId doesn't match the returned control")
 
 
 def guarded(events: Iterator[Event]) -> Iterator[Event]:
-    """End a stream that fails as the service does: by an exception event."""
+    """End a failing stream the way the service does: with an exception event."""
     try:
         yield from events
     except FunctionFailed as error:
@@ -349,7 +349,7 @@ def guarded(events: Iterator[Event]) -> Iterator[Event]:
 
 
 def outcome_of(text: str) -> RetrievalOutcome:
-    """Read the function's answer; a request that it refused counts as a search that was not made."""
+    """Parse the function's answer; a refused request counts as a search that wasn't made."""
     try:
         return read_outcome(read_json(text))
     except RequestRefused:
@@ -359,7 +359,7 @@ def outcome_of(text: str) -> RetrievalOutcome:
 
 
 def properties_of(event: Mapping[str, Any]) -> list[dict[str, str]]:
-    """Return what an event asks the function."""
+    """Return the properties of an event's request to the function."""
     properties: list[dict[str, str]] = event["requestBody"]["content"]["application/json"][
         "properties"
     ]

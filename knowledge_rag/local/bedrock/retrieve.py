@@ -19,32 +19,32 @@ if TYPE_CHECKING:
 
 
 KNOWLEDGE_BASE_ID: Final = "LOCALKB001"
-"""Of the one knowledge base that a local server serves; ten characters, as the service's are."""
+"""Id of the one knowledge base that a local server serves; ten characters, like the service's."""
 DATA_SOURCE_ID: Final = "LOCALDS001"
 CORPUS_BUCKET: Final = "local-knowledge-corpus"
-"""Stands where the corpus bucket's name stands in AWS: ``s3://<bucket>/<source_file>``."""
+"""Replaces the corpus bucket's name in AWS: ``s3://<bucket>/<source_file>``."""
 
 DEFAULT_RESULTS: Final = 5
-"""What the service gives when ``numberOfResults`` is absent."""
+"""The service's default for ``numberOfResults``."""
 
 _ID = re.compile(
     r"(?:arn:aws[^:]*:bedrock:[a-z0-9-]{1,20}:[0-9]{12}:knowledge-base/)?([0-9a-zA-Z]{10})"
 )
 _NOT_HERE: Final = {
     "managedSearchConfiguration": "is for managed knowledge bases; this one is of type VECTOR",
-    "implicitFilterConfiguration": "needs a model, which a local knowledge base has not",
-    "rerankingConfiguration": "needs a model, which a local knowledge base has not",
+    "implicitFilterConfiguration": "needs a model, which a local knowledge base doesn't have",
+    "rerankingConfiguration": "needs a model, which a local knowledge base doesn't have",
 }
 
 
 def retrieve(
     knowledge_base: KnowledgeBase, knowledge_base_id: str, body: dict[str, Any]
 ) -> dict[str, object]:
-    """Carry out one request, checked as the service does.
+    """Serve one request, with the service's checks.
 
     Raises:
-        ServiceError: ValidationException (all broken constraints of the model at once) or
-            ResourceNotFoundException.
+        ServiceError: ValidationException (naming all violated constraints of the model) or
+        ResourceNotFoundException.
     """
     check({**body, "knowledgeBaseId": knowledge_base_id}, operation_model())
     named = _ID.fullmatch(knowledge_base_id)
@@ -63,7 +63,7 @@ def retrieve(
 
 
 def to_wire(hit: Hit) -> dict[str, object]:
-    """Return a hit as the service gives a result; numbers in metadata become doubles."""
+    """Return a hit in the service's form of a result; numbers in metadata become doubles."""
     uri = f"s3://{CORPUS_BUCKET}/{hit.metadata[SOURCE_FILE]}"
     metadata = {name: _double(value) for name, value in hit.metadata.items()}
     return {
@@ -105,7 +105,7 @@ def _vector_search(body: dict[str, Any]) -> dict[str, Any]:
 def _query(body: dict[str, Any]) -> str:
     query = body["retrievalQuery"]
     if query.get("type") == "IMAGE" or query.get("image") is not None:
-        raise invalid("retrievalQuery.image: this knowledge base holds text only")
+        raise invalid("retrievalQuery.image: this knowledge base has only text")
     text: str = query.get("text") or ""
     if not text.strip():
         raise invalid("retrievalQuery.text must not be blank")

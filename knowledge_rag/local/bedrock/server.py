@@ -1,4 +1,4 @@
-"""Bedrock's wire API on this machine: what an unmodified boto3 client can talk to."""
+"""Bedrock's wire API on this machine, for unmodified boto3 clients."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ if TYPE_CHECKING:
 
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
-"""``Host`` headers that are answered by default: a web page whose name was made to point here
-(DNS rebinding) sends its own name."""
+"""Allowed ``Host`` headers by default: a web page whose name was made to resolve here (DNS rebinding)
+sends its own name."""
 
 MAX_TURNS: Final = 16
-"""Answers in the making at a time. Each waits in a thread for the function, which asks this very
-server: without a bound of their own they would leave its question no thread."""
+"""Maximum concurrent answers. Each waits in a thread for the function, which in turn calls this
+server: without a limit of their own they would leave no thread for its request."""
 
 MAX_BODY_BYTES: Final = 1024 * 1024
-"""Several times the largest request of text: 20,000 characters, escaped, and a filter."""
+"""Several times the largest text request: 20,000 characters, escaped, and a filter."""
 
 _HOST = re.compile(r"(.*?)(?::[0-9]*)?")
 _ORIGIN = re.compile(r"https?://(.*)")
@@ -63,7 +63,7 @@ class _Service:
 
     Args:
         knowledge_base: served under ``KNOWLEDGE_BASE_ID``.
-        hosts: ``Host`` header values that are answered, and whose pages may ask.
+        hosts: allowed values of the ``Host`` header; only their pages may send requests.
         agents: by ``agentId``; the caller closes them.
         models: by ``modelId``.
     """
@@ -85,7 +85,7 @@ class _Service:
         except ServiceError as error:
             response = failure(error)
         except ClientDisconnect:
-            return  # nobody is left to answer
+            return  # the client is gone
         except Exception as error:  # noqa: BLE001 - logged in one line; the client learns nothing
             operation = neutralise(request.url.path.rpartition("/")[2][:_SHOWN_OPERATION])
             _logger.error("local %s failed: %s", operation, described(error))  # noqa: TRY400
@@ -95,7 +95,7 @@ class _Service:
         await response(scope, receive, send)
 
     async def answer(self, request: Request) -> Response:
-        # the raw path: a knowledge base may be named by an ARN, whose slash arrives as %2F
+        # the raw path: a knowledge base may be named by an ARN, with its slash encoded as %2F
         path = request.scope.get("raw_path", b"").decode("latin-1")
         for pattern, operation in _ROUTES if request.method == "POST" else ():
             if found := pattern.fullmatch(path):
@@ -157,16 +157,14 @@ def _own_address(request: Request) -> str:
 
 
 def _refuse_strangers(request: Request, hosts: frozenset[str]) -> None:
-    """Refuse web pages of other sites: they can send requests here unasked."""
+    """Refuse web pages of other sites, which can send requests here uninvited."""
     if not _is_named(request.headers.get("host", ""), hosts):
-        raise ServiceError("AccessDeniedException", 403, "This Host is not answered")
+        raise ServiceError("AccessDeniedException", 403, "This Host is not allowed")
     origin = request.headers.get("origin")
     if origin is not None:
         page = _ORIGIN.fullmatch(origin.lower())
         if page is None or not _is_named(page[1], hosts):
-            raise ServiceError(
-                "AccessDeniedException", 403, "Pages of this Origin are not answered"
-            )
+            raise ServiceError("AccessDeniedException", 403, "Pages of this Origin are not allowed")
 
 
 def _is_named(authority: str, hosts: frozenset[str]) -> bool:
@@ -194,7 +192,7 @@ def _decode(data: bytes) -> dict[str, Any]:
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def failure(error: ServiceError) -> Response:
@@ -206,7 +204,7 @@ def failure(error: ServiceError) -> Response:
 def _response(
     status: int, body: Mapping[str, object], headers: dict[str, str] | None = None
 ) -> Response:
-    # escaped to ASCII: a lone surrogate in a message then travels, and can't break the response
+    # escaped to ASCII: a lone surrogate in a message is then sent, and can't break the response
     return Response(
         json.dumps(body),
         status_code=status,
@@ -229,20 +227,20 @@ class _ServiceConnection(BoundedConnection):
 
 
 class LocalBedrock:
-    """The wire server on a free port of the loopback interface, for as long as the block runs.
+    """The wire server on a free port of the loopback interface, while the block runs.
 
     >>> with LocalBedrock(knowledge_base) as bedrock:  # doctest: +SKIP
     ...     client = boto3.client("bedrock-agent-runtime", endpoint_url=bedrock.endpoint_url)
 
     Args:
-        knowledge_base: served; the caller closes it.
-        port: 0 takes a free one.
-        agents: in place of the server's own; closed on leaving.
-        models: in place of the server's own.
+        knowledge_base: to serve; the caller closes it.
+        port: 0 picks a free one.
+        agents: replaces the server's own; closed on exit.
+        models: replaces the server's own.
 
     Raises:
-        ServerFailed: on entering, when the port is taken or the server does not start.
-        ModelUnavailable: on entering, when the embedding model can't be had.
+        ServerFailed: on entering, if the port is taken or the server does not start.
+        ModelUnavailable: on entering, if the embedding model isn't available.
     """
 
     def __init__(
@@ -264,7 +262,7 @@ class LocalBedrock:
         return self._running.url
 
     def __enter__(self) -> Self:
-        self._knowledge_base.warm_up()  # loading the model would use up a query's time budget
+        self._knowledge_base.warm_up()  # loading the model would use up a query's time
         try:
             self._running.start()
         except BaseException:
@@ -288,17 +286,17 @@ def serve(
     """Serve in the foreground until the process is told to stop (Ctrl-C, SIGTERM).
 
     Args:
-        knowledge_base: served.
-        host: the interface to listen on; loopback, because nothing here asks who is calling.
-        port: 0 takes a free one.
-        hosts: ``Host`` header values that are answered.
+        knowledge_base: to serve.
+        host: the interface to listen on; loopback, because there is no authentication.
+        port: 0 picks a free one.
+        hosts: allowed values of the ``Host`` header.
         on_ready: called with the endpoint's address once the port is taken.
 
     Raises:
         ServerFailed: the port is taken.
-        ModelUnavailable: the embedding model can't be had.
+        ModelUnavailable: the embedding model isn't available.
     """
-    with listening_on(host, port) as listening:  # first: who can't have the port need not wait
+    with listening_on(host, port) as listening:  # first: without the port there's no need to wait
         knowledge_base.warm_up()
         if on_ready is not None:
             on_ready(f"http://{host}:{listening.getsockname()[1]}")

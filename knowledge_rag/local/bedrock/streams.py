@@ -1,11 +1,11 @@
 """Streamed responses: ``application/vnd.amazon.eventstream`` messages, sent one by one.
 
-A message is two lengths and their checksum, headers, a payload, and the checksum of all of it::
+A message consists of two lengths and their checksum, headers, a payload, and the checksum of all of it::
 
     total length (4) | headers' length (4) | CRC32 of both (4) | headers | payload | CRC32 (4)
 
-All numbers are big-endian. A header is the length of its name (1), the name, the type of its value
-(1; 7 is text), the length of the value (2) and the value.
+All numbers are big-endian. A header consists of the length of its name (1), the name, the type of its
+value (1; 7 is text), the length of the value (2) and the value.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _header(name: bytes, value: bytes) -> bytes:
 async def made_in_threads(
     messages: Generator[bytes], limiter: CapacityLimiter
 ) -> AsyncIterator[bytes]:
-    """Yield messages, each made in a thread of the limiter's; the generator is closed at the end."""
+    """Yield messages, each made in one of the limiter's threads; the generator is closed at the end."""
     try:
         while (one := await to_thread.run_sync(next, messages, None, limiter=limiter)) is not None:
             yield one

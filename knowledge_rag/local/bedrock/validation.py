@@ -1,6 +1,6 @@
-"""Checks requests against the service's own model, with the constraints that it enforces.
+"""Checks requests against the service's own model, with its constraints.
 
-botocore checks only names, types and minimal lengths before it sends; enums, patterns and maxima
+botocore checks only names, types and minimum lengths before it sends; enums, patterns and maxima
 are left to the service.
 """
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
     from botocore.model import OperationModel
 
-    Shape = Any  # botocore's stubs do not tell which kind of shape has which attributes
+    Shape = Any  # botocore's stubs don't say which kind of shape has which attributes
 
 
 @lru_cache(maxsize=2)
 def service_model(service: str = "bedrock-agent-runtime") -> ServiceModel:
-    """Return botocore's model of a service; no profile or other setting of the user's is looked at."""
+    """Return botocore's model of a service, ignoring the user's profiles and settings."""
     return ServiceModel(Loader().load_service_model(service, "service-2"), service)
 
 
 _NAMED_PROBLEMS: Final = 20
-"""A body of a megabyte can break a hundred thousand constraints."""
+"""A body of a megabyte can violate a hundred thousand constraints."""
 _SHOWN_VALUE: Final = 64
 """Longer values are not repeated in an error message."""
 
@@ -49,7 +49,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
 
 
 class ServiceError(Exception):
-    """An error in the service's words: its code, e.g. ``ValidationException``, and HTTP status."""
+    """A service error: its code, e.g. ``ValidationException``, message and HTTP status."""
 
     def __init__(self, code: str, status: int, message: str) -> None:
         super().__init__(message)
@@ -58,12 +58,12 @@ class ServiceError(Exception):
 
 
 def invalid(message: str) -> ServiceError:
-    """Return the error of a request that can't be served as it stands."""
+    """Return the error for a request that can't be served as it is."""
     return ServiceError("ValidationException", 400, message)
 
 
 def check(values: Mapping[str, Any], operation: OperationModel) -> None:
-    """Check a request against the service's model; raise a ValidationException that names problems."""
+    """Check a request against the service's model; raise a ValidationException that names the problems."""
     opaque = frozenset({"RetrievalFilter"})
     found = list(islice(problems(values, operation.input_shape, "", opaque), _NAMED_PROBLEMS))
     if found:
@@ -77,7 +77,7 @@ def problems(
     where: str = "",
     opaque: frozenset[str] = frozenset(),
 ) -> Iterator[str]:
-    """Yield one sentence for each constraint of the model that a value breaks.
+    """Yield one sentence for each constraint of the model that a value violates.
 
     Args:
         value: decoded JSON.

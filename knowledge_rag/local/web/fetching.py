@@ -1,9 +1,9 @@
-"""Pages over HTTP: bounded in time, size and redirects, and only from where they may be asked.
+"""Fetches pages over HTTP: limited in time, size and redirects, and only from allowed addresses.
 
-Each request has a connection of its own, so that none made for one host serves another, and a proxy is
-not used, because it would resolve names again. The whole of it, a server that drips included, ends when
-the time is up. A list of addresses may come from anyone, and so may a redirect: a name is resolved
-here, each of its addresses is checked, and the connection goes to a checked address.
+Each request has its own connection, so that one host's connection never serves another, and no proxy is used,
+because it would resolve names again. All of it, slow servers included, ends at the time limit. A list of
+addresses may come from anyone, and so may a redirect: a name is resolved here, each of its addresses is
+checked, and the connection goes to a checked address.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SERVICES: Final = frozenset(
          "168.63.129.16", "100.100.100.200", "192.0.0.192"),
     )
 )  # fmt: skip
-"""Where clouds tell a machine its credentials: never a page's, whatever is allowed."""
+"""Addresses where clouds give a machine its credentials: never fetched, whatever is allowed."""
 _TRANSLATED: Final = IPv6Network("64:ff9b::/96")
 _TRANSLATED_HERE: Final = IPv6Network("64:ff9b:1::/48")
 _COMPATIBLE: Final = IPv6Network("::/96")
@@ -52,7 +52,7 @@ async def address_of(host: str, port: int, *, private: bool) -> str:
     """Return the address to connect to for a host.
 
     Raises:
-        NotFetched: there is no such host, or one of its addresses may not be asked.
+        NotFetched: there is no such host, or one of its addresses isn't allowed.
     """
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
@@ -70,13 +70,13 @@ async def address_of(host: str, port: int, *, private: bool) -> str:
 def _refusal(host: str, address: str) -> str:
     shown = host if host == address else f"{host} ({address})"
     if may_ask(address, private=True):
-        hint = "--allow-private lets this network's machines be asked"
+        hint = "--allow-private allows addresses in this network"
         return f"{shown} is a private address; {hint}"
-    return f"{shown} is an address that no page is fetched from, whatever is allowed"
+    return f"{shown} is an address that is never fetched, whatever is allowed"
 
 
 def may_ask(address: str, *, private: bool) -> bool:
-    """Whether a machine may be asked for pages, by its address."""
+    """Whether pages may be fetched from an address."""
     try:
         meant = tuple(_meant(ip_address(address.partition("%")[0])))
     except ValueError:
@@ -93,7 +93,7 @@ def _is_allowed(address: Address, *, private: bool) -> bool:
 
 
 def _meant(address: Address) -> Iterator[Address]:
-    """Yield the machines that an address may lead to: of IPv4, where one is written in it."""
+    """Yield the machines that an address may lead to: also an IPv4 address embedded in it."""
     if not isinstance(address, IPv6Address):
         yield address
     elif address in _TRANSLATED_HERE:
@@ -107,12 +107,12 @@ def _meant(address: Address) -> Iterator[Address]:
 
 
 def _is_compatible(address: IPv6Address) -> bool:
-    """Whether it is ``::a.b.c.d``; ``::`` and ``::1`` are addresses of their own."""
+    """Whether it is ``::a.b.c.d``; ``::`` and ``::1`` are addresses themselves."""
     return address in _COMPATIBLE and int(address) > 1
 
 
 def _translated_here(octets: bytes) -> Iterator[Address]:
-    """Yield the IPv4 address at the end, or each there may be where a shorter prefix puts it (RFC 6052)."""
+    """Yield the IPv4 address at the end, or each possible one for a shorter prefix (RFC 6052)."""
     yield IPv4Address(octets[12:])
     if any(octets[6:12]):
         yield IPv4Address(octets[6:8] + octets[9:11])
@@ -121,7 +121,7 @@ def _translated_here(octets: bytes) -> Iterator[Address]:
 
 
 AGENT: Final = "knowledge-rag"
-"""By which robots.txt knows this program."""
+"""This program's name in robots.txt."""
 _REDIRECTS: Final = frozenset((301, 302, 303, 307, 308))
 _UNZIP: Final = 31  # zlib's number for gzip
 _MAX_MEMBERS: Final = 1_000
@@ -130,13 +130,13 @@ _MEBIBYTE: Final = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class FetchLimits:
-    """Bounds of one page.
+    """Limits of one page.
 
     Args:
-        max_bytes: of its body, unpacked.
-        seconds: for all of it: names, connections, redirects, body; waiting to be polite apart.
-        redirects: that are followed at most.
-        private: whether machines of this network and this machine itself may be asked.
+        max_bytes: of its body, decompressed.
+        seconds: for all of it: names, connections, redirects, body; not counting polite pauses.
+        redirects: maximum number to follow.
+        private: whether this machine and others in its network are allowed.
     """
 
     max_bytes: int = 20 * _MEBIBYTE
@@ -147,7 +147,7 @@ class FetchLimits:
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """A server's answer, behind all redirects; the body is unpacked, empty unless the status is 200."""
+    """A server's answer after all redirects; the body is decompressed, empty unless the status is 200."""
 
     address: str
     status: int
@@ -163,17 +163,17 @@ async def fetch(
     Args:
         address: http or https.
         limits: of it.
-        gate: awaited with each address before it is asked, redirects too; raises ``NotFetched`` to
-            refuse one.
-        headers: beside those of every request.
+        gate: awaited with each address before it is fetched, redirects too; raises ``NotFetched`` to
+        refuse one.
+        headers: in addition to those of every request.
 
     Raises:
-        NotFetched: there was no answer that can be used; says why.
+        NotFetched: there was no usable answer; the message says why.
     """
     now = asyncio.get_running_loop().time
     left = limits.seconds
     for _ in range(limits.redirects + 1):
-        await gate(address)  # to be polite may take its own time
+        await gate(address)  # politeness isn't limited in time
         started = now()
         try:
             async with asyncio.timeout(left):
@@ -194,7 +194,7 @@ def _next(address: str, location: str) -> str:
     except ValueError:
         following = None
     if following is None:
-        raise NotFetched("redirected to what is no http or https address")
+        raise NotFetched("redirected to something other than an http or https address")
     if address.startswith("https:") and not following.startswith("https:"):
         raise NotFetched(f"redirected from https to {following}")
     return following
@@ -217,7 +217,7 @@ async def _ask(address: str, limits: FetchLimits, headers: Mapping[str, str]) ->
             },
             extensions={"sni_hostname": url.raw_host.decode("ascii"), "timeout": _timeouts(limits)},
         )
-        # not through a client: it would follow proxies of the environment, and keep cookies
+        # without a client: it would use the environment's proxies, and keep cookies
         async with httpx.AsyncHTTPTransport(verify=_trusted(), trust_env=False) as transport:
             answer = await transport.handle_async_request(request)
             try:
@@ -230,7 +230,7 @@ async def _ask(address: str, limits: FetchLimits, headers: Mapping[str, str]) ->
 
 @lru_cache(maxsize=1)
 def _trusted() -> SSLContext:
-    """Return whose certificates count; ``SSL_CERT_FILE`` names an organisation's own."""
+    """Return the trusted certificates; ``SSL_CERT_FILE`` adds an organisation's own."""
     return httpx.create_ssl_context()
 
 
@@ -244,7 +244,7 @@ async def _read(address: str, answer: httpx.Response, limits: FetchLimits) -> Fe
         return Fetched(address, answer.status_code, headers)
     packing = headers.get("content-encoding", "").strip().lower()
     if packing not in ("", "identity", "gzip", "x-gzip"):
-        raise NotFetched(f"packed as {packing}, which was not asked for")
+        raise NotFetched(f"compressed as {packing}, which was not requested")
     body = _Body(limits.max_bytes, packed=packing.endswith("gzip"))
     assert isinstance(answer.stream, httpx.AsyncByteStream)  # noqa: S101 - an async transport's
     async for part in answer.stream:
@@ -253,7 +253,7 @@ async def _read(address: str, answer: httpx.Response, limits: FetchLimits) -> Fe
 
 
 class _Body:
-    """Collects a body, and unpacks no more of it than is allowed."""
+    """Collects a body, and decompresses no more of it than is allowed."""
 
     def __init__(self, max_bytes: int, *, packed: bool) -> None:
         self._max = max_bytes
@@ -266,12 +266,12 @@ class _Body:
             try:
                 self._append(self._unpacking.decompress(part, self._max + 1 - len(self._parts)))
             except zlib.error as error:
-                raise NotFetched("what it sent can't be unpacked") from error
+                raise NotFetched("the body can't be decompressed") from error
             part = self._unpacking.unused_data
-            if part:  # one packed file may be followed by another, which goes on where it ends
+            if part:  # one compressed file may be followed by another
                 self._members += 1
                 if self._members > _MAX_MEMBERS:
-                    raise NotFetched("what it sent is packed in too many pieces")
+                    raise NotFetched("the body is compressed in too many pieces")
                 self._unpacking = zlib.decompressobj(_UNZIP)
         if self._unpacking is None:
             self._append(part)
@@ -283,7 +283,7 @@ class _Body:
 
     def whole(self) -> bytes:
         if self._unpacking is not None and not self._unpacking.eof:
-            raise NotFetched("what it sent ends early")
+            raise NotFetched("the body ends early")
         return bytes(self._parts)
 
 
@@ -293,7 +293,7 @@ def _said(error: Exception) -> str:
     if isinstance(error, httpx.ConnectError):
         return f"can't be reached: {_short(error)}"
     if isinstance(error, httpx.RemoteProtocolError):
-        return f"answered no proper HTTP: {_short(error)}"
+        return f"sent invalid HTTP: {_short(error)}"
     return f"the connection failed: {_short(error)}"
 
 

@@ -1,4 +1,4 @@
-"""Web pages into a folder of the corpus: each address of a list asked politely, what changed saved."""
+"""Saves web pages in a folder of the corpus: fetches each address of a list politely, saves changed pages."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from knowledge_rag.local.web.saved import Note
 
 MAX_ADDRESSES: Final = 1_000
-"""Of one list; a whole site is a crawler's work."""
+"""Maximum addresses in a list; a whole site is a crawler's job."""
 
 Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """How pages are fetched; ``delay`` is the least number of seconds between requests to a host."""
+    """How pages are fetched; ``delay`` is the minimum seconds between requests to a host."""
 
     limits: FetchLimits = field(default_factory=FetchLimits)
     delay: float = 1.0
@@ -39,7 +39,7 @@ class WebSettings:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Time, waiting, and where warnings about earlier runs go."""
+    """Clock, sleep, and the receiver of warnings about earlier runs."""
 
     clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -48,18 +48,18 @@ class Surroundings:
 
 
 class PageState(StrEnum):
-    """How a page was handled."""
+    """The result of fetching a page."""
 
     SAVED = "saved"
     UNCHANGED = "unchanged"
     FAILED = "failed"
     KEPT = "kept"
-    """It could not be fetched, and what was saved of it before stays."""
+    """It could not be fetched, and its saved version stays."""
 
 
 @dataclass(frozen=True, slots=True)
 class PageOutcome:
-    """What became of one address of the list: its file below the corpus, or why it has none."""
+    """The result for one address of the list: its file below the corpus, or the reason that it has none."""
 
     address: str
     state: PageState
@@ -68,7 +68,7 @@ class PageOutcome:
 
     @property
     def is_failure(self) -> bool:
-        """Whether the page is not as the web has it."""
+        """Whether the saved page isn't the current one."""
         return self.state in (PageState.FAILED, PageState.KEPT)
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,21 +78,21 @@ class PageOutcome:
 
 
 def read_addresses(name: str, data: bytes) -> list[str]:
-    """Read a list of addresses: one a line, without blank lines and those that begin with ``#``.
+    """Read a list of addresses: one per line; blank lines and lines that begin with ``#`` are ignored.
 
     Raises:
-        InvalidRequest: it is too long, no text, or holds nothing.
+        InvalidRequest: it is too long, not text, or empty.
     """
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"{name} is no list of addresses: not UTF-8") from error
+        raise InvalidRequest(f"{name} is not a list of addresses: not UTF-8") from error
     lines = (line.strip() for line in text.split("\n"))
     addresses = list(dict.fromkeys(line for line in lines if line and not line.startswith("#")))
     if len(addresses) > MAX_ADDRESSES:
         raise InvalidRequest(f"{name} lists more than {MAX_ADDRESSES} addresses")
     if not addresses:
-        raise InvalidRequest(f"{name} lists no address: one a line is expected")
+        raise InvalidRequest(f"{name} lists no address: put one on each line")
     return addresses
 
 
@@ -104,17 +104,17 @@ def fetch_pages(
     progress: Progress | None = None,
     surroundings: Surroundings | None = None,
 ) -> tuple[PageOutcome, ...]:
-    """Bring pages up to date below a corpus; what can't be fetched is reported, the others go on.
+    """Update the saved pages of a corpus; a page that can't be fetched is reported, and the others continue.
 
     Args:
-        root: the corpus's folder; made if it is missing.
-        addresses: of pages, as a person wrote them.
+        root: the corpus's folder; created if missing.
+        addresses: of pages, as a person typed them.
         settings: how to fetch.
-        progress: called with how much is done, of how much, and the phase.
-        surroundings: where time comes from, and warnings go.
+        progress: called with the amount done, the total, and the phase.
+        surroundings: clock, sleep and the receiver of warnings.
 
     Returns:
-        One outcome for each address, in their order.
+        One outcome for each address, in order.
 
     Raises:
         OSError: a page can't be written.
@@ -131,7 +131,7 @@ class _Run:
         self._settings = settings
         self._around = surroundings
         self._robots = Robots(settings.limits, self._pause)
-        self._asked: dict[str, float] = {}  # when each host was asked last
+        self._asked: dict[str, float] = {}  # time of each host's last request
 
     async def carry_out(
         self, addresses: Sequence[str], progress: Progress
@@ -144,20 +144,20 @@ class _Run:
             progress(len(addresses), len(addresses), "fetching")
         finally:
             if any(not outcome.is_failure for outcome in outcomes):
-                self._saved.remember()
+                self._saved.write_notes()
         return tuple(outcomes)
 
     async def _bring(self, given: str) -> PageOutcome:
         address = web_address(urldefrag(given).url) if given.isprintable() else None
         if address is None:
-            return PageOutcome(given, PageState.FAILED, reason="no http or https address")
+            return PageOutcome(given, PageState.FAILED, reason="not an http or https address")
         known = self._saved.known(address)
         try:
             return await self._fetch(given, address, known)
         except NotFetched as error:
             if known is None:
                 return PageOutcome(given, PageState.FAILED, reason=str(error))
-            reason = f"{error}; what was saved on {known.fetched_at[:10]} is kept"
+            reason = f"{error}; the version saved on {known.fetched_at[:10]} is kept"
             return PageOutcome(given, PageState.KEPT, known.file, reason)
 
     async def _fetch(self, given: str, address: str, known: Note | None) -> PageOutcome:

@@ -1,4 +1,4 @@
-"""What a site allows programs to fetch, by its robots.txt (RFC 9309)."""
+"""The rules of a site for programs: its robots.txt (RFC 9309)."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ if TYPE_CHECKING:
     from knowledge_rag.local.web.fetching import FetchLimits
 
 MAX_BYTES: Final = 500 * 1024
-"""Of a robots.txt, as much as the standard asks for; a larger one forbids what it may."""
+"""Maximum bytes of a robots.txt, the least that the standard requires; a larger one forbids everything."""
 MAX_DELAY: Final = 30.0
-"""Seconds between two pages that a site may ask for; one that asks for more gets these."""
+"""Maximum seconds between two pages that a site may ask for; a longer delay is cut to this."""
 _REFUSED: Final = frozenset((401, 403, 429))
-"""A site that refuses its rules forbids everything; every other 4xx means that it has none."""
+"""A site that refuses access to its rules forbids everything; any other 4xx means that it has none."""
 _VERSION: Final = re.compile(
     r"^([ \t]*user-agent[ \t]*:[ \t]*[a-z_-]+)/[^\s#]*", re.IGNORECASE | re.MULTILINE
 )
-"""Behind the name of a program, where the standard has none."""
+"""A version after the name of a program, which the standard doesn't allow."""
 
 
 def read_rules(text: str) -> Protego:
-    """Read the text of a robots.txt; never raises, lines that are no rules are skipped."""
+    """Parse a robots.txt; never raises, invalid lines are skipped."""
     return Protego.parse(_VERSION.sub(r"\1", text))
 
 
 class Robots:
-    """The rules of each site, read once; ``pause`` is awaited with each address before it is asked."""
+    """The rules of each site, read once; ``pause`` is awaited with each address before it is fetched."""
 
     def __init__(self, limits: FetchLimits, pause: Callable[[str], Awaitable[None]]) -> None:
         self._limits = limits
@@ -41,17 +41,17 @@ class Robots:
         self._rules: dict[str, Protego | str] = {}
 
     async def check(self, address: str) -> None:
-        """Raise ``NotFetched`` where a site forbids a page, or its rules can't be had."""
+        """Raise ``NotFetched`` if a site forbids a page, or its rules aren't available."""
         rules = await self._of(address)
         if isinstance(rules, str):
             raise NotFetched(
-                f"robots.txt can't be had ({rules}), so nothing of that site is fetched"
+                f"robots.txt isn't available ({rules}), so nothing is fetched from that site"
             )
         if not rules.can_fetch(address, AGENT):
             raise NotFetched("robots.txt forbids it")
 
     def delay(self, address: str) -> float:
-        """Return the seconds between two pages that a site asks for; 0 where it doesn't say."""
+        """Return the seconds between two pages that a site asks for; 0 if it doesn't say."""
         rules = self._rules.get(_site(address))
         asked = rules.crawl_delay(AGENT) if isinstance(rules, Protego) else None
         return min(asked or 0.0, MAX_DELAY)
@@ -63,7 +63,7 @@ class Robots:
         return self._rules[site]
 
     async def _read(self, site: str) -> Protego | str:
-        """Return a site's rules, or why they can't be had."""
+        """Return a site's rules, or why they aren't available."""
         try:
             answer = await fetch(f"{site}/robots.txt", self._limits, self._pause)
         except NotFetched as error:

@@ -1,9 +1,9 @@
-"""Pages as files of the corpus, and notes on each to ask for it again only if it changed.
+"""Saves pages as files of the corpus, with notes for conditional requests.
 
-An address alone decides the path: ``https://docs.example.org/rds/failover.html`` becomes
-``web/docs.example.org/rds/failover.html``. An address that can't be a path as it stands (a query, no
-ending, capitals, odd characters) has a part of its hash in the name: no two addresses share a file, and
-if ever two did, the second would not be saved.
+Only the address determines the path: ``https://docs.example.org/rds/failover.html`` becomes
+``web/docs.example.org/rds/failover.html``. An address that isn't a valid path as it is (a query, no suffix,
+capitals, unusual characters) has a part of its hash in the name: no two addresses share a file, and if they
+ever did, the second would not be saved.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ENDINGS: Final = {
     "text/markdown": ".md",
     "text/plain": ".txt",
 }
-"""Kinds of pages that are saved, and how their files end."""
+"""Kinds of pages that are saved, and their files' suffixes."""
 
 _PLAIN: Final = re.compile(r"[a-z0-9][a-z0-9_-]*(?:\.[a-z0-9_-]+)*")
 _UNFIT: Final = re.compile(r"[^a-z0-9_-]+")
@@ -48,7 +48,7 @@ _SAME: Final = {".htm": ".html", ".markdown": ".md"}
 _MAX_SEGMENT: Final = 60
 _MAX_SEGMENTS: Final = 8
 _HASHED: Final = 24
-"""Hexadecimal digits, 96 bits: so that nobody can write a page whose file is another page's."""
+"""Hexadecimal digits, 96 bits: so that nobody can craft a page whose file is another page's."""
 _HASHED_NAME: Final = re.compile(rf"-[0-9a-f]{{{_HASHED}}}\.")
 _PLAIN_HOST: Final = re.compile(r"[a-z0-9-]+(?:\.[a-z0-9-]+)*")
 
@@ -66,12 +66,12 @@ def file_of(address: str, ending: str) -> str:
 
 
 def files_of(address: str) -> frozenset[str]:
-    """Return all files that a page may be saved as, whatever its kind."""
+    """Return all files under which a page may be saved, whatever its kind."""
     return frozenset(file_of(address, ending) for ending in ENDINGS.values())
 
 
 def _is_plain(parts: SplitResult, segments: list[str], ending: str) -> bool:
-    """Whether an address can be a path as it stands, and no other address has that path."""
+    """Whether an address is a valid path as it is, and no other address has that path."""
     *folders, name = segments
     given = "." + name.rpartition(".")[2]
     return (
@@ -127,7 +127,7 @@ class SavedPages:
         self._notes, self.warnings = _read_notes(root / NOTES)
 
     def known(self, address: str) -> Note | None:
-        """Return what is remembered of a page whose file is as it was saved."""
+        """Return the note on a page whose file is unchanged."""
         note = self._notes.get(address)
         if note is None or self._link_above(note.file):
             return None
@@ -138,13 +138,13 @@ class SavedPages:
         return note if hashlib.sha256(data).hexdigest() == note.sha256 else None
 
     def save(self, address: str, answer: Fetched, now: str) -> tuple[str, bool]:
-        """Save a page under the address that was asked for, and note what is known of it.
+        """Save a page under the requested address, and record a note on it.
 
         Returns:
-            The file's path below the corpus, and whether it is new or another than before.
+            The file's path below the corpus, and whether it is new or has changed.
 
         Raises:
-            NotFetched: it is of a kind that is no document, or its file is not its own.
+            NotFetched: its kind isn't supported, or its file belongs to another page.
             OSError: it can't be written.
         """
         kind, charset = _kind(answer)
@@ -164,8 +164,8 @@ class SavedPages:
         self._notes[address] = note
         return file, not same
 
-    def remember(self) -> None:
-        """Write down what is remembered of all pages."""
+    def write_notes(self) -> None:
+        """Write the notes on all pages."""
         whole = {address: asdict(note) for address, note in sorted(self._notes.items())}
         _write(self._root / NOTES, (json.dumps(whole, indent=1) + "\n").encode())
 
@@ -174,10 +174,10 @@ class SavedPages:
             (a for a, note in self._notes.items() if note.file == file and a != address), ""
         )
         if other:
-            raise NotFetched(f"its file {file} is that of {other}")
+            raise NotFetched(f"its file {file} belongs to {other}")
         link = self._link_above(file)
         if link:
-            raise NotFetched(f"{link} is a symbolic link, and no page is saved behind one")
+            raise NotFetched(f"{link} is a symbolic link, so no page is saved there")
 
     def _link_above(self, file: str) -> str:
         """Return the first folder above a file that is a link; ``""`` if there is none."""
@@ -187,12 +187,12 @@ class SavedPages:
 
     def _write_beside(self, file: str, address: str, now: str) -> None:
         said = {"metadataAttributes": {"source_url": address, sidecar.FETCHED_AT: now}}
-        # not as \\u....: the longest address has to fit what is read of such a file
+        # not as \u....: the longest address has to fit the size limit of this file
         data = (json.dumps(said, indent=1, ensure_ascii=False) + "\n").encode()
         _write(self._root / (file + sidecar.SUFFIX), data)
 
     def _forget(self, address: str, keep: str) -> None:
-        """Remove the file of a page that is of another kind now."""
+        """Remove the file of a page that now has another kind."""
         note = self._notes.get(address)
         if note is None or note.file == keep or self._link_above(note.file):
             return
@@ -202,7 +202,7 @@ class SavedPages:
 
 
 def as_served(body: bytes, ending: str, charset: str) -> bytes:
-    """Return a page so that it says its encoding itself, where only its server did."""
+    """Return a page that declares its encoding itself, if only the server declared it."""
     codec = codec_named(charset) if charset else None
     if ending == ".pdf" or codec is None or body.startswith((_BOM, b"\xff\xfe", b"\xfe\xff")):
         return body
@@ -211,7 +211,7 @@ def as_served(body: bytes, ending: str, charset: str) -> bytes:
     try:
         text = body.decode(codec)
     except UnicodeDecodeError:
-        return body  # what it is, ingest will find out
+        return body  # ingest will determine its kind
     return (_BOM if ending == ".html" else b"") + text.encode()
 
 
@@ -219,7 +219,7 @@ def _kind(answer: Fetched) -> tuple[str, str]:
     kind, _, parameters = answer.headers.get("content-type", "").partition(";")
     kind = kind.strip().lower()
     if kind not in ENDINGS:
-        raise NotFetched(f"of type {kind[:80] or 'unknown'}, which is no document")
+        raise NotFetched(f"type {kind[:80] or 'unknown'} is not supported")
     for parameter in parameters.split(";"):
         name, _, value = parameter.partition("=")
         if name.strip().lower() == "charset":
@@ -228,12 +228,12 @@ def _kind(answer: Fetched) -> tuple[str, str]:
 
 
 def _sendable(value: str) -> str:
-    """Return what a server said of a version, if it can be sent back to it."""
+    """Return the server's version of a page, if it can be sent back in a header."""
     return value if len(value) <= _MAX_NOTE and value.isascii() and value.isprintable() else ""
 
 
 def _read_notes(path: Path) -> tuple[dict[str, Note], tuple[str, ...]]:
-    """Return the notes, and sentences about entries that were not written here."""
+    """Return the notes, and sentences about invalid entries."""
     try:
         given = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -241,17 +241,17 @@ def _read_notes(path: Path) -> tuple[dict[str, Note], tuple[str, ...]]:
     except (OSError, ValueError, RecursionError):
         given = None
     if not isinstance(given, dict):
-        return {}, (f"{NOTES} can't be read; every page is fetched anew",)
+        return {}, (f"{NOTES} can't be read; every page is fetched again",)
     read = {address: _as_note(address, said) for address, said in given.items()}
     notes = {address: note for address, note in read.items() if note is not None}
     if len(notes) == len(read):
         return notes, ()
     ignored = f"{len(read) - len(notes)} of {len(read)} entries ignored"
-    return notes, (f"{NOTES}: {ignored}: no pages that were fetched",)
+    return notes, (f"{NOTES}: {ignored}: not pages that were fetched",)
 
 
 def _as_note(address: str, said: object) -> Note | None:
-    """Return an entry if it names the file that its address leads to, and no other."""
+    """Return an entry if its file is the one for its address, and no other."""
     if not isinstance(said, dict) or web_address(address) != address:
         return None
     try:

@@ -146,7 +146,7 @@ def test_it_answers_whatever_the_environment_says_and_again_after_one_that_was_l
         os.kill(first, signal.SIGINT)  # a Ctrl-C that the whole terminal hears
         assert status(function.invoke(EVENT, bedrock.endpoint_url)) == "ok"
         enough, function._seconds = function._seconds, 0.0
-        with pytest.raises(FunctionFailed, match="no answer of the function within 0 s"):
+        with pytest.raises(FunctionFailed, match="no answer from the function within 0 s"):
             function.invoke(EVENT, bedrock.endpoint_url)
         function._seconds = enough
         assert function.pid is None

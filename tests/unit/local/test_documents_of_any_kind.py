@@ -108,19 +108,16 @@ def test_what_can_not_be_read_is_skipped_with_its_reason_and_the_others_go_on(
     report = ingest(folder, kb_path, embedder=hashes)
     assert [str(skipped) for skipped in report.skipped] == [
         "cut.pdf: a damaged PDF: it ends early, or its parts can't be found",
-        "deep.html: elements nested too deeply, or never closed, to be read",
+        "deep.html: elements nested too deeply, or too many never closed",
         "empty.pdf: empty file",
         "latin.htm: not UTF-8, and no encoding is declared: byte 0xe9 at offset 6",
-        "locked.pdf: encrypted: it opens with a password only",
+        "locked.pdf: encrypted: it needs a password",
         ("scan.pdf: no text on any of its 2 pages: pictures of text need recognition (OCR) first"),
     ]
     assert report.warnings == (
-        "b.md: .metadata.json is no JSON object with metadataAttributes",
+        "b.md: .metadata.json is not a JSON object with metadataAttributes",
         "half.pdf: no text on page 2",
-        (
-            "web/hides.html: left out text that the page hides from its readers: "
-            "1 element, 3 characters"
-        ),
+        ("web/hides.html: left out text that the page hides from readers: 1 element, 3 characters"),
     )
     assert len(report.added) == 6
 

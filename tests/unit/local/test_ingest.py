@@ -191,7 +191,7 @@ def test_what_cannot_be_read_is_skipped_with_its_reason_and_the_others_go_on(
         "latin.md: not UTF-8: byte 0xe9 at offset 3",
     ]
     assert [str(left_out) for left_out in report.left_out] == [
-        "2 paths, such as .git/readme.md: a name in it begins with a dot"
+        "2 paths, such as .git/readme.md: a name in the path begins with a dot"
     ]
     assert report.warnings == (
         "blank.md: nothing but blank lines or front matter",

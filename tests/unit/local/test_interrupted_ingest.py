@@ -106,7 +106,7 @@ def test_a_full_disk_is_named_and_leaves_the_previous_state(kilobytes, grown, kb
     with child(grown, kb_path, "limited", kilobytes * 1024) as process:
         output, _ = process.communicate(timeout=600)
     assert output.startswith(f"IngestFailed: can't write {kb_path}: the disk is full or failing (")
-    assert output.endswith("what was committed before is in the knowledge base, whole\n")
+    assert output.endswith("batches committed before are complete in the knowledge base\n")
     assert files_known(kb_path) == set(RUNBOOKS)
 
 

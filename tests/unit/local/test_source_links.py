@@ -92,7 +92,7 @@ def test_a_commit_that_was_not_pushed_is_named_with_what_to_do(checkout):
 
 
 def test_a_folder_outside_a_checkout_has_no_links(tmp_path):
-    assert "no Git checkout" in links_of_checkout(tmp_path, frozenset({"a.md"}))
+    assert "not in a Git checkout" in links_of_checkout(tmp_path, frozenset({"a.md"}))
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def test_a_missing_knowledge_base_says_how_to_make_one(kb_path):
     with pytest.raises(UnusableKnowledgeBase) as failure:
         read(kb_path)
     assert str(failure.value) == (
-        f"no knowledge base at {kb_path}: make one with `knowledge-rag ingest DIR --kb {kb_path}`"
+        f"no knowledge base at {kb_path}: create one with `knowledge-rag ingest DIR --kb {kb_path}`"
     )
     assert not kb_path.exists()
 
@@ -101,7 +101,9 @@ def test_a_folder_is_no_knowledge_base(tmp_path, corpus, hashes):
 def test_a_place_that_cannot_be_written_is_named(tmp_path, corpus, hashes):
     (tmp_path / "file").touch()
     for path in (tmp_path / "file" / "x.kb", tmp_path / "file" / "y" / "x.kb"):
-        with pytest.raises(UnusableKnowledgeBase, match=r"can't make .*x\.kb: .*/file.* no folder"):
+        with pytest.raises(
+            UnusableKnowledgeBase, match=r"can't create .*x\.kb: .*/file.* not a folder"
+        ):
             ingest(corpus, path, embedder=hashes)
     with pytest.raises(UnusableKnowledgeBase, match="File name too long"):
         ingest(corpus, tmp_path / ("x" * 300), embedder=hashes)

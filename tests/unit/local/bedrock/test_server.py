@@ -174,7 +174,7 @@ def test_a_web_page_may_not_ask(connection):
 def assert_refused(response, body):
     assert response.status == 403
     assert response.headers["x-amzn-ErrorType"] == "AccessDeniedException"
-    assert json.loads(body)["message"].endswith("not answered")
+    assert json.loads(body)["message"].endswith("not allowed")
 
 
 def test_text_that_is_no_unicode_is_no_reason_to_fail(connection):

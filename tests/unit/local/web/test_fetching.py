@@ -24,9 +24,9 @@ def test_what_robots_txt_forbids_is_not_asked_for(tmp_path):
 @pytest.mark.parametrize(
     ("rules", "why"),
     [
-        (Page(status=503), "robots.txt can't be had (HTTP 503), so nothing of that site is fetched"),
-        (Page(status=403), "robots.txt can't be had (HTTP 403), so nothing of that site is fetched"),
-        (Page(b"#" * 600_000), "robots.txt can't be had (larger than 500 KiB), so nothing of that site is fetched"),
+        (Page(status=503), "robots.txt isn't available (HTTP 503), so nothing is fetched from that site"),
+        (Page(status=403), "robots.txt isn't available (HTTP 403), so nothing is fetched from that site"),
+        (Page(b"#" * 600_000), "robots.txt isn't available (larger than 500 KiB), so nothing is fetched from that site"),
         (Page(b"User-agent: knowledge-rag\nDisallow: /"), "robots.txt forbids it"),
     ],
 )  # fmt: skip
@@ -60,17 +60,17 @@ def test_each_failure_says_why_and_the_rest_goes_on(tmp_path):
     expected = {
         "missing": "HTTP 404",
         "loop": "redirected more than 5 times",
-        "script": "redirected to what is no http or https address",
+        "script": "redirected to something other than an http or https address",
         "huge": "larger than 0.977 MiB",
         "bomb": "larger than 0.977 MiB",
-        "image": "of type image/png, which is no document",
-        "untyped": "of type unknown, which is no document",
-        "packed": "packed as br, which was not asked for",
-        "broken": "what it sent can't be unpacked",
-        "early": "what it sent ends early",
-        "half": "what it sent ends early",
-        "rest": "what it sent can't be unpacked",
-        "many": "what it sent is packed in too many pieces",
+        "image": "type image/png is not supported",
+        "untyped": "type unknown is not supported",
+        "packed": "compressed as br, which was not requested",
+        "broken": "the body can't be decompressed",
+        "early": "the body ends early",
+        "half": "the body ends early",
+        "rest": "the body can't be decompressed",
+        "many": "the body is compressed in too many pieces",
     }
     packed = gzip.compress(HTML)
     with website(

@@ -24,8 +24,8 @@ def test_machines_of_this_network_are_not_asked_unless_it_is_allowed(tmp_path, h
         port = site.url.rpartition(":")[2]
         (outcome,) = bring(tmp_path, f"http://{host}:{port}/a", private=False)
         assert outcome.state is PageState.FAILED
-        assert "robots.txt can't be had" in outcome.reason
-        never = "is an address that no page is fetched from, whatever is allowed"
+        assert "robots.txt isn't available" in outcome.reason
+        never = "is an address that is never fetched, whatever is allowed"
         private = "is a private address; --allow-private lets"
         assert (never if host.startswith("0.") else private) in outcome.reason
         assert f"{host} is {host}" not in outcome.reason
@@ -36,7 +36,7 @@ def test_a_redirect_to_where_clouds_keep_credentials_is_not_followed_whatever_is
     way = Page(status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
     with website(a=way) as site:
         told = reason(tmp_path, site, "a")
-    assert "169.254.169.254 is an address that no page is fetched from, whatever is allowed" in told
+    assert "169.254.169.254 is an address that is never fetched, whatever is allowed" in told
     assert "--allow-private" not in told
 
 
@@ -118,7 +118,7 @@ def test_what_is_remembered_leads_to_no_other_file_than_that_of_its_address(tmp_
         (outcome,) = bring(corpus, address, told=told)
     assert outcome.state is PageState.SAVED
     assert [victim.read_text() for victim in victims] == ["mine"] * 2
-    assert told == ["web/.fetched.json: 2 of 2 entries ignored: no pages that were fetched"]
+    assert told == ["web/.fetched.json: 2 of 2 entries ignored: not pages that were fetched"]
     assert list(json.loads((corpus / "web/.fetched.json").read_bytes())) == [address]
 
 
@@ -128,7 +128,7 @@ def test_what_can_not_be_remembered_is_told(tmp_path, data):
     (tmp_path / "web/.fetched.json").write_text(data)
     told = []
     bring(tmp_path, "nonsense", told=told)
-    assert told == ["web/.fetched.json can't be read; every page is fetched anew"]
+    assert told == ["web/.fetched.json can't be read; every page is fetched again"]
 
 
 def test_a_version_that_can_not_be_sent_back_is_not_remembered(tmp_path):
@@ -141,7 +141,7 @@ def test_a_page_is_not_saved_over_that_of_another_address(tmp_path, monkeypatch)
     monkeypatch.setattr(saved, "file_of", lambda *_: "web/a.example/same.html")
     with website(a=Page(HTML), b=Page(HTML + b" Other.")) as site:
         first, second = bring(tmp_path, f"{site.url}/a", f"{site.url}/b")
-        assert second.reason == f"its file web/a.example/same.html is that of {site.url}/a"
+        assert second.reason == f"its file web/a.example/same.html belongs to {site.url}/a"
     assert (first.state, second.state) == (PageState.SAVED, PageState.FAILED)
     assert (tmp_path / "web/a.example/same.html").read_bytes() == HTML
 
@@ -155,5 +155,5 @@ def test_no_page_is_saved_behind_a_symbolic_link(tmp_path, link):
         (corpus / at).parent.mkdir(parents=True, exist_ok=True)
         (corpus / at).symlink_to(outside, target_is_directory=True)
         (outcome,) = bring(corpus, f"{site.url}/a")
-    assert outcome.reason == f"{at} is a symbolic link, and no page is saved behind one"
+    assert outcome.reason == f"{at} is a symbolic link, so no page is saved there"
     assert list(outside.iterdir()) == []

@@ -70,7 +70,7 @@ def test_a_page_that_can_not_be_fetched_any_more_stays_as_it_was_saved_and_is_to
         site.pages["/a"] = Page(status=410)
         (gone,) = bring(tmp_path, f"{site.url}/a")
     assert (gone.state, gone.file, gone.is_failure) == (PageState.KEPT, first.file, True)
-    assert gone.reason == "HTTP 410; what was saved on 2026-11-21 is kept"
+    assert gone.reason == "HTTP 410; the version saved on 2026-11-21 is kept"
     assert (tmp_path / first.file).is_file()
 
 
@@ -109,7 +109,7 @@ def test_a_redirect_leads_to_the_address_that_is_cited(tmp_path):
 
 def test_what_is_no_address_is_told(tmp_path):
     outcomes = bring(tmp_path, "ftp://a.example/x", "a.example", "https://u:p@a.example")
-    assert [outcome.reason for outcome in outcomes] == ["no http or https address"] * 3
+    assert [outcome.reason for outcome in outcomes] == ["not an http or https address"] * 3
     assert list(tmp_path.iterdir()) == []
 
 
@@ -121,8 +121,8 @@ def test_a_list_has_one_address_a_line_and_comments():
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"# nothing\n\n", "lists no address: one a line is expected"),
-        (b"\xff", "is no list of addresses: not UTF-8"),
+        (b"# nothing\n\n", "lists no address: put one on each line"),
+        (b"\xff", "is not a list of addresses: not UTF-8"),
         (
             b"".join(b"https://a.example/%d\n" % n for n in range(1_001)),
             "lists more than 1000 addresses",
