@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 class KeepsReceipts(Protocol):
-    """Where receipts are kept."""
+    """A store of receipts."""
 
     def add(self, says: Mapping[str, Any]) -> str:
-        """Keep a receipt, and return its id."""
+        """Store a receipt, and return its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """Looks incidents up, and keeps a receipt of each answer.
+    """Looks incidents up, and stores a receipt of each answer.
 
     Args:
         retrieval: of the knowledge base.
-        advisor: who writes; ``None`` for the documents' own lines.
-        links: where cited lines can be opened.
-        receipts: that are kept.
+        advisor: the writer; ``None`` for the documents' own lines.
+        links: to cited lines.
+        receipts: the store.
     """
 
     retrieval: Retrieval
@@ -59,20 +59,20 @@ class Answering:
         """Return the message for an incident, with its receipt.
 
         Args:
-            incident: that is looked up.
-            title: the question as it was asked.
+            incident: to look up.
+            title: the question as asked.
             now: seconds since 1970.
-            queries: what to ask; by default what the incident suggests.
-            offered: by an earlier answer, whose procedure is given.
-            event: key of the event that is answered, so that no two events share a receipt.
+            queries: to send; by default those that the incident suggests.
+            offered: by an earlier answer: return this procedure.
+            event: key of the event, so that no two events share a receipt.
 
         Raises:
-            InvalidRequest: what was offered isn't there as it was.
+            InvalidRequest: the offered procedure is gone or has changed.
         """
         advisor = self.advisor
         if offered is not None:
             incident = replace(incident, at=offered.at)
-            if not offered.name:  # all steps, as the page has them: no word chooses, and no model
+            if not offered.name:  # all steps, as in the page: neither words nor a model choose
                 incident, queries, advisor = Incident(at=offered.at), None, ExtractiveAdvisor()
         asking = consult(incident, self.retrieval, advisor, queries=queries)
         consultation = asyncio.run(asking)

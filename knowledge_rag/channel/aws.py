@@ -1,8 +1,9 @@
-"""Answers for AWS's own services: a message of an SNS topic, an OpsItem of Systems Manager.
+"""Formats answers for AWS's own services: an SNS message, a Systems Manager OpsItem.
 
-A topic's subscribers get different texts of one message: e-mail the whole answer, an SMS its short form, and HTTPS the
-schema of custom notifications, which Amazon Q Developer (Chatbot) shows in Slack and Teams. Chat takes markup, so the
-answer stands there in one code block, with escaped characters: nothing in it can be a link or a mention.
+An SNS topic's subscribers get different texts of one message: e-mail the whole answer, an SMS its short form,
+and HTTPS the schema of custom notifications, which Amazon Q Developer (Chatbot) shows in Slack and Teams. Chat
+interprets markup, so the answer is in one code block there, with escaped characters: it can't contain a link or
+a mention.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_CHAT: Final = 2_500
-"""Characters of an answer in chat: a section of Slack's has 3,000, and escapes count."""
+"""Maximum characters of an answer in chat: a Slack section has 3,000, and escapes count."""
 MAX_EMAIL: Final = 60_000
-"""Characters: an SNS message has 262,144 bytes, all its forms together."""
+"""Maximum characters of an e-mail: an SNS message has 262,144 bytes for all its forms together."""
 MAX_SUBJECT: Final = 100
 MAX_DESCRIPTION: Final = 2_048
-"""Characters of an OpsItem's description."""
+"""Maximum characters of an OpsItem's description."""
 MAX_TITLE: Final = 1_024
 
 FORM: Final = "application/x-www-form-urlencoded; charset=utf-8"
@@ -30,12 +31,12 @@ ALREADY: Final = "OpsItemAlreadyExistsException"
 
 
 def topic_message(title: str, text: str, chat: str, short: str, key: str) -> dict[str, Any]:
-    """Return what is published to a topic.
+    """Return the message to publish to a topic.
 
     Args:
         title: one line.
-        text: the answer as plain text, of at most MAX_EMAIL characters.
-        chat: the same as one code block, of at most MAX_CHAT.
+        text: the answer as plain text, at most MAX_EMAIL characters.
+        chat: the same as one code block, at most MAX_CHAT.
         short: the answer in one line.
         key: of the post.
     """
@@ -60,11 +61,11 @@ def topic_message(title: str, text: str, chat: str, short: str, key: str) -> dic
 
 
 def ops_item(title: str, text: str, key: str) -> dict[str, Any]:
-    """Return what Systems Manager is asked for; an OpsItem of the same key is made once.
+    """Return the request to Systems Manager; an OpsItem is created once per key.
 
     Args:
         title: one line.
-        text: the answer, of at most MAX_DESCRIPTION characters.
+        text: the answer, at most MAX_DESCRIPTION characters.
         key: of the post.
     """
     same = json.dumps({"dedupString": key})
@@ -77,7 +78,7 @@ def ops_item(title: str, text: str, key: str) -> dict[str, Any]:
 
 
 def published(topic: str, body: Mapping[str, Any]) -> bytes:
-    """Return the body of a request of SNS's Publish."""
+    """Return the body of an SNS Publish request."""
     return urlencode(
         {"Action": "Publish", "Version": "2010-03-31", "TopicArn": topic, **body}
     ).encode()

@@ -1,7 +1,7 @@
-"""What the buttons below a message in Slack say, signed so that nothing else is believed.
+"""The values of the buttons below a Slack message, signed so that they can't be forged.
 
-A button carries the receipt of its answer and a number in it, never a document's name or a question. Its signature is
-made with the bot's token, for one channel. So it is of use there alone, survives a restart, and ends with the token.
+A button has its answer's receipt and a number in it, never a document's name or a question. It is signed with the
+bot's token, for one channel. So it only works there, survives a restart, and expires with the token.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from knowledge_rag.core.errors import InvalidRequest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-NOT_OURS: Final = "This button isn't valid here: it is of another channel or of an older token of the app. Ask again."
+NOT_OURS: Final = "This button isn't valid here: it is from another channel or an older token of the app. Ask again."
 
 _RECEIPT: Final = "kr-[a-z2-7]{20}"
 _VALUE: Final = re.compile(rf"({_RECEIPT})\.(\d{{1,4}})\.([0-9a-f]{{32}})")
@@ -28,28 +28,28 @@ _SIGNED: Final = 32
 
 
 class Act(StrEnum):
-    """What a button does."""
+    """A button's action."""
 
     CHOOSE = "choose"
-    """Gives one of the procedures that may be meant."""
+    """Shows one of the possible procedures."""
     ALL = "all"
-    """Gives all steps of the procedure, as its page has them."""
+    """Shows all steps of the procedure, as in its page."""
     COPY = "copy"
-    """Shows the commands of the message alone."""
+    """Shows only the message's commands."""
     WRONG = "wrong"
     """Asks which citation is wrong."""
     WHICH = "which"
-    """Reports the citation that was selected."""
+    """Reports the selected citation."""
 
 
 def is_receipt(number: str) -> bool:
-    """Whether an id is one of a receipt; a list or a failed look-up has none, and only the key of its post."""
+    """Whether an id is a receipt's; a list or a failed look-up has none, and only its post's key."""
     return re.fullmatch(_RECEIPT, number) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """What a button refers to: a receipt, and the number of an offer or a citation in it, from 1; 0 for none."""
+    """A button's target: a receipt, and the number of an offer or a citation in it, from 1; 0 for none."""
 
     receipt: str
     number: int
@@ -61,7 +61,7 @@ class Buttons:
 
     Args:
         key: the bot's token.
-        channel: Slack's id of it.
+        channel: its Slack id.
     """
 
     key: str = field(repr=False)
@@ -71,7 +71,7 @@ class Buttons:
         """Return the value of a button, at most 75 characters.
 
         Args:
-            act: what it does.
+            act: its action.
             receipt: of the answer.
             number: of an offer or a citation in it.
             commands: that it copies.
@@ -79,10 +79,10 @@ class Buttons:
         return f"{receipt}.{number}.{self._signature(act, receipt, number, commands)}"
 
     def read(self, act: Act, value: object, commands: Sequence[str] = ()) -> Pressed:
-        """Return what a value refers to.
+        """Return the target of a value.
 
         Raises:
-            InvalidRequest: it was not made for this channel with this token, this act and these commands.
+            InvalidRequest: it was not made for this channel with this token, action and commands.
         """
         found = _VALUE.fullmatch(value) if isinstance(value, str) else None
         if found is not None:
@@ -93,7 +93,7 @@ class Buttons:
         raise InvalidRequest(NOT_OURS)
 
     def person(self, user: str) -> str:
-        """Return what stands for a person in a report: the same each time, and not to be turned back without the token."""
+        """Return a person's pseudonym for reports: always the same, and irreversible without the token."""
         return self._mac(["knowledge-rag person", user])[:16]
 
     def _signature(self, act: Act, receipt: str, number: int, commands: Sequence[str]) -> str:

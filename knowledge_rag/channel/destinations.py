@@ -1,4 +1,4 @@
-"""What each destination is sent, and what its responses mean.
+"""The requests for each destination, and the meaning of its responses.
 
 Everything here is a value: requests to send and readings of responses. :mod:`~knowledge_rag.channel.worker` sends them.
 """
@@ -38,32 +38,32 @@ MAX_NOTE: Final = {
     Kind.INCIDENT_IO: 25_000,
     Kind.GITHUB: 65_536,
 }
-"""Characters of a note. Opsgenie and GitHub document theirs; the others are taken to be no smaller than Opsgenie's."""
+"""Maximum characters of a note. Opsgenie and GitHub document theirs; the others should allow at least Opsgenie's."""
 
 METADATA: Final = "knowledge_rag_answer"
-"""Type of the metadata by which a message is found again in Slack."""
+"""Type of the metadata that identifies a message in Slack."""
 
 PLAIN: Final = (Kind.PAGERDUTY, Kind.OPSGENIE)
-"""Kinds that show a note as it was written; the others read Markdown."""
+"""Kinds that show a note as written; the others render Markdown."""
 
 MAX_PAGES: Final = 10
-"""Pages of a list that is looked through for a post."""
+"""Maximum pages of a list to search for a post."""
 
 _PAGE: Final = 100
 _AROUND: Final = 600
-"""Seconds before and after a post within which it is looked for: clocks differ."""
+"""Seconds before and after a post in which to look for it: clocks differ."""
 _NO_JSON: Final = "no JSON"
 
 
 @dataclass(frozen=True, slots=True)
 class Post:
-    """What is posted to one destination, as the queue keeps it: no key in it.
+    """A post for one destination, as stored in the queue, without any key.
 
     Args:
         body: JSON.
-        key: by which it is recognised, here and there.
-        subject: the incident or alert that it is added to; ``""`` for none.
-        thread: Slack's ``ts`` of the message in whose thread it stands; ``""`` for none.
+        key: its unique id, here and at the destination.
+        subject: the incident or alert to add it to; ``""`` for none.
+        thread: Slack's ``ts`` of the message that heads its thread; ``""`` for none.
     """
 
     body: dict[str, Any]
@@ -77,8 +77,8 @@ class Call:
     """One HTTP request.
 
     Args:
-        keys: headers that hold a secret; never shown.
-        aws: the service and region that it is signed for; ``None`` for others.
+        keys: headers with a secret; never shown.
+        aws: the service and region to sign for; ``None`` for others.
     """
 
     method: str
@@ -94,25 +94,25 @@ class Ended(StrEnum):
 
     DONE = "done"
     LATER = "later"
-    """It was not taken: send it again, after the time that the destination names."""
+    """It was not accepted: send it again, after the time that the destination names."""
     KEY = "key refused"
-    """A person has to mend the key; it waits for that."""
+    """A person has to fix the key; it waits for that."""
     UNSURE = "unsure"
-    """Nobody knows whether it was taken: look before it is sent again."""
+    """It is unknown whether it was accepted: check before sending it again."""
     NO_THREAD = "thread gone"
-    """The message in whose thread it should stand was deleted."""
+    """The message that heads its thread was deleted."""
     TEXT = "text refused"
-    """It takes posts, but not this one's text."""
+    """Posts are accepted, but not this one's text."""
     NEVER = "refused"
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a response means.
+    """The meaning of a response.
 
     Args:
-        reference: Slack's ``ts`` of what was posted.
-        after: seconds that the destination asks to wait.
+        reference: Slack's ``ts`` of the posted message.
+        after: seconds to wait, as the destination asks.
         reason: a word for the log.
     """
 
@@ -123,7 +123,7 @@ class Reply:
 
 
 def posts_of(destination: Destination, message: Message, subject: str = "") -> list[Post]:
-    """Return what is posted of a message, in its order."""
+    """Return the posts for a message, in order."""
     kind, key = destination.kind, message.receipt
     if kind is Kind.SLACK:
         signed = Buttons(destination.secret, destination.channel) if destination.buttons else None
@@ -157,7 +157,7 @@ def posts_of(destination: Destination, message: Message, subject: str = "") -> l
 
 
 def notice_of(destination: Destination, words: str, key: str) -> Post:
-    """Return a post of one line, which is no answer."""
+    """Return a post of one line that isn't an answer."""
     if destination.kind is Kind.SLACK:
         return Post(notice_blocks(words) | {"channel": destination.channel}, key)
     if destination.kind is Kind.WEBHOOK:
@@ -173,7 +173,7 @@ def notice_of(destination: Destination, words: str, key: str) -> Post:
 
 
 def note_of(destination: Destination, text: str, key: str, subject: str = "") -> Post:
-    """Return a note to be added to an incident, an alert or an issue."""
+    """Return a note to add to an incident, an alert or an issue."""
     kind = destination.kind
     if kind is Kind.PAGERDUTY:
         return Post({"note": {"content": text}}, key, subject)
@@ -186,7 +186,7 @@ def note_of(destination: Destination, text: str, key: str, subject: str = "") ->
 
 
 def call_for(destination: Destination, post: Post, now: float) -> Call:
-    """Return the request that posts something."""
+    """Return the request that sends a post."""
     kind = destination.kind
     body = dict(post.body)
     if kind is Kind.SLACK:
@@ -203,7 +203,7 @@ def call_for(destination: Destination, post: Post, now: float) -> Call:
 
 
 def _url(destination: Destination, post: Post) -> str:
-    """Return where a post is sent to; those of a pager and of GitHub can also be listed there."""
+    """Return the address for a post; for a pager and GitHub it also lists posts."""
     base, subject = destination.url, quote(post.subject, safe="")
     return {
         Kind.SLACK: f"{base}/chat.postMessage",
@@ -218,16 +218,16 @@ def _url(destination: Destination, post: Post) -> str:
 
 
 def look_up(destination: Destination, post: Post, sent: float, page: str = "") -> Call | None:
-    """Return the request that lists what was posted when a post was last sent.
+    """Return the request for a list of the posts around the time when a post was last sent.
 
     Args:
-        destination: that is asked.
-        post: that is looked for.
+        destination: to ask.
+        post: to find.
         sent: when it was last sent.
-        page: as :func:`page_after` returns it; ``""`` for the first one.
+        page: from :func:`page_after`; ``""`` for the first one.
 
     Returns:
-        ``None`` where repeating is safe, since the receiver knows the key of a post.
+        ``None`` if repeating is safe, since the receiver recognises a post's key.
     """
     kind, url = destination.kind, _url(destination, post)
     oldest = max(0, int(sent) - _AROUND)
@@ -244,17 +244,17 @@ def look_up(destination: Destination, post: Post, sent: float, page: str = "") -
         url += f"?per_page={_PAGE}&since={_iso(oldest)}&page={page or 1}"
     elif (
         kind is not Kind.PAGERDUTY
-    ):  # incident.io and OpsItems know the key, and so should the receiver of a webhook; a topic can't be asked
+    ):  # incident.io and OpsItems recognise the key, and a webhook's receiver should; a topic can't be queried
         return None
     return Call("GET", url, _headers(destination), _keys(destination))
 
 
 def page_after(destination: Destination, page: str, body: bytes) -> str:
-    """Return what asks for the page after one of a list; ``""`` if it is the last one.
+    """Return the id of a list's next page; ``""`` if this is the last one.
 
     Args:
         destination: that was asked.
-        page: that was asked for; ``""`` for the first one.
+        page: of the request; ``""`` for the first one.
         body: of the response.
     """
     wire = _json(body)
@@ -266,7 +266,7 @@ def page_after(destination: Destination, page: str, body: bytes) -> str:
 
 
 def found_in(destination: Destination, post: Post, body: bytes) -> str | None:
-    """Return the reference of a post among what was listed; ``None`` if it isn't there."""
+    """Return the reference of a post in a list; ``None`` if it isn't there."""
     wire = _json(body)
     if destination.kind is Kind.SLACK:
         for one in _listed(wire.get("messages")):
@@ -279,14 +279,14 @@ def found_in(destination: Destination, post: Post, body: bytes) -> str | None:
 
 
 def _listed(value: object) -> list[Mapping[str, Any]]:
-    """Return the objects of a list; none of anything else."""
+    """Return the objects in a list; none for anything else."""
     return [it for it in value if isinstance(it, dict)] if isinstance(value, list) else []
 
 
 def reply_of(
     destination: Destination, status: int, headers: Mapping[str, str], body: bytes
 ) -> Reply:
-    """Return what a response means."""
+    """Return the meaning of a response."""
     after = _seconds(headers)
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.TOO_EARLY):
         return Reply(Ended.LATER, str(status), after=after or 1.0)
@@ -317,11 +317,11 @@ _SLACK_ERRORS: Final = {
     Ended.TEXT: TEXT_ERRORS,
     Ended.NO_THREAD: ("thread_not_found", "message_not_found", "cannot_reply_to_message"),
 }  # fmt: skip
-"""What Slack's error codes mean; any other one is a refusal."""
+"""Meanings of Slack's error codes; any other one is a refusal."""
 
 
 def _slack(wire: Mapping[str, Any], after: float) -> Reply:
-    """Return what Slack says, which it says with status 200."""
+    """Return the meaning of Slack's response, which always has status 200."""
     if wire.get("ok") is True:
         return Reply(Ended.DONE, reference=str(wire.get("ts", "")))
     error = str(wire.get("error", _NO_JSON))[:80]
@@ -335,11 +335,11 @@ _AWS_ERRORS: Final = (
     (Ended.LATER, re.compile("Throttl|LimitExceeded|RequestExpired")),
     (Ended.KEY, re.compile("AccessDenied|Authorization|ExpiredToken|InvalidClientToken|Signature")),
 )
-"""What codes of AWS's errors mean; they stand in the body, and most have status 400."""
+"""Meanings of AWS's error codes; they are in the body, and most have status 400."""
 
 
 def _aws(status: int, body: bytes, after: float) -> Reply:
-    """Return what a response of AWS's means."""
+    """Return the meaning of a response from AWS."""
     if status < HTTPStatus.MULTIPLE_CHOICES:
         return Reply(Ended.DONE)
     text = body[:2_000].decode("utf-8", "replace")
@@ -374,7 +374,7 @@ def _keys(destination: Destination) -> dict[str, str]:
 
 
 def _seconds(headers: Mapping[str, str]) -> float:
-    """Return how long the destination asks to wait: ``Retry-After``, or PagerDuty's and Opsgenie's own headers."""
+    """Return the seconds to wait: ``Retry-After``, or PagerDuty's and Opsgenie's own headers."""
     for name in ("retry-after", "ratelimit-reset", "x-ratelimit-period-in-sec"):
         value = headers.get(name, "")
         if value.isdecimal() and len(value) <= 6:

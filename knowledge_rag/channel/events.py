@@ -1,8 +1,8 @@
-"""What a pager's webhook reports: alerts, each with the key by which a repeated delivery is known.
+"""Reads the alerts in a pager's webhook, each with a key that identifies repeated deliveries.
 
-A key is made of what the maker says identifies the alert and its state. Alerts of Alertmanager and Grafana are taken
-one by one, because a group is sent again whenever another alert joins it. Events that aren't about an alert's state,
-such as a note that was added, are left out: our own notes would come back as events.
+A key consists of the pager's identifiers for the alert and its state. Alerts of Alertmanager and Grafana are
+read one by one, because a group is sent again whenever another alert joins it. Events that aren't about an
+alert's state, such as an added note, are ignored: our own notes would come back as events.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 MAX_ALERTS: Final = 1000
-"""Of one delivery."""
+"""Maximum alerts in one delivery."""
 
 
 MAX_SHARED: Final = 10_000
-"""Characters, as JSON, of what a delivery says once for all of its alerts; it is kept with each of them."""
+"""Maximum JSON characters of a delivery's data that are common to its alerts; they are stored with each."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -41,12 +41,12 @@ class Event:
     """One alert that fires or is over.
 
     Args:
-        key: same for each delivery of this state of this alert.
-        alert: same for all states of this alert, which are handled in their order.
-        name: the alert's name, as its procedures are filed.
+        key: the same for each delivery of this state of this alert.
+        alert: the same for all states of this alert, which are handled in order.
+        name: the alert's name, for matching procedures.
         over: whether it is over.
-        payload: what :mod:`~knowledge_rag.orchestrator.pagers` reads.
-        subject: the maker's id of the incident or alert, to which a note can be added; ``""`` for none.
+        payload: for :mod:`~knowledge_rag.orchestrator.pagers` to read.
+        subject: the pager's id of the incident or alert, to which a note can be added; ``""`` for none.
     """
 
     key: str
@@ -59,12 +59,12 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a delivery holds.
+    """The content of a delivery.
 
     Args:
         events: its alerts, at most MAX_ALERTS.
-        others: what else it was understood as, which is no alert; one line each.
-        needs: what somebody has to do about it; ``""`` for nothing.
+        others: recognised content that is no alert; one line each.
+        needs: an action for a person; ``""`` for none.
     """
 
     events: list[Event]
@@ -73,10 +73,10 @@ class Delivery:
 
 
 def delivery_of(maker: Maker, payload: object) -> Delivery:
-    """Return what a delivery holds; nothing if it doesn't read as one of its maker.
+    """Return the content of a delivery; nothing if it isn't one of its maker's.
 
     Args:
-        maker: who sent it.
+        maker: the sender.
         payload: decoded JSON.
     """
     if not isinstance(payload, Mapping):
@@ -87,22 +87,22 @@ def delivery_of(maker: Maker, payload: object) -> Delivery:
     kept = list(islice(found, MAX_ALERTS))
     if next(found, None) is not None:
         _logger.error(
-            "from=%s | a delivery has more than %d alerts: the rest is left out", maker, MAX_ALERTS
+            "from=%s | a delivery has more than %d alerts: the rest is ignored", maker, MAX_ALERTS
         )
     events = [it for it in kept if isinstance(it, Event)]
     return Delivery(events, [it for it in kept if isinstance(it, str)])
 
 
 def events_of(maker: Maker, payload: object) -> list[Event]:
-    """Return the alerts of a delivery, as :func:`delivery_of` does."""
+    """Return the alerts in a delivery; see :func:`delivery_of`."""
     return delivery_of(maker, payload).events
 
 
 def events_of_bus(event: Mapping[str, Any]) -> tuple[Maker, list[Event]]:
-    """Return who raised an event of EventBridge, and its alerts.
+    """Return the maker of an EventBridge event, and its alerts.
 
-    Of CloudWatch and of makers that aren't known, the event itself is read. Of a maker whose name is in the event's source, as in
-    ``aws.partner/pagerduty.com/...``, it is the ``detail``, which is the payload of its webhook.
+    For CloudWatch and unknown makers, the event itself is read. For a maker named in the event's source, such as
+    ``aws.partner/pagerduty.com/...``, the ``detail`` is read, which is the payload of its webhook.
     """
     source = _text(event.get("source")).lower()
     if source == "aws.cloudwatch":
@@ -113,13 +113,13 @@ def events_of_bus(event: Mapping[str, Any]) -> tuple[Maker, list[Event]]:
 
 
 _Found = Event | str | None
-"""An alert, what something is that is no alert, or ``None`` for what doesn't read as either."""
+"""An alert, a description of something that is no alert, or ``None`` for an unreadable part."""
 
 
 def _subscription(payload: Mapping[str, Any]) -> str:
-    """Return what SNS asks; its address is never opened here, since a forged one could be any."""
+    """Return SNS's request; its address is never opened here, since a forged one could be anything."""
     url = one_line(payload.get("SubscribeURL"), MAX_TEXT)
-    return f"{payload['Type']} of SNS: to get its messages, somebody has to open its SubscribeURL {url}"
+    return f"{payload['Type']} from SNS: to receive its messages, open its SubscribeURL {url}"
 
 
 def _prometheus(payload: Mapping[str, Any]) -> Iterator[_Found]:
@@ -135,7 +135,7 @@ def _prometheus(payload: Mapping[str, Any]) -> Iterator[_Found]:
 
 
 def _within(shared: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Return the members that have at most so many characters together, as JSON; objects are kept in part."""
+    """Return the members with at most this many characters together, as JSON; objects are kept in part."""
     kept: dict[str, Any] = {}
     for key, it in shared.items():
         size = len(canonical({key: it}))
@@ -154,7 +154,7 @@ def _pagerduty(payload: Mapping[str, Any]) -> Iterator[_Found]:
     if kind.startswith("incident.") and kind.partition(".")[2] in _PAGERDUTY and data.get("id"):
         yield _event(payload, [data["id"]], event.get("id"), subject=_text(data["id"]))
     elif kind and kind.removeprefix("incident.") not in _PAGERDUTY:
-        yield f"{kind[:MAX_NAME]}, which has no effect"
+        yield f"{kind[:MAX_NAME]}, ignored"
 
 
 def _opsgenie(payload: Mapping[str, Any]) -> Iterator[_Found]:
@@ -163,7 +163,7 @@ def _opsgenie(payload: Mapping[str, Any]) -> Iterator[_Found]:
         state = [action, alert.get("createdAt")]
         yield _event(payload, [alert["alertId"]], state, subject=_text(alert["alertId"]))
     elif action and alert and action not in _OPSGENIE:
-        yield f"{action[:MAX_NAME]}, which has no effect"
+        yield f"{action[:MAX_NAME]}, ignored"
 
 
 def _datadog(payload: Mapping[str, Any]) -> Iterator[_Found]:
@@ -179,7 +179,7 @@ def _datadog(payload: Mapping[str, Any]) -> Iterator[_Found]:
 def _incident_io(payload: Mapping[str, Any]) -> Iterator[_Found]:
     kind = _text(payload.get("event_type"))
     if kind.rpartition(".")[2] not in _INCIDENT_IO:
-        yield f"{kind[:MAX_NAME]}, which has no effect" if kind in payload else None
+        yield f"{kind[:MAX_NAME]}, ignored" if kind in payload else None
         return
     incident = _mapping(payload.get(kind))
     incident = _mapping(incident.get("incident")) or incident
@@ -189,13 +189,13 @@ def _incident_io(payload: Mapping[str, Any]) -> Iterator[_Found]:
 
 
 def _cloudwatch(payload: Mapping[str, Any]) -> Iterator[_Found]:
-    """Read an alarm as EventBridge sends it, or SNS."""
+    """Read an alarm from EventBridge or SNS."""
     detail = _mapping(payload.get("detail"))
     sent = _mapping(_mapping(opened(payload)).get("Message")) or payload
     state = _mapping(detail.get("state"))
     name = _text(detail.get("alarmName")) or _text(sent.get("AlarmName"))
     if name.startswith(_SCALING):
-        yield "an alarm by which AWS scales"
+        yield "an AWS scaling alarm"
     elif name and detail:
         identity = [payload.get("account"), payload.get("region"), name]
         yield _event(payload, identity, [state.get("value"), state.get("timestamp")], name=name)
@@ -209,7 +209,7 @@ def _cloudwatch(payload: Mapping[str, Any]) -> Iterator[_Found]:
 def _other(payload: Mapping[str, Any]) -> Iterator[_Found]:
     kind = _text(_mapping(payload.get("event")).get("event_type"))
     found = list(_pagerduty(payload)) if kind.startswith(("incident.", "pagey.")) else []
-    if found:  # of PagerDuty a ping, an acknowledgement and our own notes are no alerts here either
+    if found:  # as in webhooks, pings, acknowledgements and our own notes are no alerts
         yield from found
     elif payload:
         lasting = {key: it for key, it in payload.items() if fold(key) not in STATE_KEYS}
@@ -218,7 +218,7 @@ def _other(payload: Mapping[str, Any]) -> Iterator[_Found]:
 
 _SUBSCRIPTIONS: Final = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
 _SCALING: Final = "TargetTracking-"
-"""Begins the names of alarms by which AWS scales, which are no alerts."""
+"""Prefix of AWS's scaling alarms, which are no alerts."""
 _PAGERDUTY: Final = frozenset({"triggered", "reopened", "resolved"})
 _OPSGENIE: Final = frozenset({"Create", "Close"})
 _INCIDENT_IO: Final = frozenset({"incident_created_v2", "incident_status_updated_v2"})
@@ -245,14 +245,14 @@ def _event(
     incident = Incident.from_state(payload)
     if incident.is_empty:
         return None
-    own = "" if incident.is_group else incident.alert_name  # of a group all of its names
+    own = "" if incident.is_group else incident.alert_name  # a group has all of its names
     name = _shortened(name or own or name_of(incident))
     return Event(digest([alert, state]), alert, name, is_over(payload), payload, subject)
 
 
 def _shortened(name: str) -> str:
-    """Return a name without secrets, of at most MAX_NAME characters; one that is cut ends in a hash and so stays unique."""
-    name = masked(name)  # a part of a secret looks like none
+    """Return a name without secrets, at most MAX_NAME characters; one that is cut ends in a hash to stay unique."""
+    name = masked(name)  # before cutting: a part of a secret doesn't look like one
     if len(name) <= MAX_NAME:
         return name
     end = f"... {digest(name)[:8]}"
@@ -265,7 +265,7 @@ def digest(value: object) -> str:
 
 
 def canonical(value: object) -> bytes:
-    """Return a JSON value in one form: keys sorted, no blanks, ASCII."""
+    """Return a JSON value in canonical form: keys sorted, no blanks, ASCII."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 

@@ -1,8 +1,8 @@
-"""The one skill to load for an alert, in a few hundred tokens.
+"""Finds the one skill to load for an alert, in a few hundred tokens.
 
-Search and choice are those of every answer. A skill is to be loaded if the alert's name or link decides it, or if the
-procedure that was chosen and the passage that search found best are in the same one. Else the skills that may be meant
-are named; where nothing is documented, that is said.
+Search and choice are the same as for every answer. A skill should be loaded if the alert's name or link decides it,
+or if the chosen procedure and the best passage are in the same one. Otherwise the possible skills are named, or a
+statement that nothing is documented.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.consultation import Consultation
 
 MAX_TOKENS: Final = 500
-"""Tokens of an answer by default, see :func:`~knowledge_rag.core.tokens.token_bound`."""
+"""Default maximum tokens of an answer, see :func:`~knowledge_rag.core.tokens.token_bound`."""
 
 MAX_SKILLS: Final = 5
-"""Skills that are named at most."""
+"""Maximum skills that are named."""
 
 _SHOWN: Final = 100
-"""Characters of the description of a skill that is one of several."""
+"""Maximum characters of a skill's description when there are several."""
 _BY_WORDS: Final = frozenset({"", "found"})
-"""Why a procedure was chosen, if neither a name nor a link decided."""
+"""Reasons for choosing a procedure other than a name or a link."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,11 @@ class Found:
     """The skills for an alert.
 
     Args:
-        status: ``ok`` with a skill to load; ``no_match`` where none is certain or nothing is documented.
-        skills: the likeliest first; with ``ok`` the first one is to be loaded, or, if lint found text aimed at a model
-            in it, its lines are for a person to read.
-        is_documented: whether each of the skills may be meant, rather than just be the closest.
-        said: how good the evidence is, or why no skill is given.
+        status: ``ok`` with a skill to load; ``no_match`` if none is certain or nothing is documented.
+        skills: most likely first. With ``ok``, the first one should be loaded, or, if lint found text aimed at a model
+        in it, a person should read its lines.
+        is_documented: whether each of the skills is a candidate, and not just the closest.
+        said: how good the evidence is, or why there is no skill.
     """
 
     status: Status
@@ -70,7 +70,7 @@ class Found:
 
 
 def found(consultation: Consultation, skills: Skills) -> Found:
-    """Return the skills of what a consultation chose and found."""
+    """Return the skills for a consultation's choice and results."""
     given = consultation.recommendation
     whole = given.to_dict()
     said = one_line(f"{outcome_line(whole)} {evidence_line(whole)}")
@@ -101,13 +101,13 @@ def _skills_at(places: Iterable[Citation], skills: Skills) -> tuple[Skill, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """As many skills as fit, one line each.
+    """As many skills as fit, one per line.
 
     Args:
         lines: name and document.
-        names: of these skills that can be loaded.
-        refused: names of those in which lint found text aimed at a model.
-        is_whole: whether there are no others.
+        names: of the listed skills that can be loaded.
+        refused: names of the skills in which lint found text aimed at a model.
+        is_whole: whether there are no more.
     """
 
     lines: tuple[str, ...]
@@ -117,7 +117,7 @@ class Listing:
 
     @property
     def text(self) -> str:
-        """The lines, and that there are more."""
+        """The lines, and a note if there are more."""
         return "\n".join((*self.lines, *(() if self.is_whole else (_MORE,)))) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ _MORE: Final = "... and more. `skills find` searches all of them by an alert's t
 
 
 def listing(skills: Iterable[Skill], max_tokens: int) -> Listing:
-    """List skills as far as they fit in ``max_tokens``."""
+    """List as many skills as fit in ``max_tokens``."""
     left = max_tokens - token_bound(_MORE) - 1
     lines: list[str] = []
     names: list[str] = []
@@ -147,7 +147,7 @@ def listing(skills: Iterable[Skill], max_tokens: int) -> Listing:
 
 
 def described(skill: Skill) -> dict[str, Any]:
-    """Return what a host needs to know of a skill to load it."""
+    """Return the data with which a host loads a skill."""
     return {
         "name": skill.name,
         "description": "" if skill.flagged else skill.description,
@@ -160,9 +160,9 @@ def described(skill: Skill) -> dict[str, Any]:
 
 
 def in_words(it: Found, max_tokens: int = MAX_TOKENS) -> str:
-    """Return what was found as text of at most ``max_tokens``.
+    """Return the result as text of at most ``max_tokens``.
 
-    The skill to load comes first, then its procedure, whole or not at all, then the others as far as they fit.
+    The skill to load comes first, then its procedure, whole or not at all, then as many others as fit.
     """
     lines, others = [it.said], it.skills
     if it.status is Status.OK:
@@ -177,7 +177,7 @@ def in_words(it: Found, max_tokens: int = MAX_TOKENS) -> str:
 
 
 def _fitting(lines: Sequence[str], others: Sequence[str], most: int) -> list[str]:
-    """Return lines with as many others as fit; nothing if none does."""
+    """Return lines with as many others as fit; nothing if none do."""
     kept = [*lines]
     for line in others:
         if _cost((*kept, line)) > most:
@@ -200,7 +200,7 @@ def _loaded(skill: Skill, said: str, max_tokens: int) -> list[str]:
 
 
 def _refused(skill: Skill) -> str:
-    """Return why a skill isn't to be loaded, and where a person reads it; nothing of its text."""
+    """Return why a skill can't be loaded, and where a person can read it; nothing of its text."""
     found = skill.flagged[0]
     return f"A person has to read {_place(skill)}: {FLAGGED} in it (line {found.line}: {found.message})."
 

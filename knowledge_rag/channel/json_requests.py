@@ -1,4 +1,4 @@
-"""JSON that was sent to a server on this machine: its size, and whether it is JSON at all."""
+"""Reads JSON requests to a server on this machine: checks their size and validity."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 MAX_DEPTH: Final = 100
-"""Levels of lists and objects; Python writes and reads about 1,000, fewer the deeper it is called."""
+"""Maximum levels of lists and objects; Python supports about 1,000, fewer the deeper it is called."""
 
 
 class Refused(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
@@ -28,7 +28,7 @@ class Refused(KnowledgeRagError):  # noqa: N818 - named for what it is, as in co
 
 
 async def read_body(request: Request, most: int) -> bytes:
-    """Read a body of at most so many bytes.
+    """Read a body of at most ``most`` bytes.
 
     Raises:
         Refused: it is larger.
@@ -42,27 +42,27 @@ async def read_body(request: Request, most: int) -> bytes:
 
 
 def decoded(body: bytes) -> Any:  # noqa: ANN401 - JSON is of any type
-    """Decode JSON, without NaN, Infinity, halves of characters, numbers that are too large and more than MAX_DEPTH levels.
+    """Decode JSON, refusing NaN, Infinity, lone surrogates, numbers that are too large and more than MAX_DEPTH levels.
 
     Raises:
-        Refused: it is no such JSON.
+        Refused: it is not such JSON.
     """
     try:
         value = json.loads(body, parse_constant=_refuse_constant, parse_float=_finite)
         _check_depth(value)
-        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is no text
+        json.dumps(value, ensure_ascii=False).encode()  # a lone surrogate is not text
     except (ValueError, RecursionError) as error:
         raise Refused(400, "the body is not valid JSON") from error
     return value
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    if not math.isfinite(number):  # 1e999, which can't be written again
+    if not math.isfinite(number):  # 1e999, which can't be encoded again
         raise ValueError("a number is too large")
     return number
 

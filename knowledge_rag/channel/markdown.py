@@ -1,8 +1,8 @@
-"""Writes Markdown in which nothing but our citations can be a citation, a link or a mention.
+"""Writes Markdown in which only our own citations can be citations, links or mentions.
 
-A note for PagerDuty, incident.io and GitHub has citations that are numbers and link to their lines; the list below has
-the same numbers. Raw HTML, images and links become words. Brackets that are no reference, and whatever a site such as GitHub would make
-a link or a mention of, become code.
+In a note for PagerDuty, incident.io and GitHub, citations are numbers that link to their lines; the list below has
+the same numbers. Raw HTML, images and links become words. Other brackets, and text that a site such as GitHub would
+turn into a link or a mention, become code.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _CODED: Final = re.compile(
     r"|\b(?=[a-f]{0,64}\d)[0-9a-f]{7,64}\b",
     re.IGNORECASE,
 )
-"""What becomes code: brackets, since only citations have any, and what a site makes links or mentions of (addresses,
-``@name``, ``#12``, hashes of commits)."""
+"""Text that becomes code: brackets, since only citations have any, and text that a site turns into links or mentions
+(addresses, ``@name``, ``#12``, hashes of commits)."""
 _SPECIAL: Final = re.compile(
     r"[\\`*<~|$#@]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|&(?=[#A-Za-z])|!\Z|:(?=//)|(?<=www)\.",
     re.IGNORECASE,
 )
-"""What could be markup anywhere; ``www.`` and ``://`` because some renderers make links of addresses."""
+"""Possible markup anywhere; ``www.`` and ``://`` because some renderers link addresses."""
 
 _AT_START: Final = re.compile(r"(?:(?=[-+=>#:]|~~~)|(\d+)(?=[.)]))")
 _AFTER_REFERENCE: Final = re.compile(r"[(:{]")
@@ -57,11 +57,11 @@ _LANGUAGES: Final = frozenset({
     "powershell", "promql", "properties", "python", "ruby", "rust", "scala", "sh", "shell",
     "shellsession", "sql", "swift", "text", "toml", "typescript", "xml", "yaml", "zsh",
 })  # fmt: skip
-"""Languages that only colour a code block; of others, such as ``mermaid``, a site may draw something."""
+"""Languages that only colour a code block; for others, such as ``mermaid``, a site may draw something."""
 _PIPE: Final = re.compile(r"\\?\|")
 
 DEMOTED: Final = 2
-"""Levels by which an answer's headings stand below those of the page that it is put into."""
+"""Levels by which an answer's headings are lowered in the surrounding page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class Note:
 
     Args:
         text: the Markdown.
-        cited: offsets of the first character of each citation and behind its last one, and the cited lines;
-            in their order, none overlaps another.
+        cited: offsets of the start and the end of each citation, and the cited lines; in order, without
+        overlaps.
     """
 
     text: str
@@ -84,11 +84,11 @@ def to_note(message: Message) -> str:
 
 
 def note_from(message: Message, address: Callable[[Place], str]) -> Note:
-    """Return a message as Markdown, and where its citations stand in it.
+    """Return a message as Markdown, with the positions of its citations.
 
     Args:
-        message: to be written.
-        address: of cited lines; ``""`` for lines without one.
+        message: to write.
+        address: returns a link to cited lines; ``""`` for lines without one.
     """
     marked = neutralise("\n".join(_note(message)).lstrip("\n")) + "\n"
     text, behind, cited = "", 0, []
@@ -109,7 +109,7 @@ def _citation(number: str, url: str, *, in_code: bool) -> str:
 
 
 _CITED: Final = re.compile(rf"\[{OPEN}#(?P<code>c?)(?P<number>\d+){CLOSE}\]")
-"""A citation in a note that is being written. Its marks are removed from all other text, so nothing can imitate it."""
+"""A citation in an unfinished note. Its marks are removed from all other text, so nothing can imitate it."""
 
 
 def _note(message: Message) -> Iterator[str]:
@@ -166,7 +166,7 @@ def rewritten(parts: Iterable[Mapping[str, Any]], *, levels: int = DEMOTED) -> l
 
     Args:
         parts: of the answer's text.
-        levels: by which its headings stand lower than in the answer.
+        levels: by which its headings are lowered.
     """
     references: list[Reference] = []
     return written(marked_parts(parts, references), references, citation_words, levels=levels)
@@ -186,14 +186,14 @@ def written(
         marked: see :func:`~knowledge_rag.channel.marks.marked_parts`.
         references: in it.
         cite: writes a citation.
-        code: writes one that stands in code; by default as the answer has it.
-        levels: by which its headings stand lower than in the answer.
+        code: writes a citation inside code; by default as in the answer.
+        levels: by which its headings are lowered.
     """
     return _Writer(references, cite, code, levels).written(marked)
 
 
 def words(text: str) -> str:
-    """Escape one line of text, so that every Markdown renderer shows it as it is."""
+    """Escape one line of text, so that every Markdown renderer shows it literally."""
     return _started(_joined(_said(" ".join(plain(text).split("\n")))))
 
 
@@ -204,7 +204,7 @@ def citation_words(citation: Citation) -> str:
 
 
 def fenced(text: str, language: str = "text") -> Iterator[str]:
-    """Quote a text: nothing in it is markup, or a reference."""
+    """Quote a text in a fence: it can't contain markup or a reference."""
     fence = "`" * max(3, _longest_run(text) + 1)
     yield from (fence + language, *text.split("\n"), fence)
 
@@ -254,7 +254,7 @@ class _Writer(LineWriter):
             case "fence" | "code_block":
                 made = self._block_of_code(node)
             case "hr":
-                made = ["___"]  # `- ___` is a rule in a list, `- ---` were a rule alone
+                made = ["___"]  # `- ___` is a rule in a list, `- ---` would be a rule alone
             case "table":
                 made = self._table(node)
             case _:
@@ -291,7 +291,7 @@ class _Writer(LineWriter):
 
 
 def _said(text: str) -> Iterator[str]:
-    """Yield words, and what must be code between them."""
+    """Yield words, and the parts that must be code between them."""
     behind = 0
     for found in _CODED.finditer(text):
         yield _escaped(text[behind : found.start()])
@@ -315,7 +315,7 @@ def _joined(pieces: Iterable[str]) -> str:
     made, last = "", ""
     for piece in filter(None, pieces):
         if last.startswith("`") and piece.startswith("`"):
-            made += " "  # two runs of backticks were one
+            made += " "  # two runs of backticks would merge
         elif last.startswith("["):
             made += "\\" if _AFTER_REFERENCE.match(piece) else " " if piece[0] == "[" else ""
         made, last = made + piece, piece
@@ -323,7 +323,7 @@ def _joined(pieces: Iterable[str]) -> str:
 
 
 def _started(line: str) -> str:
-    """Escape what would make a line the start of a heading, a list, a quote."""
+    """Escape a line that would start a heading, a list or a quote."""
     return _AT_START.sub(r"\g<1>\\", line, count=1) if _AT_START.match(line) else line
 
 

@@ -1,6 +1,6 @@
 """An answer's Markdown and the references in it; raw HTML, images, entities and link definitions count as words.
 
-A reference travels through Markdown as a mark that can't be forged, since the mark's characters are removed from all
+In Markdown, a reference is represented by a mark that can't be forged: the mark's characters are removed from all
 text first.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference as it stands in the answer, e.g. ``[Source 1]``, and its citations ``{"number", "citation"}``."""
+    """A reference as in the answer, e.g. ``[Source 1]``, and its citations ``{"number", "citation"}``."""
 
     text: str
     citations: tuple[Mapping[str, object], ...]
@@ -34,7 +34,7 @@ class Reference:
 
 OPEN: Final = "\ue000"
 CLOSE: Final = "\ue001"
-"""Around a reference's number, in Markdown and in the HTML made of it; private-use characters."""
+"""Delimiters of a reference's number, in Markdown and in the resulting HTML; private-use characters."""
 
 MARKS: Final = re.compile(f"[{OPEN}{CLOSE}]")
 PLACE: Final = re.compile(rf"\[{OPEN}(\d+){CLOSE}\]")
@@ -46,17 +46,17 @@ def plain(text: str) -> str:
 
 
 def place_of(number: int) -> str:
-    """Return the mark of a reference in Markdown: a bracket, as the reference itself was one."""
+    """Return a reference's mark in Markdown: in brackets, like the reference itself."""
     return f"[{OPEN}{number}{CLOSE}]"
 
 
 def places_in(source: str) -> list[int]:
-    """Return the numbers of the references in a piece of Markdown."""
+    """Return the numbers of the references in a part of the Markdown."""
     return [int(number) for number in PLACE.findall(source)]
 
 
 def marked_parts(parts: Iterable[Mapping[str, Any]], references: list[Reference]) -> str:
-    """Return the answer's Markdown with a mark for each reference, which is added to those before."""
+    """Return the answer's Markdown with a mark for each reference; append them to ``references``."""
     marked = ""
     for part in parts:
         if cited := tuple(part.get("citations") or ()):
@@ -68,7 +68,7 @@ def marked_parts(parts: Iterable[Mapping[str, Any]], references: list[Reference]
 
 
 def citations_of(reference: Reference) -> list[Citation]:
-    """Return what a reference stands for."""
+    """Return the citations of a reference."""
     cited: list[Any] = [one["citation"] for one in reference.citations]
     return [Citation(**one) for one in cited]
 
@@ -77,14 +77,14 @@ Piece = TypeVar("Piece")
 
 
 class Writer(Generic[Piece]):
-    """Walks marked Markdown; a subclass says what becomes of its words, code and references.
+    """Walks marked Markdown; subclasses convert its words, code and references.
 
     Args:
-        references: in it; ``placed`` are the numbers of those that were written.
+        references: in it; ``placed`` has the numbers of those already written.
     """
 
     breaks: ClassVar[Mapping[str, Any]]
-    """What becomes of a ``softbreak`` and a ``hardbreak``."""
+    """The output for a ``softbreak`` and a ``hardbreak``."""
 
     def __init__(self, references: Sequence[Reference]) -> None:
         self.references = references
@@ -95,7 +95,7 @@ class Writer(Generic[Piece]):
         raise NotImplementedError
 
     def code(self, text: str, **style: bool) -> Iterator[Piece]:
-        """Yield code that stands between words."""
+        """Yield code between words."""
         raise NotImplementedError
 
     def cited(self, reference: Reference) -> Iterator[Piece]:
@@ -103,15 +103,15 @@ class Writer(Generic[Piece]):
         raise NotImplementedError
 
     def in_code(self, reference: Reference) -> str:
-        """Return a reference that stands in code, where nothing can be a link."""
+        """Return a reference inside code, where links are impossible."""
         raise NotImplementedError
 
     def emphasised(self, node: SyntaxTreeNode, **style: bool) -> Iterator[Piece]:
-        """Yield words that are emphasised, or struck through."""
+        """Yield emphasised or struck-out words."""
         return self.pieces(node.children, **style)
 
     def pieces(self, nodes: Sequence[SyntaxTreeNode], **style: bool) -> Iterator[Piece]:
-        """Yield what stands in a line."""
+        """Yield the pieces of a line."""
         for node in nodes:
             match node.type:
                 case "text":
@@ -123,7 +123,7 @@ class Writer(Generic[Piece]):
                 case "link":
                     yield from self.pieces(node.children, **style)
                     url = node.attrs["href"]
-                    # nothing opens a place in the documents, but a document's path says where to look
+                    # such links don't open a place in the documents, but a document's path says where to look
                     if is_web_address(url) or (url := document_in(url)):
                         yield from self.words(f" ({url})", **style)
                 case "cite":
@@ -131,18 +131,18 @@ class Writer(Generic[Piece]):
                     yield from self.cited(self.references[node.meta["number"]])
                 case "softbreak" | "hardbreak":
                     yield self.breaks[node.type]
-                case _:  # what stands around other pieces
+                case _:  # containers of other pieces
                     yield from self.pieces(node.children, **style)
 
     def as_written(self, text: str) -> str:
-        """Return a text in which each reference is written as in code."""
+        """Return a text with each reference written as in code."""
         for number in places_in(text):
             self.placed.add(number)
             text = text.replace(place_of(number), self.in_code(self.references[number]))
         return text
 
     def lost(self) -> Iterator[Piece]:
-        """Yield the references that nothing has shown so far."""
+        """Yield the references that haven't been written yet."""
         for number, reference in enumerate(self.references):
             if number not in self.placed:
                 yield from self.cited(reference)
@@ -152,13 +152,13 @@ class LineWriter(Writer[str]):
     """Writes marked Markdown as lines of text."""
 
     def written(self, marked: str) -> list[str]:
-        """Return the lines; references that none of them shows come last."""
+        """Return the lines; references that none of them contain come last."""
         lines = self.blocks(tree_of(marked))
         lost = " ".join(self.lost())
         return [*lines, "", lost] if lost else lines
 
     def blocks(self, nodes: Sequence[SyntaxTreeNode]) -> list[str]:
-        """Return the lines of some blocks, with an empty one between two."""
+        """Return the lines of some blocks, separated by empty ones."""
         lines: list[str] = []
         for node in nodes:
             made = self.block(node)
@@ -171,16 +171,16 @@ class LineWriter(Writer[str]):
 
 
 def tree_of(marked: str) -> Sequence[SyntaxTreeNode]:
-    """Return the blocks of marked Markdown; a reference in its words is a node ``cite`` with its ``number``."""
+    """Return the blocks of marked Markdown; a reference is a node ``cite`` with its ``number``."""
     parser = make_parser(RendererHTML)
     parser.validateLink = lambda url: _is_link(url) or _is_place(url)  # type: ignore[method-assign]
     return SyntaxTreeNode(parser.parse(marked, {})).children
 
 
 def units_of(nodes: Sequence[SyntaxTreeNode]) -> Iterator[list[SyntaxTreeNode]]:
-    """Yield the blocks and items that stay together: a step, what leads to it, and what stands below it.
+    """Yield the blocks and items that belong together: a step, its introduction, and the text below it.
 
-    A paragraph or a command below a step may be its condition or what it warns of, so neither begins a unit; nor do the
+    A paragraph or a command below a step may be its condition or its warning, so neither begins a unit; nor do the
     bullets below a colon.
     """
     unit: list[SyntaxTreeNode] = []
@@ -201,7 +201,7 @@ def units_of(nodes: Sequence[SyntaxTreeNode]) -> Iterator[list[SyntaxTreeNode]]:
 
 
 def leads(node: SyntaxTreeNode) -> bool:
-    """Whether a paragraph ends in a colon, so that it belongs to what follows."""
+    """Whether a paragraph ends in a colon, so that it belongs to the next block."""
     inline = node.children[0].content if node.type == "paragraph" and node.children else ""
     return str(inline).rstrip("* ").endswith(":")
 
@@ -214,7 +214,7 @@ def rows_of(table: SyntaxTreeNode) -> Iterator[Sequence[SyntaxTreeNode]]:
 
 
 def make_parser(renderer_cls: type[RendererHTML]) -> MarkdownIt:
-    """Make a Markdown parser of answers, to be configured further."""
+    """Create the Markdown parser for answers, which callers configure further."""
     made = MarkdownIt("commonmark", {"html": False}, renderer_cls=renderer_cls)
     made.enable(["table", "strikethrough"])
     made.disable(["html_block", "html_inline", "image", "entity", "reference"])
@@ -225,7 +225,7 @@ def make_parser(renderer_cls: type[RendererHTML]) -> MarkdownIt:
 
 
 def is_web_address(url: object) -> bool:
-    """Whether a browser may be led there: metadata and payloads may hold anything."""
+    """Whether a browser may open it: metadata and payloads may contain anything."""
     if not isinstance(url, str):
         return False
     try:
@@ -236,22 +236,22 @@ def is_web_address(url: object) -> bool:
 
 
 def document_in(url: object) -> str:
-    """Return the path of the document that a relative link leads to; ``""`` for an anchor or anything else."""
+    """Return the path of the document that a relative link refers to; ``""`` for an anchor or anything else."""
     found = _DOCUMENT.match(unquote(url)) if isinstance(url, str) else None
     return found[1] if found else ""
 
 
 _DOCUMENT: Final = re.compile(r"((?:\.{0,2}/)?(?:[\w.-]+/)*[\w.-]+\.md)(?:#|\Z)", re.IGNORECASE)
-"""Of plain names alone: with a blank, a colon or a bracket, a path might read as a citation."""
+"""Only plain names: with a blank, a colon or a bracket, a path might read as a citation."""
 
 
 def _is_link(url: str) -> bool:
-    """Whether an answer may link there: without credentials, and nothing of ours is in the address."""
+    """Whether an answer may link there: no credentials, and none of our marks in the address."""
     return is_web_address(url) and urlsplit(url).username is None and not _has_mark(url)
 
 
 def _is_place(url: str) -> bool:
-    """Whether an address is a place in a page, or another page beside it, with nothing of ours in it."""
+    """Whether an address is a place in a page, or another page beside it, without our marks."""
     try:
         address = urlsplit(url)
     except ValueError:

@@ -1,8 +1,8 @@
-"""What one answer says, before it takes the form of a place where people read it.
+"""The content of one answer, independent of the channel that shows it.
 
-Slack's blocks, a Markdown note, plain text and an SMS are all written from this, so they say the same. Its citations
-are numbered once, by first appearance; the numbers in the text are those of the list below it. Secrets that lint
-knows are masked here, before anything is written.
+Slack's blocks, a Markdown note, plain text and an SMS are all written from this, so they agree. Its citations
+are numbered once, by first appearance; the numbers in the text match the list below it. Known forms of secrets are
+masked here, before anything is written.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ BY_MODEL: Final = "Written by a model. Only the citations come from the document
 """Above a model's words, each line of which is quoted; nothing else is quoted."""
 
 MASK: Final = "<secret-masked>"
-"""In place of a secret: a placeholder, so that no command runs with it."""
+"""Replaces a secret: a placeholder, so that no command runs with it."""
 
 UNCLEAR: Final = "It could be"
-"""Above the procedures that may be meant."""
+"""Above the possible procedures."""
 
 MAX_TITLE: Final = 150
 UNNAMED: Final = "An alert without a name"
@@ -53,7 +53,7 @@ _OUTCOMES: Final = {
 
 
 class Links(Protocol):
-    """Knows where cited lines can be opened."""
+    """Returns links to cited lines."""
 
     def url(self, source_file: str, start_line: int, end_line: int) -> str:
         """Return the address of lines; ``""`` if they have none."""
@@ -65,10 +65,10 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A procedure that a reader can have given whole: by document and line, as ``Incident.at`` has it.
+    """A procedure that a reader can ask for: by document and line, like ``Incident.at``.
 
     Args:
-        name: what it is called; ``""`` for the one that the message gives, with all of its steps.
+        name: of the procedure; ``""`` for all steps of the one in the message.
         receipt: of the answer that offers it, and its ``number`` there, from 1; ``""`` for the message's own.
     """
 
@@ -81,27 +81,27 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """An answer to be written.
+    """An answer to write.
 
     Args:
-        title: what was asked, or the alert's name, in one line.
+        title: the question, or the alert's name, in one line.
         about: facts of each alert, one line each.
         outcome: whether it is documented, and how good the evidence is.
-        warnings: to be read first.
+        warnings: to read first.
         marked: the answer in Markdown, see :mod:`~knowledge_rag.channel.marks`.
         references: in ``marked``.
         by_model: whether a model wrote it.
-        reading_title: what ``reading`` is; ``""`` without any.
-        reading: sections to look at, each with a name, which are no steps.
-        choose: how a reader chooses one of them by its number; ``""`` where that can't be done.
-        missing: says that steps are left out and where they begin; ``""`` where none are.
-        places: all cited lines, the first has number 1.
-        first: lines of the first procedure, for a message of one line.
-        steps: how many steps it has.
-        dangerous: how many of them are destructive.
-        offers: procedures that can be given whole: those that may be meant, or the one that is given.
-        folded: whether steps that its author means, for this case or another one, are named and not shown.
-        links: where lines can be opened; ``None`` if that isn't known.
+        reading_title: heading of ``reading``; ``""`` if there is none.
+        reading: sections to look at, each with a name, which are not steps.
+        choose: how a reader chooses one of them by its number; ``""`` if that is impossible.
+        missing: a sentence that steps are left out and where they begin; ``""`` if none are.
+        places: all cited lines; the first has number 1.
+        first: lines of the first procedure, for a one-line message.
+        steps: number of its steps.
+        dangerous: number of destructive ones among them.
+        offers: procedures that a reader can ask for: the possible ones, or the one that is given.
+        folded: whether steps for this case or another are named and not shown.
+        links: to lines; ``None`` if unknown.
         receipt: id of the receipt; ``""`` for an answer that isn't posted.
     """
 
@@ -132,17 +132,17 @@ class Message:
         return self.places.index(place(citation)) + 1
 
     def url(self, cited: Place) -> str:
-        """Return where cited lines can be opened; ``""`` if that isn't known, or they are of extracted text."""
+        """Return a link to cited lines; ``""`` if unknown, or if they are extracted text."""
         return self.links.url(*cited) if self.links and not is_extracted(cited[0]) else ""
 
 
 def place(citation: Citation) -> Place:
-    """Return what a citation's number stands for."""
+    """Return the place that a citation's number refers to."""
     return citation.source_file, citation.start_line, citation.end_line
 
 
 def document_of(cited: Place) -> str:
-    """Return the document of a place, and that its lines are those of extracted text, if they are."""
+    """Return the document of a place, marked if its lines are extracted text."""
     return cited[0] + (" (extracted text)" if is_extracted(cited[0]) else "")
 
 
@@ -159,13 +159,13 @@ def message_of(
     *,
     title: str = "",
 ) -> Message:
-    """Return what a consultation came to.
+    """Return the message for a consultation.
 
     Args:
-        incident: that was looked up.
+        incident: of the consultation.
         consultation: its outcome.
-        links: where lines can be opened.
-        title: the question as it was asked; by default the incident's name.
+        links: to lines.
+        title: the question as asked; by default the incident's name.
     """
     parts, by_model = answer_parts(consultation)
     alerts = incident.alerts or (incident,)
@@ -178,7 +178,7 @@ def message_of(
     whole = consultation.recommendation.to_dict()
     message = message_from(title, whole, parts, by_model=by_model)
     said = tuple(one_line(line) for line in about if line)
-    # a place is of one alert's procedure; and a choice is offered once
+    # each place is of one alert's procedure, and each choice is offered once
     offered = () if incident.is_group or incident.is_empty else message.offers
     offers = tuple(it for it in offered if not (incident.at and it.name))
     return replace(message, about=said, offers=offers, links=links)
@@ -191,10 +191,10 @@ def message_from(
     *,
     by_model: bool,
 ) -> Message:
-    """Return what a recommendation and the parts of its text say.
+    """Return the message for a recommendation and the parts of its text.
 
     Args:
-        title: what was asked.
+        title: the question.
         whole: see ``schemas/recommendation.schema.json``.
         parts: words and references of the text, as the orchestrator reports them.
         by_model: whether a model wrote the text.
@@ -203,7 +203,7 @@ def message_from(
     status = Status(whole["status"])
     kept = [part if part.get("citations") else {"text": masked(part["text"])} for part in parts]
     references: list[Reference] = []
-    # of anything but steps, the outcome says it
+    # except for steps, the outcome says it
     marked = marked_parts(kept, references) if status is Status.OK else ""
     reading = list(_reading(advice))
     cited = [one for it in references for one in citations_of(it)] + [one for _, one in reading]
@@ -236,9 +236,9 @@ def facts(name: str, severity: str, service: str, since: str) -> str:
     """Return the facts of an alert in one line; ``""`` if only its name is known.
 
     Args:
-        name: of the alert; ``""`` if it stands above anyway.
-        severity: as its sender calls it.
-        service: that it is about.
+        name: of the alert; ``""`` if it is already shown above.
+        severity: in its sender's words.
+        service: affected by it.
         since: ISO 8601 in UTC.
 
     >>> facts("DiskFull", "critical", "", "2026-03-02T08:14:00+00:00")
@@ -264,18 +264,18 @@ def masked(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """Return a text in one line, without secrets and marks, and with what hides or steers made visible."""
+    """Return a text in one line, without secrets and marks, and with hidden and steering characters made visible."""
     return " ".join(plain(masked(text)).split())
 
 
 def outcome_line(whole: Mapping[str, Any]) -> str:
-    """Return one sentence: whether it is documented."""
+    """Return one sentence on whether it is documented."""
     meant = whole["recommendation"].get("meant", ())
     return str(whole["reasoning"]) if meant else _OUTCOMES[Status(whole["status"])]
 
 
 def evidence_line(whole: Mapping[str, Any]) -> str:
-    """Return one line: how good the evidence is, or why there is none."""
+    """Return one line on how good the evidence is, or why there is none."""
     if evidence := whole.get("evidence"):
         reasons = "; ".join(evidence["reasons"])
         return f"Evidence: {evidence['strength']}" + (f" ({reasons})" if reasons else "")
@@ -283,23 +283,23 @@ def evidence_line(whole: Mapping[str, Any]) -> str:
 
 
 _FOLDED: Final = frozenset({Why.NOT_RETRIEVED, Why.OTHER, Why.ROW, Why.UNDONE, Why.NOT_GIVEN})
-"""Of what is not shown, the steps that are shown where the procedure is asked for by its place alone."""
+"""Reasons for steps not to be shown that don't apply if the procedure is requested by its place."""
 
 
 def _offers(
     guidance: Sequence[Mapping[str, Any]], reading: Sequence[tuple[str, Citation]]
 ) -> Iterator[Offer]:
-    """Yield the procedure that is given, else the sections that may be meant."""
+    """Yield the given procedure, or else the possible sections."""
     if guidance:
         cited = guidance[0]["citation"]
         yield Offer("", cited["source_file"], cited["start_line"])
         return
-    # of several lines the last one, as in `read_place`: a passage may begin with headings of sections around its own
+    # the last of several lines, as in `read_place`: a passage may begin with headings of the sections around it
     yield from (Offer(name, it.source_file, it.end_line) for name, it in reading)
 
 
 def _first(advice: Mapping[str, Any]) -> Place | None:
-    """Return the lines of the first procedure, or of the first step where a model wrote the steps."""
+    """Return the lines of the first procedure, or of the first step if a model wrote the steps."""
     for it in (*advice.get("procedures", ())[:1], *(one["citation"] for one in advice["guidance"])):
         return it["source_file"], it["start_line"], it["end_line"]
     return None
@@ -323,7 +323,7 @@ def _reading(advice: Mapping[str, Any]) -> Iterator[tuple[str, Citation]]:
         name = one_line(heading_words(citation.section_header))
         if position < len(listed_names):
             name = one_line(heading_words(listed_names[position]))
-        elif name:  # of a runbook for another alert, "Resolution" alone says nothing
+        elif name:  # in a runbook for another alert, "Resolution" alone says nothing
             name = f"{one_line(PurePosixPath(citation.source_file).stem)} > {name}"
         yield name or citation.source_file, citation
 

@@ -1,7 +1,7 @@
-"""What was received and what is to be posted, in one SQLite file: written before a webhook is acknowledged.
+"""Received events and outgoing posts, in one SQLite file: written before a webhook is acknowledged.
 
 An event's key is unique, so a repeated delivery changes nothing. An event and its posts change in one transaction. A
-post waits for those of the same alert at the same destination that came before it.
+post waits for earlier ones of the same alert at the same destination.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 KEEP_SECONDS: Final = 30 * 24 * 3600.0
-"""How long finished events are kept, and so how late a repeated delivery is known."""
+"""How long finished events are kept, and repeated deliveries recognised."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -57,10 +57,10 @@ CREATE TABLE IF NOT EXISTS written (at REAL NOT NULL);
 DROP TABLE IF EXISTS told;
 """
 _ANSWERS: Final = (
-    "FROM answered a LEFT JOIN posts p ON p.id = a.post "  # a post from long ago is forgotten
+    "FROM answered a LEFT JOIN posts p ON p.id = a.post "  # old posts are deleted
     "WHERE coalesce(p.state, 'done') != 'dead'"
 )
-"""The names that count as answered: the answer was delivered, or is still being tried."""
+"""The names that count as answered: the answer was delivered, or is still being sent."""
 _ANSWERED_SINCE: Final = (
     f"EXISTS (SELECT 1 {_ANSWERS} AND a.destination = {{0}}.destination AND a.name = {{0}}.name "
     "AND a.seen >= {0}.{1})"
@@ -71,7 +71,7 @@ _TIMES: Final = (
     *(("events", "received"), ("posts", "created"), ("posts", "sent"), ("answered", "seen")),
     *(("counted", "since"), ("unanswered", "first"), ("unanswered", "last"), ("written", "at")),
 )
-"""Tables, and columns of theirs that say when something was."""
+"""Tables with their timestamp columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,10 @@ class Outgoing:
     """A post that may be sent now.
 
     Args:
-        unsure: whether it may have been taken already.
-        created: when it was put into the queue.
+        unsure: whether it may have been accepted already.
+        created: when it was queued.
         sent: when it was last sent.
-        follows: whether it belongs into the thread of another one.
+        follows: whether it belongs to the thread of another one.
     """
 
     id: int
@@ -107,12 +107,12 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """What became of a post.
+    """The state of a post.
 
     Args:
         state: waiting, done or dead.
-        reason: why it waits or was given up; ``""`` if it wasn't tried.
-        key: by which it is recognised at its destination.
+        reason: why it waits or was given up; ``""`` if it hasn't been sent.
+        key: its unique id at the destination.
     """
 
     destination: str
@@ -126,13 +126,13 @@ class QueueUnusable(KnowledgeRagError):  # noqa: N818 - named for what it is, as
 
 
 class Queue:
-    """The queue; safe to use from several threads.
+    """The queue; thread-safe.
 
     Args:
-        path: of its file, readable by its owner alone; made if it is missing.
+        path: of its file, readable only by its owner; created if missing.
 
     Raises:
-        QueueUnusable: another process uses it, or it is no such file.
+        QueueUnusable: another process uses it, or it is not a queue's file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -143,7 +143,7 @@ class Queue:
             path, timeout=1.0, check_same_thread=False, isolation_level=None
         )
         try:
-            # of one process: two would post everything twice
+            # one process only: two would post everything twice
             self._connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = FULL")  # acknowledged means on disk
@@ -159,7 +159,7 @@ class Queue:
 
     @contextmanager
     def change(self) -> Iterator[sqlite3.Connection]:
-        """Make changes that are all kept or none."""
+        """Make changes atomically."""
         with self._lock:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
@@ -170,12 +170,12 @@ class Queue:
             self._connection.execute("COMMIT")
 
     def content(self) -> bytes:
-        """Return the file as it would be after :meth:`close`."""
+        """Return the file's content as it would be after :meth:`close`."""
         with self._lock:
             return self._connection.serialize()
 
     def counts(self) -> dict[str, int]:
-        """Return how many posts are in each state: waiting, done, dead."""
+        """Return the number of posts in each state: waiting, done, dead."""
         with self._lock:
             rows = self._connection.execute("SELECT state, count(*) FROM posts GROUP BY state")
             return {"waiting": 0, "done": 0, "dead": 0, **dict(rows)}
@@ -191,10 +191,10 @@ class Queue:
             ).fetchone()
         return None if oldest is None else float(oldest)
 
-    # what was received
+    # received events
 
     def receive(self, hook: str, events: Iterable[Event], now: float) -> int:
-        """Keep the events that are new; return how many are."""
+        """Store the new events; return their number."""
         new = 0
         with self.change() as changed:
             for it in events:
@@ -217,13 +217,13 @@ class Queue:
         return new
 
     def next_event(self) -> Received | None:
-        """Return the event that has waited longest; those that can't be read are given up."""
+        """Return the event that has waited longest; give up unreadable ones."""
         while (row := self._oldest_event()) is not None:
             number, hook, key, alert, name, over, payload, subject, received = row
             try:
                 wire = json.loads(payload)
             except (ValueError, RecursionError):
-                _logger.error("hook=%s | an event can't be read again: given up", hook)  # noqa: TRY400 - of a payload
+                _logger.error("hook=%s | an event can't be read back: given up", hook)  # noqa: TRY400 - of a payload
                 self._mark_handled(number)
                 continue
             event = Event(key, alert, name, bool(over), wire, subject)
@@ -242,7 +242,7 @@ class Queue:
             ).fetchone()
 
     def waiting(self) -> int:
-        """Return how many events wait."""
+        """Return the number of waiting events."""
         with self._lock:
             return int(
                 self._connection.execute(
@@ -250,10 +250,10 @@ class Queue:
                 ).fetchone()[0]
             )
 
-    # what is to be posted
+    # outgoing posts
 
     def next_post(self, destination: str, now: float) -> Outgoing | None:
-        """Return the post of a destination that may be sent now: due, and none of its alert before it is open."""
+        """Return the next post that a destination may be sent: due, and without an earlier open one of its alert."""
         with self._lock:
             row = self._connection.execute(
                 "SELECT p.id, p.body, p.key, p.subject, p.attempts, p.unsure, p.created, p.sent, p.head, "
@@ -271,7 +271,7 @@ class Queue:
         return Outgoing(number, destination, post, attempts, bool(unsure), created, sent, follows)
 
     def alert_of(self, post: Outgoing) -> str:
-        """Return the name of the alert that a post is about; ``""`` for a summary or a list."""
+        """Return the name of a post's alert; ``""`` for a summary or a list."""
         with self._lock:
             row = self._connection.execute(
                 "SELECT e.name FROM events e, posts p WHERE p.id = ? AND e.alert = p.alert LIMIT 1",
@@ -280,11 +280,11 @@ class Queue:
         return "" if row is None else str(row[0])
 
     def sending(self, post: Outgoing, now: float) -> None:
-        """Note, before a post is sent, that it may be taken though nobody hears of it."""
+        """Record, before a post is sent, that it may be accepted without confirmation."""
         self._update(post, "unsure = 1, sent = ?", now)
 
     def done(self, post: Outgoing, reference: str) -> None:
-        """Note that a post was taken."""
+        """Record that a post was accepted."""
         with self.change() as changed:
             changed.execute(
                 "UPDATE posts SET state = 'done', body = '{}', reference = ? WHERE id = ?",
@@ -297,21 +297,21 @@ class Queue:
             )
 
     def dead(self, post: Outgoing, reason: str) -> None:
-        """Note that a post is given up."""
+        """Record that a post is given up."""
         self._update(post, "state = 'dead', reason = ?", reason)
 
     def again(self, post: Outgoing, due: float, reason: str, *, unsure: bool) -> None:
-        """Note when a post is sent again."""
+        """Record when to send a post again."""
         self._update(
             post, "attempts = attempts + 1, due = ?, reason = ?, unsure = ?", due, reason, unsure
         )
 
     def without_thread(self, post: Outgoing) -> None:
-        """Let a post stand alone: the message in whose thread it belongs is gone."""
+        """Detach a post from its thread: the message at its head is gone."""
         self._update(post, "threaded = 0")
 
     def instead(self, post: Outgoing, body: Mapping[str, Any], key: str) -> None:
-        """Post something else in a post's place, which answers no name."""
+        """Replace a post with another that answers no name."""
         with self.change() as changed:
             changed.execute(
                 "UPDATE posts SET body = ?, key = ?, unsure = 0 WHERE id = ?",
@@ -324,7 +324,7 @@ class Queue:
             changed.execute(f"UPDATE posts SET {what} WHERE id = ?", (*values, post.id))  # noqa: S608 - fixed words
 
     def posts_about(self, alert: str) -> list[Posted]:
-        """Return the posts about an alert, in their order, and what became of them."""
+        """Return the posts about an alert, in order, with their states."""
         with self._lock:
             rows = self._connection.execute(
                 "SELECT destination, state, reason, key FROM posts WHERE alert = ? ORDER BY id",
@@ -333,7 +333,7 @@ class Queue:
             return [Posted(*row) for row in rows]
 
     def dead_since(self, since: float) -> list[Posted]:
-        """Return the posts that were put into the queue since a time and given up."""
+        """Return the posts queued since a time and given up."""
         with self._lock:
             rows = self._connection.execute(
                 "SELECT destination, state, reason, key FROM posts WHERE state = 'dead' AND created > ?",
@@ -342,7 +342,7 @@ class Queue:
             return [Posted(*row) for row in rows]
 
     def of_others(self, destinations: Iterable[str]) -> dict[str, int]:
-        """Return the destinations beside these that posts wait for, and how many."""
+        """Return other destinations with waiting posts, and the number of these."""
         with self._lock:
             rows = self._connection.execute(
                 "SELECT destination, count(*) FROM posts WHERE state = 'waiting' "
@@ -352,7 +352,7 @@ class Queue:
             return dict(rows)
 
     def give_up_on(self, destination: str, before: float, reason: str) -> int:
-        """Give up what waits for a destination since before a time; return how many posts that were."""
+        """Give up posts waiting for a destination since before a time; return their number."""
         with self.change() as changed:
             return changed.execute(
                 "UPDATE posts SET state = 'dead', reason = ? "
@@ -361,7 +361,7 @@ class Queue:
             ).rowcount
 
     def set_back(self, now: float) -> None:
-        """Take what the queue says about later times for about now: the clock was ahead, and was set back."""
+        """Move later times in the queue to about now, after the clock was ahead and was set back."""
         with self.change() as changed:
             changed.execute(
                 "UPDATE posts SET due = ? WHERE state = 'waiting' AND max(created, sent) > ?",
@@ -374,7 +374,7 @@ class Queue:
                 )
 
     def forget(self, before: float) -> None:
-        """Delete what was finished before a time."""
+        """Delete everything finished before a time."""
         with self.change() as changed:
             changed.execute("DELETE FROM events WHERE handled = 1 AND received < ?", (before,))
             changed.execute("DELETE FROM posts WHERE state != 'waiting' AND created < ?", (before,))
@@ -383,11 +383,11 @@ class Queue:
             changed.execute("DELETE FROM written WHERE at < ?", (before,))
 
 
-# parts of a transaction: the first argument is the connection of Queue.change
+# parts of a transaction: the first argument is the connection from Queue.change
 
 
 def handled(changed: sqlite3.Connection, event: Received) -> None:
-    """Note that an event needs nothing more."""
+    """Record that an event is finished."""
     changed.execute("UPDATE events SET handled = 1, payload = '{}' WHERE id = ?", (event.id,))
 
 
@@ -399,14 +399,14 @@ def put(
     *,
     follows: bool = False,
 ) -> int | None:
-    """Put posts into the queue, and return the one that heads their thread.
+    """Queue posts, and return the one that heads their thread.
 
     Args:
         changed: the transaction.
-        where: a destination and the alert.
+        where: a destination and an alert.
         posts: the first one heads the thread of the others.
         now: seconds since 1970.
-        follows: whether all of them belong into the thread of the alert's last answer there.
+        follows: whether all of them belong to the thread of the alert's last answer there.
     """
     head = head_of(changed, *where) if follows else None
     for post in posts:
@@ -431,7 +431,7 @@ def head_of(changed: sqlite3.Connection, destination: str, alert: str) -> int | 
 
 
 def has_reply(changed: sqlite3.Connection, head: int, prefix: str) -> bool:
-    """Whether a post with such a key stands in a message's thread."""
+    """Whether a message's thread has a post with such a key."""
     row = changed.execute(
         "SELECT 1 FROM posts WHERE head = ? AND substr(key, 1, ?) = ?", (head, len(prefix), prefix)
     ).fetchone()
@@ -444,7 +444,7 @@ def answer_state(
     """Return whether a name's answer at a destination is done or waiting.
 
     Returns:
-        ``""`` if it has none, if that was given up, or if the name was quiet since a time.
+        ``""`` if it has none, if that was given up, or if the name has been quiet since a time.
     """
     row = changed.execute(
         f"SELECT coalesce(p.state, 'done') {_ANSWERS} AND a.destination = ? AND a.name = ? AND a.seen > ?",
@@ -456,14 +456,14 @@ def answer_state(
 def answers(
     changed: sqlite3.Connection, destination: str, name: str, now: float, post: int | None
 ) -> None:
-    """Note which post answers a name at a destination.
+    """Record which post answers a name at a destination.
 
     Args:
         changed: the transaction.
         destination: its name.
         name: of the alert.
         now: seconds since 1970.
-        post: the first one of the answer; ``None`` if it says only that the name couldn't be looked up.
+        post: the answer's first one; ``None`` if the name couldn't be looked up.
     """
     if post is not None:
         row = (destination, name, now, post)
@@ -474,7 +474,7 @@ def answers(
 
 
 def answers_since(changed: sqlite3.Connection, destination: str, since: float) -> int:
-    """Return how many answers were queued for a destination since a time."""
+    """Return the number of answers queued for a destination since a time."""
     return int(
         changed.execute(
             "SELECT count(*) FROM posts WHERE destination = ? AND created > ? AND head IS NULL",
@@ -484,7 +484,7 @@ def answers_since(changed: sqlite3.Connection, destination: str, since: float) -
 
 
 def let_write(changed: sqlite3.Connection, now: float, since: float, most: int) -> bool:
-    """Count an answer that a model is asked for, and return true; false if `most` were counted since a time."""
+    """Count an answer requested from a model, and return true; false if `most` were counted since a time."""
     made = changed.execute(
         "INSERT INTO written SELECT ? WHERE (SELECT count(*) FROM written WHERE at > ?) < ?",
         (now, since, most),
@@ -495,7 +495,7 @@ def let_write(changed: sqlite3.Connection, now: float, since: float, most: int) 
 def count(
     changed: sqlite3.Connection, destination: str, event: Event, now: float, since: float
 ) -> str:
-    """Count an alert that gets no answer of its own; keep it for after the storm if its name has none either.
+    """Count an alert that gets no answer of its own; store it for after the storm if its name has none either.
 
     Returns the state of its name's answer, as :func:`answer_state` does.
 
@@ -504,7 +504,7 @@ def count(
         destination: its name.
         event: the alert.
         now: seconds since 1970.
-        since: a name without an alert since then was quiet, so an older answer of it doesn't count.
+        since: a name without an alert since then was quiet, so an older answer doesn't count.
     """
     changed.execute(
         "INSERT INTO counted VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE SET number = number + 1",
@@ -531,10 +531,10 @@ def count(
 def counted_before(
     changed: sqlite3.Connection, before: float
 ) -> dict[str, list[tuple[str, int, bool]]]:
-    """Take out the counts of destinations whose first one is older than a time.
+    """Return and remove the counts of destinations whose first one is older than a time.
 
     Returns:
-        By destination the names, how often each came, most first, and whether it is answered.
+        By destination the names, how often each came, most frequent first, and whether it is answered.
     """
     rows = changed.execute(
         f"SELECT destination, name, number, {_ANSWERED_SINCE.format('c', 'since')} FROM counted c "  # noqa: S608 - fixed words
@@ -554,9 +554,9 @@ def counted_before(
 def left_over(
     changed: sqlite3.Connection, destination: str, quiet_since: float, at_all_since: float
 ) -> list[tuple[Event, int]]:
-    """Return the alerts whose names got no answer at a destination, and how often each came, the most frequent first.
+    """Return the unanswered alerts of a destination, one per name, and how often each came, most frequent first.
 
-    None as long as one came after `quiet_since`, unless the first came before `at_all_since`.
+    None if one came after `quiet_since`, unless the first came before `at_all_since`.
     """
     rows = changed.execute(
         "SELECT key, alert, name, payload, number, first, last FROM unanswered u WHERE destination = ? "  # noqa: S608 - fixed words

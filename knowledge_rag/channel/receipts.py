@@ -1,8 +1,8 @@
-"""Receipts of posted answers: what was asked, and hashes of the lines that were cited.
+"""Receipts of posted answers: the question, and hashes of the cited lines.
 
-A receipt's id is made of the hash of what it says. The receipts of a day stand in one file, each line with the hash of
-the line before it, so that none can be changed, removed or put in without the rest of the day showing it. Reports of
-wrong citations stand beside them, in a file of their own.
+A receipt's id is derived from the hash of its content. Each day's receipts are in one file, each line with the hash
+of the line before it, so that no receipt can be changed, removed or inserted unnoticed. Reports of wrong citations
+are in a file of their own beside it.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Findings
 
 FIRST: Final = "0" * 64
-"""In place of the hash before the first receipt of a day."""
+"""The previous hash in the first receipt of a day."""
 
 _DAYS: Final = "????-??-??.jsonl"
 _REPORTS: Final = "reports.jsonl"
 _PRESSED: Final = "pressed.jsonl"
 
 _ID: Final = 20
-"""Characters of base32, which are 100 bits."""
+"""Characters of base32, which encode 100 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A receipt, and whether its day's file is as it was written up to it.
+    """A receipt, and whether its day's file is intact up to it.
 
     Args:
-        says: what it records.
-        problems: what doesn't fit; none if all is as it was written.
+        says: its content.
+        problems: inconsistencies; none if the file is intact.
     """
 
     says: Mapping[str, Any]
@@ -62,10 +62,10 @@ class Offered:
     """A procedure that a posted answer offered.
 
     Args:
-        question: that was asked.
-        name: what it is called; ``""`` for the one that the answer gave, with all of its steps.
-        at: document and line, as ``Incident.at`` has it.
-        document_sha256: of the document, as it was offered.
+        question: of the answer.
+        name: of the procedure; ``""`` for all steps of the one in the answer.
+        at: document and line, like ``Incident.at``.
+        document_sha256: of the document when it was offered.
     """
 
     question: str
@@ -74,10 +74,10 @@ class Offered:
     document_sha256: str
 
     def check(self, findings: Findings) -> None:
-        """Check that what was found for it is from the document that was offered.
+        """Check that the findings are from the document that was offered.
 
         Raises:
-            InvalidRequest: it has changed, isn't there any more, or couldn't be searched.
+            InvalidRequest: it has changed, is gone, or couldn't be searched.
         """
         file = self.at[0]
         hashes = _hashes(findings, file)
@@ -94,24 +94,24 @@ class Offered:
 
 
 def _hashes(findings: Findings, file: str) -> set[str]:
-    """Return the hashes of a document's versions that something was found in."""
+    """Return the hashes of a document's versions among the findings."""
     found = (it for it in findings.ledger.results if it.citation.source_file == file)
     return {str(it.metadata.get(DOCUMENT_SHA256, "")) for it in found}
 
 
 def receipt_of(message: Message, consultation: Consultation, asked_at: str) -> dict[str, Any]:
-    """Return what a receipt of an answer records.
+    """Return the content of an answer's receipt.
 
     Args:
-        message: that is posted, without a receipt.
-        consultation: that it says.
+        message: to post, without a receipt.
+        consultation: of the message.
         asked_at: ISO 8601, UTC.
     """
     findings = consultation.findings
     evidence = []
     for cited in message.places:
         found = findings.ledger.lines(*cited)
-        if found is None:  # what is not in the ledger can't be cited
+        if found is None:  # only lines in the ledger can be cited
             continue
         metadata = findings.result(found.number).metadata
         evidence.append(
@@ -146,27 +146,27 @@ def receipt_of(message: Message, consultation: Consultation, asked_at: str) -> d
 
 
 def id_of(says: Mapping[str, Any]) -> str:
-    """Return the id of a receipt, ``kr-`` and 20 characters of the hash of what it says."""
+    """Return the id of a receipt: ``kr-`` and 20 characters of the hash of its content."""
     hashed = hashlib.sha256(canonical(says)).digest()
     return "kr-" + base64.b32encode(hashed).decode().lower()[:_ID]
 
 
 def offer_in(says: Mapping[str, Any], number: int) -> Offered:
-    """Return an offer of a receipt, by its number from 1.
+    """Return an offer in a receipt, by its number from 1.
 
     Raises:
-        InvalidRequest: it has none of that number.
+        InvalidRequest: it has no offer of that number.
     """
     for one in says.get("offers", ())[max(0, number - 1) : number]:
         at = (one["source_file"], one["line"])
         return Offered(says["question"], one["name"], at, one["document_sha256"])
-    raise InvalidRequest("This answer offered nothing of that number.")
+    raise InvalidRequest("This answer has no offer of that number.")
 
 
 class Receipts:
-    """The receipts of a folder, a file for each day (UTC), readable by its owner alone.
+    """The receipts in a folder, a file for each day (UTC), readable only by its owner.
 
-    Safe to use from several threads, and from several processes where the system locks files.
+    Thread-safe, and safe for several processes if the system can lock files.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -174,7 +174,7 @@ class Receipts:
         self._lock = threading.Lock()
 
     def add(self, says: Mapping[str, Any]) -> str:
-        """Append a receipt to the file of its day, and return its id; one that is there already stays alone."""
+        """Append a receipt to the file of its day, and return its id; an existing one isn't repeated."""
         number = id_of(says)
         with self._opened(f"{str(says['asked_at'])[:10]}.jsonl") as (path, append):
             before = FIRST
@@ -189,7 +189,7 @@ class Receipts:
         """Return a receipt, and check its day's chain.
 
         Raises:
-            InvalidRequest: there is none of that id.
+            InvalidRequest: there is none with that id.
         """
         for path in sorted(self._folder.glob(_DAYS), reverse=True):
             lines = list(_lines(path))
@@ -199,12 +199,12 @@ class Receipts:
         raise InvalidRequest(f"no receipt {number[:80]} in {self._folder}")
 
     def report(self, number: str, citation: Citation, person: str, reported_at: str) -> bool:
-        """Append that a person takes a citation of a receipt for wrong; return whether that is new.
+        """Record that a person reports a citation of a receipt as wrong; return whether that is new.
 
         Args:
             number: of the receipt.
             citation: of its evidence.
-            person: what stands for who says so; never a name or an account.
+            person: pseudonym of the reporter; never a name or an account.
             reported_at: ISO 8601, UTC.
         """
         told = {"id": number, "citation": citation.to_dict(), "by": person}
@@ -217,22 +217,22 @@ class Receipts:
         return True
 
     def reports(self, number: str) -> list[dict[str, Any]]:
-        """Return the reports of a receipt: ``citation``, ``by`` and ``reported_at`` of each."""
+        """Return a receipt's reports: ``citation``, ``by`` and ``reported_at`` of each."""
         found = (it for it in _lines(self._folder / _REPORTS) if it.get("id") == number)
         return [{key: it[key] for key in ("citation", "by", "reported_at")} for it in found]
 
     def was_pressed(self, button: str) -> bool:
-        """Whether the answer to a button was posted, see :meth:`pressed`."""
+        """Whether a button's answer was posted, see :meth:`pressed`."""
         return {"button": _digest(button)} in _lines(self._folder / _PRESSED)
 
     def pressed(self, button: str) -> None:
-        """Note that the answer to a button was posted, so that it isn't after a restart."""
+        """Record that a button's answer was posted, so that it isn't repeated after a restart."""
         with self._opened(_PRESSED) as (_, append):
             append({"button": _digest(button)})
 
     @contextmanager
     def _opened(self, name: str) -> Iterator[tuple[Path, Callable[[Mapping[str, Any]], None]]]:
-        """Yield a file of the folder, which nobody else changes meanwhile, and what appends a line to it."""
+        """Yield a locked file of the folder, and a function that appends a line to it."""
         with self._lock:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = self._folder / name
@@ -267,10 +267,10 @@ def _problems(name: str, lines: list[dict[str, Any]], last: int) -> Iterator[str
     for number, one in enumerate(lines, start=1):
         says = one.get("says")
         if not isinstance(says, dict):
-            yield f"{name}, line {number}: no receipt"
+            yield f"{name}, line {number}: not a receipt"
             continue
         if number - 1 == last and id_of(says) != one.get("id"):
-            yield f"{name}, line {number}: the id is not of what the receipt says"
+            yield f"{name}, line {number}: the id doesn't match the receipt's content"
         if one.get("before") != before or one.get("sha256") != _chained(before, says):
             yield f"{name}, line {number}: the chain is broken"
         before = str(one.get("sha256"))
@@ -281,7 +281,7 @@ def _chained(before: str, says: Mapping[str, Any]) -> str:
 
 
 def _remove_unfinished(opened: BinaryIO) -> None:
-    """Cut off a last line without an end, as a full disk leaves it: what is appended would become part of it."""
+    """Remove an incomplete last line, as a full disk leaves it: the next line would be appended to it."""
     size = opened.seek(0, os.SEEK_END)
     opened.seek(max(0, size - 1))
     if opened.read() != b"\n":
@@ -294,7 +294,7 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         data = path.read_bytes()
     except FileNotFoundError:
         return
-    for line in data.split(b"\n")[:-1]:  # one that was cut off has no end
+    for line in data.split(b"\n")[:-1]:  # an incomplete line has no end
         try:
             one = json.loads(line)
         except ValueError:

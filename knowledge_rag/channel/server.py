@@ -1,4 +1,4 @@
-"""Receives webhooks: checked, written to the queue, acknowledged; nothing is looked up before that."""
+"""Receives webhooks: each is checked, queued and acknowledged before anything is looked up."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from knowledge_rag.channel.worker import Worker
 
 MAX_BODY: Final = 1_000_000
-"""Bytes of a delivery: Alertmanager sends about 2 KB an alert."""
+"""Maximum bytes of a delivery: Alertmanager sends about 2 KB per alert."""
 
 IDLE_SECONDS: Final = 0.5
-"""How long the worker waits if there is nothing to do and nothing arrives."""
+"""How long the worker sleeps if there is nothing to do and nothing arrives."""
 
 _HOUR: Final = 3600.0
 _STOP_SECONDS: Final = 15.0
@@ -50,9 +50,9 @@ def create_hooks(
 
     Args:
         settings: the hooks.
-        queue: that events are kept in.
+        queue: for events.
         clock: returns the seconds since 1970.
-        arrived: called after something was kept.
+        arrived: called after something was queued.
     """
 
     async def receive(request: Request) -> Response:
@@ -64,10 +64,10 @@ def create_hooks(
                 _logger.warning("hook=%s | refused: %s", name, error)
             return JSONResponse({"error": str(error)}, error.status)
         except ClientDisconnect:
-            return Response(status_code=400)  # nobody is left to read it
+            return Response(status_code=400)  # the client is gone
         except Exception as error:  # noqa: BLE001 - logged without its message; the sender tries again
-            log_defect(error, "a delivery could not be kept")
-            return JSONResponse({"error": "it could not be kept; send it again"}, 503)
+            log_defect(error, "a delivery could not be stored")
+            return JSONResponse({"error": "it could not be stored; send it again"}, 503)
 
     async def health(request: Request) -> Response:
         del request
@@ -104,19 +104,19 @@ def _keep(
     if delivery.needs:
         _logger.warning("%s | no alert: %s", about, neutralise(delivery.needs))
     elif not delivery.events and not delivery.others:
-        wrong = "nothing in the payload reads as an alert of it"
+        wrong = "the payload contains no alert of this kind"
         _logger.warning("%s | %s: check the hook's `from`", about, wrong)
     return JSONResponse({"events": len(delivery.events), "new": new}, 202)
 
 
 @contextmanager
 def working(worker: Worker, clock: Callable[[], float], arrived: threading.Event) -> Iterator[None]:
-    """Work the queue off for as long as the block runs; a post that was begun is ended.
+    """Process the queue while the block runs; a post that has begun is completed.
 
-    One thread answers, and one for each destination posts, so that none waits for another.
+    One thread answers, and each destination has one that posts, so that none waits for another.
 
     Args:
-        worker: that is run.
+        worker: to run.
         clock: returns the seconds since 1970.
         arrived: set when something was received.
     """
@@ -169,6 +169,6 @@ def _run(
             if work(clock()):
                 continue
         except Exception as error:  # noqa: BLE001 - what is queued stays, and the next round may succeed
-            log_defect(error, "the queue could not be worked off")
+            log_defect(error, "the queue could not be processed")
         wake.wait(IDLE_SECONDS)
         wake.clear()

@@ -1,4 +1,4 @@
-"""The settings of ``knowledge-rag serve --hooks`` and of the function in AWS: a TOML file that names keys, and has none."""
+"""Settings of ``knowledge-rag serve --hooks`` and of the function in AWS: a TOML file that names keys but has none."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _REGION: Final = re.compile(r"[a-z]{2,4}(-[a-z]{1,12}){1,3}-[0-9]{1,2}")
 
 
 class Maker(StrEnum):
-    """Who sends a webhook."""
+    """The sender of a webhook."""
 
     ALERTMANAGER = "alertmanager"
     GRAFANA = "grafana"
@@ -39,12 +39,12 @@ class Maker(StrEnum):
     DATADOG = "datadog"
     INCIDENT_IO = "incident.io"
     CLOUDWATCH = "cloudwatch"
-    """Alarms, as EventBridge sends them."""
+    """Alarms from EventBridge."""
     OTHER = "other"
 
 
 class Kind(StrEnum):
-    """Where an answer is posted."""
+    """The kind of a destination for answers."""
 
     SLACK = "slack"
     PAGERDUTY = "pagerduty"
@@ -63,14 +63,14 @@ ADDRESSES: Final = {
     Kind.INCIDENT_IO: "https://api.incident.io",
     Kind.GITHUB: "https://api.github.com",
 }
-"""Of each maker's API; ``url`` names another, as for Opsgenie in the EU or GitHub Enterprise."""
+"""Address of each maker's API; ``url`` overrides it, as for Opsgenie in the EU or GitHub Enterprise."""
 
 SUBJECTS: Final = {
     Kind.PAGERDUTY: Maker.PAGERDUTY,
     Kind.OPSGENIE: Maker.OPSGENIE,
     Kind.INCIDENT_IO: Maker.INCIDENT_IO,
 }
-"""Kinds that add a note to the incident or alert of an event, and whose events those have to be."""
+"""Kinds that add a note to the incident or alert of an event, and the maker of those events."""
 
 _KEYS: Final = {
     Kind.SLACK: ("token_env", "channel"),
@@ -82,9 +82,9 @@ _KEYS: Final = {
     Kind.SNS: ("topic",),
     Kind.OPS_ITEM: ("region",),
 }
-"""Settings that each kind needs."""
+"""Required settings of each kind."""
 _MORE: Final = {Kind.SLACK: ("buttons",)}
-"""Settings that a kind may have."""
+"""Optional settings of a kind."""
 _FORMS: Final = {
     "channel": _CHANNEL,
     "repository": _REPOSITORY,
@@ -105,18 +105,17 @@ _HINTS: Final = {
 class Destination:
     """A place to post to.
 
-    Args:
-        name: in the settings.
-        kind: whose API it has.
-        url: of the API, without a final slash; of a webhook the whole address.
-        secret: its key, or what webhooks are signed with.
-        channel: Slack's id of a channel.
-        buttons: whether the Slack app runs, which answers them.
-        sender: PagerDuty user who signs notes.
-        repository: GitHub's ``owner/name``.
-        issue: number of an issue there.
-        topic: ARN of an SNS topic.
-        region: of Systems Manager.
+    name: in the settings.
+    kind: of its API.
+    url: of the API, without a final slash; for a webhook the whole address.
+    secret: its key, or the secret that signs webhooks.
+    channel: Slack's id of a channel.
+    buttons: whether the Slack app runs, which answers them.
+    sender: PagerDuty user who signs notes.
+    repository: GitHub's ``owner/name``.
+    issue: number of an issue there.
+    topic: ARN of an SNS topic.
+    region: of Systems Manager.
     """
 
     name: str
@@ -133,12 +132,12 @@ class Destination:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all alerts are posted to one place."""
+        """Whether all alerts are posted to the same place."""
         return self.kind not in SUBJECTS
 
     @property
     def aws(self) -> tuple[str, str] | None:
-        """The service of AWS whose API it has, and its region: requests to it are signed with a role, not with a key."""
+        """The AWS service and region of its API, whose requests are signed with a role and not a key."""
         if self.kind is Kind.SNS:
             return "sns", self.topic.split(":")[3]
         return ("ssm", self.region) if self.kind is Kind.OPS_ITEM else None
@@ -156,15 +155,15 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class HookSettings:
-    """What is received, and where answers go.
+    """The webhooks to receive, and the destinations of answers.
 
     Args:
         hooks: by name.
         destinations: by name.
-        links: where cited lines can be opened; ``None`` as ingest found it.
+        links: to cited lines; ``None`` for those that ingest found.
         answers_a_minute: to each shared destination; further alerts are counted in a summary.
         quiet_minutes: how long a name must have been quiet before it is answered there again.
-        model_answers_a_day: that a model writes, if one may; further ones are the documents' own lines.
+        model_answers_a_day: that a model may write; further ones are the documents' own lines.
     """
 
     hooks: Mapping[str, Hook]
@@ -176,16 +175,16 @@ class HookSettings:
 
     @property
     def keyed(self) -> tuple[str, ...]:
-        """The destinations that are reached with a key; AWS's own are not."""
+        """The destinations that need a key; AWS's own don't."""
         return tuple(it.name for it in self.destinations.values() if it.aws is None)
 
 
 def read_settings(text: str, environment: Mapping[str, str]) -> HookSettings:
-    """Read the settings; all mistakes are reported together.
+    """Read the settings; all errors are reported together.
 
     Args:
         text: TOML.
-        environment: that has the keys.
+        environment: with the keys.
 
     Raises:
         InvalidSettings: something in it is wrong.
@@ -194,11 +193,11 @@ def read_settings(text: str, environment: Mapping[str, str]) -> HookSettings:
 
 
 def read_destinations(text: str, keys: Mapping[str, str] | None) -> HookSettings:
-    """Read the same file for alerts that come from a queue: those of every maker go to all destinations.
+    """Read the same file for alerts from a queue: those of every maker go to all destinations.
 
     Args:
         text: TOML; its hooks are not used.
-        keys: by the names that the file has for them; ``None`` where they are not needed.
+        keys: by their names in the file; ``None`` if they aren't needed.
 
     Raises:
         InvalidSettings: something in it is wrong.
@@ -209,11 +208,11 @@ def read_destinations(text: str, keys: Mapping[str, str] | None) -> HookSettings
 
 
 MAX_DEPLOYED_BYTES: Final = 3_000
-"""Of the destinations of a function in AWS, whose variables have 4 KB together."""
+"""Maximum bytes of the destinations of a function in AWS, whose variables have 4 KB together."""
 
 
 def to_deploy(text: str) -> str:
-    """Return destinations as a function in AWS gets them: without comments and blanks.
+    """Return the destinations for a function in AWS: without comments and blanks.
 
     Raises:
         InvalidSettings: something in them is wrong, or they are too long.
@@ -223,7 +222,7 @@ def to_deploy(text: str) -> str:
     short = "\n".join(line for line in lines if line and not line.startswith("#"))
     if (size := len(short.encode())) > MAX_DEPLOYED_BYTES:
         raise InvalidSettings(
-            f"{size} bytes without comments; a function takes {MAX_DEPLOYED_BYTES}"
+            f"{size} bytes without comments; a function accepts {MAX_DEPLOYED_BYTES}"
         )
     return short
 
@@ -232,14 +231,14 @@ def read_keys(text: str) -> dict[str, str]:
     """Return the keys of a secret by name.
 
     Raises:
-        InvalidSettings: it is no JSON object; the message has nothing of it.
+        InvalidSettings: it is not a JSON object; the message quotes nothing of it.
     """
     try:
         wire = json.loads(text)
     except ValueError:
         wire = None
     if not isinstance(wire, dict):
-        raise InvalidSettings("the secret is no JSON object of keys")
+        raise InvalidSettings("the secret is not a JSON object of keys")
     return {str(name): str(key) for name, key in wire.items()}
 
 
@@ -260,7 +259,7 @@ def _endpoint(service: str, region: str) -> str:
 
 
 def _is_key(name: str) -> bool:
-    """Whether a variable's name looks like a key put in its place, as a whole or in a part, which no error may show."""
+    """Whether a variable's name looks like it contains a key itself, which no error may show."""
     texts = (name, *(f"token = {it}" for it in name.split("_")))
     return any(find_secrets(it, Folded(it)) for it in texts)
 
@@ -293,13 +292,13 @@ class _Reader:
         for hook in hooks.values():
             for it in (destinations[name] for name in hook.to if name in destinations):
                 if SUBJECTS.get(it.kind, hook.maker) is not hook.maker:
-                    own = f"notes of {it.kind} go to its own incidents, and this hook is {hook.maker}'s"
+                    own = f"{it.kind} notes need its own incidents, and this hook is {hook.maker}'s"
                     self.wrong.append(f"hooks.{hook.name}: to {it.name}: {own}")
         if received and not hooks:
             self.wrong.append("no [hooks.NAME]: nothing is received")
         if not received:
             self.wrong += [
-                f"destinations.{it.name}: buttons need the data folder of `serve --hooks`; there are none here"
+                f"destinations.{it.name}: buttons need the data folder of `serve --hooks`; it isn't available here"
                 for it in destinations.values()
                 if it.buttons
             ]
@@ -339,7 +338,7 @@ class _Reader:
         secret = self._secret(about, texts.get("token_env") or texts.get("secret_env") or "")
         issue = self._number(own, "issue", 0, 10**9, about) if kind is Kind.GITHUB else 0
         more = {key: texts[key] for key in _FORMS if key in texts}
-        if kind is Kind.SNS and not more["topic"]:  # which names the region
+        if kind is Kind.SNS and not more["topic"]:  # the topic contains the region
             return None
         made = Destination(name, kind, "", secret, issue=issue, buttons=buttons is True, **more)
         usual = _endpoint(*made.aws) if made.aws else ADDRESSES.get(kind, "")
@@ -358,7 +357,7 @@ class _Reader:
             self.wrong.append(f"{about}: to must list names of destinations{missing}")
             return None
         if repeated := sorted({it for it in map(str, to) if to.count(it) > 1}):
-            self.wrong.append(f"{about}: to names {', '.join(repeated)} more than once")
+            self.wrong.append(f"{about}: to lists {', '.join(repeated)} more than once")
             return None
         secret = self._secret(about, self._text(about, own, "secret_env"))
         return Hook(name, Maker(own["from"]), secret, tuple(map(str, to)))

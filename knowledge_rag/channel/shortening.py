@@ -1,6 +1,6 @@
-"""Shortens a message to what a form holds: it ends between two steps, never within one.
+"""Shortens a message to a channel's limit: it ends between two steps, never within one.
 
-A step is given whole, with the lines that govern it and its citations, or not at all: a command without its condition
+A step is kept whole, with the lines that govern it and its citations, or dropped: a command without its condition
 is worse than none. One line says that steps are missing, and where they begin.
 """
 
@@ -27,8 +27,8 @@ def shortened(message: Message, write: Callable[[Message], str], most: int) -> s
     """Return a message as text of at most ``most`` characters.
 
     Args:
-        message: to be written.
-        write: writes it in the form that is bounded.
+        message: to shorten.
+        write: writes it in the channel's form.
         most: characters, at least about 1,000.
     """
     whole = write(message)
@@ -50,7 +50,7 @@ def shortened(message: Message, write: Callable[[Message], str], most: int) -> s
 
 
 def words_within(words: str, most: int, write: Callable[[str], str] = str) -> str:
-    """Return one line of words, cut so that it is written in at most ``most`` characters."""
+    """Return one line of words, cut so that its written form has at most ``most`` characters."""
     if len(write(words)) <= most:
         return write(words)
     return write(
@@ -59,7 +59,7 @@ def words_within(words: str, most: int, write: Callable[[str], str] = str) -> st
 
 
 def missing_from(message: Message, rest: str) -> tuple[str, tuple[tuple[str, int, int], ...]]:
-    """Return the line that says that steps are missing, and the first lines that the rest of the text cites."""
+    """Return the line that says that steps are missing, and the first lines that the rest cites."""
     numbers = places_in(rest)
     cited = [place(it) for it in citations_of(message.references[numbers[0]])] if numbers else []
     where = [f"{document_of(it)}:{lines_of(it)}" for it in cited[:1]]
@@ -71,13 +71,13 @@ def _lines(marked: str) -> list[str]:
 
 
 def _ends(marked: str) -> list[int]:
-    """Return the lines at which a text may end: its start, and behind each unit."""
+    """Return the lines at which a text may end: its start, and after each unit."""
     units = list(units_of(tree_of(marked)))
     return [0, *(_end(own, after) for own, after in zip(units, [*units[1:], []], strict=True))]
 
 
 def _end(unit: Sequence[SyntaxTreeNode], following: Sequence[SyntaxTreeNode]) -> int:
-    """Return the line behind a unit; a quotation below it stays, since it may govern either side."""
+    """Return the line after a unit, including a quotation below it, which may govern either side."""
     end = unit
     if following and following[0].type == "blockquote":
         end = following[:1]
@@ -85,7 +85,7 @@ def _end(unit: Sequence[SyntaxTreeNode], following: Sequence[SyntaxTreeNode]) ->
 
 
 def _until(message: Message, end: int) -> Message:
-    """Return a message whose text ends before a line, with the sources of what is left."""
+    """Return a message whose text ends before a line, with the remaining sources."""
     lines = _lines(message.marked)
     kept, rest = "\n".join(lines[:end]).rstrip("\n"), "\n".join(lines[end:])
     if not rest.strip():
@@ -105,7 +105,7 @@ def _until(message: Message, end: int) -> Message:
 
 
 def _first(message: Message, count: int) -> Message:
-    """Return a message without steps that has the first of its warnings and of its sections."""
+    """Return a message without steps that keeps only the first of its warnings and of its sections."""
     warnings = message.warnings[:count]
     reading = message.reading[: count - len(warnings)]
     own = {place(it) for _, it in message.reading} - {place(it) for _, it in reading}

@@ -1,7 +1,7 @@
-"""Whether a webhook comes from who it says: a signature of its body, or a shared secret in a header.
+"""Authenticates webhooks: a signature of the body, or a shared secret in a header.
 
 Only hashlib and hmac are used, and everything is compared in constant time. A signed time may differ from ours by
-five minutes; a repeated delivery within them is known by its event's key.
+five minutes; a repeated delivery within them is recognised by its event's key.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MAX_AGE: Final = 300.0
-"""Seconds by which a signed time may differ from ours."""
+"""Maximum seconds between a signed time and ours."""
 
 SIGNATURE: Final = "X-Knowledge-RAG-Signature"
-"""Header of the webhooks that this project sends: ``t=SECONDS,v1=HEX`` over ``SECONDS.body``."""
+"""Header of this project's own webhooks: ``t=SECONDS,v1=HEX`` over ``SECONDS.body``."""
 
 
 def refusal(
     maker: Maker, secret: str, headers: Mapping[str, str], body: bytes, now: float
 ) -> str | None:
-    """Return why a delivery is refused; ``None`` if it is from who it says.
+    """Return why a delivery is refused; ``None`` if it is authentic.
 
     Args:
-        maker: who is expected.
+        maker: the expected sender.
         secret: shared with them.
-        headers: of the request, looked up without regard to case.
-        body: as it was received.
+        headers: of the request, with case-insensitive names.
+        body: as received.
         now: seconds since 1970.
     """
     if maker is Maker.PAGERDUTY:
@@ -56,13 +56,13 @@ def refusal(
 
 
 def signature(secret: str, body: bytes, now: float) -> str:
-    """Return the header SIGNATURE of a webhook that is sent now."""
+    """Return the SIGNATURE header for a webhook sent now."""
     moment = str(int(now))
     return f"t={moment},v1={_hex(secret, moment.encode() + b'.' + body)}"
 
 
 def _standard(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str | None:
-    """Check a signature of Standard Webhooks, which incident.io sends (by Svix)."""
+    """Check a Standard Webhooks signature, which incident.io sends (by Svix)."""
     moment = headers.get("webhook-timestamp", "")
     if late := _late(moment, now):
         return late

@@ -1,8 +1,8 @@
 """Procedures as Agent Skills: one ``SKILL.md`` for each runbook, or for each alert of a page with several.
 
-A host lists many skills by name and description and loads one. Its body is what ``ask`` gives: the procedure in its
-author's order, each step with its lines. The bytes depend on the documents alone. Secrets are masked; text aimed at a
-model is found by lint in the lines that a skill shows and in its description, and the caller decides.
+A host lists many skills by name and description and loads one. Its body is the same as an answer of ``ask``: the
+procedure in its author's order, each step with its lines. The bytes depend only on the documents. Secrets are
+masked; lint finds text aimed at a model in a skill's lines and description, and the caller decides.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.procedures import Procedure
 
 MAX_NAME: Final = 64
-"""Characters of a name, by the Agent Skills specification: lower-case letters, digits and single hyphens."""
+"""Maximum characters of a name, by the Agent Skills specification: lower-case letters, digits and single hyphens."""
 MAX_DESCRIPTION: Final = 1_024
 _TAG: Final = 6
-"""Hexadecimal digits that tell skills of the same name apart."""
+"""Hexadecimal digits that distinguish skills of the same name."""
 _MAX_SYMPTOMS: Final = 400
 _MAX_ALERTS: Final = 10
 _MIN_ALERTS: Final = 2
-"""Sections under alerts' names from which on a page has a skill for each of them."""
+"""Minimum number of sections named after alerts for a page to have a skill for each."""
 
 _NO_NAME: Final = re.compile(r"[^a-z0-9]+")
 _PLAIN_NAME: Final = re.compile(r"(?!(?:null|true|false|yes|no|on|off|y|n)$)[a-z].*")
@@ -69,14 +69,14 @@ _MARKS: Final = re.compile(r"^[ \t]*(?:[-+>#]+|\d+[.)])[ \t]+|\*|`", re.MULTILIN
 _NAVIGATION: Final = re.compile(r"[^|›»·.]{1,30}(?: [|›»·] [^|›»·.]{1,30}){2,}")
 """A page's links to others: "Home | Spaces | People"."""
 _MARKUP: Final = re.compile(r"<([^<>]*+)>")
-"""What a host would take for a tag in a description."""
+"""Text in a description that a host would read as a tag."""
 _NESTED: Final = 3
-"""Tags within one another that are looked for; of deeper ones, all angle brackets go."""
+"""Maximum depth of nested tags; in deeper ones, all angle brackets are removed."""
 _ROUND: Final = str.maketrans("<>", "()")
 _LIKE_TAGGED: Final = re.compile(r"(?:.*-)?[0-9a-f]{6}")
-"""A name that another document's with its tag could be."""
+"""A name that could be another document's with its tag."""
 _HEADING_LEVELS: Final = -1
-"""By which headings of the answer stand higher than in an answer of their own: the title is the page's."""
+"""Levels by which the answer's headings are raised: the title is the page's."""
 
 
 @dataclass(frozen=True)
@@ -86,11 +86,11 @@ class Skill:
     Args:
         name: unique in its knowledge base.
         heading: of its section or page.
-        section: that it is made of; the root for a page.
+        section: of its steps; the root for a page.
         outline: of its document.
         passages: all of that document, proven.
         left_out: sections that are skills of their own.
-        lint: gives what is found in the document; it is looked for once for all of its skills.
+        lint: returns the findings in the document, which are computed once for all of its skills.
     """
 
     name: str
@@ -103,7 +103,7 @@ class Skill:
 
     @cached_property
     def procedures(self) -> Sequence[Procedure]:
-        """What it consists of; the first one names what it sends to in other documents. Empty if nothing is asked for."""
+        """Its procedures; the first one names sections in other documents that it refers to. Empty without steps."""
         outline, section = self.outline, self.section
         if section is not outline.root:
             made = procedures_at(Place(outline, section), Wanted())
@@ -131,19 +131,19 @@ class Skill:
 
     @cached_property
     def lines(self) -> frozenset[int]:
-        """Numbers of the lines of its runbook that its steps stand on."""
+        """Numbers of its runbook's lines with its steps."""
         own = (it for it in self.procedures if it.source_file == self.source_file)
         ranges = (range(it.start, it.end + 1) for one in own for it in one.items)
         return frozenset(itertools.chain.from_iterable(ranges))
 
     @cached_property
     def description(self) -> str:
-        """What it is for, in one line: title, alert names, symptoms; at most MAX_DESCRIPTION characters."""
+        """Its purpose in one line: title, alert names, symptoms; at most MAX_DESCRIPTION characters."""
         return _description(self.outline, self.procedures, self.heading)
 
     @property
     def front_matter(self) -> dict[str, Any]:
-        """The front matter, as a host reads it."""
+        """The front matter, as a host parses it."""
         source = {"source": f"{self.source_file}:{self.start}-{self.end}"}
         digest = self.passages[0].metadata.get(DOCUMENT_SHA256)
         known = {"document_sha256": digest} if isinstance(digest, str) else {}
@@ -167,7 +167,7 @@ class Skill:
 
     @cached_property
     def flagged(self) -> tuple[Finding, ...]:
-        """What lint finds in the lines that it shows, and in its description, of what is aimed at a model."""
+        """Lint findings aimed at a model, in its lines and its description."""
         own = {number for it in self.procedures for number in it.lines}
         shown = [it for it in self.lint() if not own.isdisjoint(range(it.line, it.end_line + 1))]
         shown += lint_text(f"{self.name}/{SKILL_FILE}", self.description)
@@ -190,10 +190,10 @@ class Skill:
 
 
 class Skills:
-    """The skills of a knowledge base, each made when it is asked for.
+    """The skills of a knowledge base, each created on demand.
 
-    A name that headings or titles of two documents could have gets a tag made of the document's path, in both; so a
-    name neither depends on what else is a skill nor means two of them.
+    A name that headings or titles of two documents could share gets a tag from the document's path, in both. So a name
+    neither depends on the other skills nor is ambiguous.
 
     Args:
         documents: of the knowledge base.
@@ -213,24 +213,24 @@ class Skills:
         return self.after("")
 
     def after(self, source_file: str) -> Iterator[Skill]:
-        """Yield the skills of the documents whose paths come after one, by document and line."""
+        """Yield the skills of the documents whose paths sort after one, by document and line."""
         while page := self._documents.after(source_file, _PAGE):
             for document in page:
                 yield from self.of(document.source_file)
             source_file = page[-1].source_file
 
     def of(self, source_file: str) -> tuple[Skill, ...]:
-        """Return a document's skills in the order of their lines; none for a postmortem, or without steps."""
+        """Return a document's skills in line order; none for a postmortem, or without steps."""
         return tuple(it for it in self._named(source_file) if it.procedures)
 
     def at(self, source_file: str, start: int, end: int) -> Skill | None:
-        """Return the skill of the narrowest section with any of these lines; ``None`` if there is none."""
+        """Return the skill of the innermost section with any of these lines; ``None`` if there is none."""
         around = (it for it in self._recent(source_file) if start <= it.end and it.start <= end)
         narrowest = sorted(around, key=lambda it: it.end - it.start)
         return next((it for it in narrowest if it.procedures), None)
 
     def _named(self, source_file: str) -> tuple[Skill, ...]:
-        """Return a document's skills in the order of their lines, and sections under alerts' names that have no steps."""
+        """Return a document's skills in line order, and sections named after alerts that have no steps."""
         passages = self._documents.passages(source_file)
         if not passages:
             return ()
@@ -251,7 +251,7 @@ class Skills:
             slug = _slug(skill.heading)
             numbers[slug] += 1
             is_own = (
-                often[slug] == 1 and slug not in self._shared and _is_telling(skill.heading, slug)
+                often[slug] == 1 and slug not in self._shared and _needs_no_tag(skill.heading, slug)
             )
             tag = "" if is_own else _tag(source_file, skill.heading, numbers[slug])
             named.append(replace(skill, name=_name(slug, tag)))
@@ -259,9 +259,9 @@ class Skills:
 
 
 _RECENT: Final = 10
-"""Documents whose skills are kept: passages of one that was found lie on the same few."""
+"""Documents whose skills are cached: search results are often in the same few."""
 _PAGE: Final = 200
-"""Documents that are read from the knowledge base at once."""
+"""Documents read from the knowledge base at once."""
 
 
 def _linted(outline: Outline) -> tuple[Finding, ...]:
@@ -270,7 +270,7 @@ def _linted(outline: Outline) -> tuple[Finding, ...]:
 
 
 def _of_alerts(outline: Outline) -> list[Section]:
-    """Return the sections that are skills of their own."""
+    """Return the sections that become skills of their own."""
     named = [it for it in outline.sections() if _is_alert(it) and asks_for_something(outline, it)]
     return named if len(named) >= _MIN_ALERTS else []
 
@@ -292,8 +292,8 @@ def _slug(heading: str) -> str:
     return _NO_NAME.sub("-", " ".join(split).lower()).strip("-")
 
 
-def _is_telling(heading: str, slug: str) -> bool:
-    """Whether a name needs no tag: it says what its heading does, nothing was cut or masked, and it ends in none."""
+def _needs_no_tag(heading: str, slug: str) -> bool:
+    """Whether a name needs no tag: it has all of its heading, uncut and unmasked, and doesn't end in a tag."""
     if _LIKE_TAGGED.fullmatch(slug) or masked(heading) != heading:
         return False
     kept = sum(map(str.isalnum, slug))
@@ -313,7 +313,7 @@ def _name(slug: str, tag: str) -> str:
 
 
 def _description(outline: Outline, procedures: Sequence[Procedure], heading: str) -> str:
-    """Return what a skill is for in one line: title, alert names, symptoms."""
+    """Return a skill's purpose in one line: title, alert names, symptoms."""
     title = outline.title if outline.title and outline.title != heading else ""
     said = [": ".join(filter(None, (title, heading)))]
     path = procedures[0].path

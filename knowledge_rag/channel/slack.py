@@ -1,13 +1,13 @@
-"""Writes a message as Block Kit: what ``chat.postMessage`` takes.
+"""Writes a message as Block Kit, for ``chat.postMessage``.
 
 Everything is in ``rich_text`` blocks. Their texts are literal, so a document or a model can't write a link, a mention
-or markup there: the only links are elements that this module makes of citations. Commands are preformatted elements,
-which copy as they stand. A quote is a model's, and nothing else is quoted.
+or markup there: the only links are elements that this module makes from citations. Commands are preformatted
+elements, which copy verbatim. A quote is a model's, and nothing else is quoted.
 
-A message that is too long for Slack goes on in its thread. A step stays with the lines that govern it.
+A message that is too long for Slack continues in its thread. A step stays with the lines that govern it.
 
-Buttons stand below the last message; the one that copies commands, below each that has some. Their labels are plain
-text without what could be a link, a mention or a citation, and their values are signed, see
+Buttons are below the last message; the one that copies commands is below each message that has some. Their labels
+are plain text in which nothing can be a link, a mention or a citation, and their values are signed, see
 :mod:`~knowledge_rag.channel.buttons`.
 """
 
@@ -37,33 +37,33 @@ if TYPE_CHECKING:
 
 MAX_BLOCKS: Final = 50
 MAX_CHARACTERS: Final = 3000
-"""Of the texts of a block."""
+"""Maximum characters of a block's texts."""
 
 MAX_BYTES: Final = 12_000
-"""Of a message's blocks as JSON: Slack refuses about 13,200 as ``msg_blocks_too_long``, which it doesn't document
+"""Maximum of a message's blocks as JSON: Slack refuses about 13,200 as ``msg_blocks_too_long``, an undocumented limit
 (https://github.com/slackapi/bolt-js/issues/2509)."""
 
 MAX_MESSAGES: Final = 5
-"""A message and what goes on in its thread; the last one counts what is left out."""
+"""Maximum messages, with those in the thread; the last one counts the parts left out."""
 
 MAX_WHOLE: Final = 25
-"""The same where somebody asked for all steps."""
+"""The same if somebody asked for all steps."""
 
 MAX_LABEL: Final = 75
 MAX_BUTTONS: Final = 25
-"""Of a block."""
+"""Maximum elements of a block."""
 
 MAX_OPTIONS: Final = 100
 ACTION: Final = "knowledge-rag-"
-"""Begins the id of our buttons; what they do follows."""
+"""Prefix of our buttons' ids; the action follows."""
 
 TEXT_ERRORS: Final = (
     "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "no_text",
 )  # fmt: skip
-"""Slack's errors that mean a message's text, not its channel (https://docs.slack.dev/reference/methods/chat.postMessage)."""
+"""Slack's errors about a message's text (https://docs.slack.dev/reference/methods/chat.postMessage)."""
 
 _ROOM: Final = 4
-"""Blocks kept free for what stands below: sources and the receipt."""
+"""Blocks reserved for the foot: sources and the receipt."""
 
 _NUMBER: Final = re.compile(r"\[(\d+)\]")
 
@@ -81,9 +81,9 @@ def to_slack(
     Each has ``text`` (for notifications), ``blocks`` and the settings that keep Slack from adding links or previews.
 
     Args:
-        message: to be written, with its receipt if there are buttons.
-        buttons: signs them; ``None`` where no app runs that answers.
-        most: messages.
+        message: to write, with its receipt if there are buttons.
+        buttons: signs them; ``None`` if no app is running to answer them.
+        most: maximum messages.
     """
     pages = _pages(message, buttons, most)
     of = [
@@ -94,12 +94,12 @@ def to_slack(
 
 
 def notice_blocks(words: str) -> dict[str, Any]:
-    """Return a message of one line of our own words."""
+    """Return a one-line message in our own words."""
     return _settings(words, [_rich([_section(list(_said(words)))])])
 
 
 def refused_part(error: str, about: str = "") -> dict[str, Any]:
-    """Return what stands in place of a part of an answer that Slack refused; without it, steps were missing silently."""
+    """Return the replacement for a part of an answer that Slack refused, so that steps don't go missing silently."""
     to = f" to {about}" if about else ""
     return notice_blocks(
         f"Slack refused a part of the answer{to} ({error}). Steps are missing here."
@@ -120,13 +120,13 @@ def _settings(text: str, blocks: list[dict[str, Any]]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Unit:
-    """What stays together: a step, with the lines that govern it, and the numbers of its citations."""
+    """Elements that belong together: a step, with the lines that govern it, and the numbers of its citations."""
 
     blocks: list[dict[str, Any]]
     numbers: frozenset[int]
 
     def apart(self) -> Iterator[_Unit]:
-        """Yield its blocks one by one, each with the numbers it shows; those that stand in code count for the last one."""
+        """Yield its blocks one by one, each with the numbers it shows; those inside code count for the last one."""
         shown = [self.numbers & _numbers_of(block) for block in self.blocks]
         for block, own in zip(self.blocks[:-1], shown, strict=False):
             yield _Unit([block], own)
@@ -175,7 +175,7 @@ def _where(cited: Place) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Foot:
-    """What stands below the units of a page: its sources, and at the end of a message the receipt and the buttons."""
+    """The foot of a page: its sources, and at the end of a message the receipt and the buttons."""
 
     message: Message
     buttons: Buttons | None
@@ -187,7 +187,7 @@ class _Foot:
         return count <= MAX_BLOCKS and _size(blocks) + _size(below) <= MAX_BYTES
 
     def page(self, units: Sequence[_Unit], *, is_last: bool, is_cut: bool) -> list[dict[str, Any]]:
-        """Return the blocks of a page; one large unit goes without buttons rather than be refused."""
+        """Return the blocks of a page; one large unit loses its buttons rather than be refused."""
         blocks = [block for unit in units for block in unit.blocks]
         whole = blocks + self.below(units, is_last=is_last, is_cut=is_cut)
         if _size(whole) <= MAX_BYTES:
@@ -211,7 +211,7 @@ class _Foot:
         return [*made, *_actions(elements)]
 
     def _of_answer(self, *, is_cut: bool) -> Iterator[Element]:
-        """Yield a button for each procedure that may be meant, or for all steps if some are left out."""
+        """Yield a button for each possible procedure, or for all steps if some are left out."""
         if self.buttons is None:
             return
         for position, it in enumerate(self.message.offers, start=1):
@@ -226,13 +226,13 @@ class _Foot:
 def commands_in(
     blocks: Sequence[dict[str, Any]], read: Callable[[str], str] = str
 ) -> tuple[list[str], int]:
-    """Return the commands of a message's blocks that may stand alone, and how many destructive ones there are.
+    """Return the commands in a message's blocks that are safe to show alone, and the number of destructive ones.
 
-    Those are never shown without their step, which has the lines that guard them.
+    Destructive commands are never shown without their step, which has the lines that guard them.
 
     Args:
         blocks: of any message.
-        read: reads a text as it stands there.
+        read: returns a text as displayed.
     """
     rich = (it for block in blocks if block.get("type") == "rich_text" for it in block["elements"])
     code = (it for it in rich if it.get("type") == _CODE)
@@ -243,11 +243,11 @@ def commands_in(
 
 
 def commands_blocks(commands: Sequence[str], destructive: int) -> dict[str, Any]:
-    """Return a message of nothing but commands, each in a code block of its own, and how many are left out."""
+    """Return a message of only commands, each in its own code block, and the number of those left out."""
     blocks = _blocks({"type": _CODE, "elements": [_words(it)]} for it in commands)
     left = ""
     if destructive:
-        left = f"{counted(destructive, 'destructive command')} left out: copy from the step, below what guards it."
+        left = f"{counted(destructive, 'destructive command')} left out: copy from the step, below its conditions."
         blocks += _blocks([_section(list(_said(left)))])
     return _settings(f"{counted(len(commands), 'command')}. {left}".strip(), blocks)
 
@@ -267,7 +267,7 @@ def citations_blocks(places: Sequence[Place], receipt: str, buttons: Buttons) ->
         "placeholder": _label("Which citation?"),
         "options": options,
     }
-    words = "Which citation doesn't hold?"
+    words = "Which citation is wrong?"
     if len(places) > MAX_OPTIONS:
         words += f" The first {MAX_OPTIONS} of {len(places)} are listed."
     return _settings(words, [_rich([_section([_words(words)])]), *_actions([select])])
@@ -286,7 +286,7 @@ def _button(act: Act, label: str, value: str, number: int = 0) -> Element:
 
 
 def _label(text: str, *, tail: bool = False) -> dict[str, Any]:
-    """Return a label of at most MAX_LABEL characters, in which nothing is markup, a link, a mention or a citation."""
+    """Return a label of at most MAX_LABEL characters, without markup, links, mentions or citations."""
     shown = _inert(plain(text)).translate(_OTHER_BRACKETS)
     units = shown.encode("utf-16-le", "replace")  # as JavaScript counts
     if len(units) > 2 * MAX_LABEL:
@@ -354,7 +354,7 @@ def _sources(message: Message, numbers: frozenset[int]) -> list[dict[str, Any]]:
 
 
 def _goes_on() -> dict[str, Any]:
-    """Return what stands above the sources of all messages but the last: they would look like the end."""
+    """Return the block above the sources of all messages but the last, which would otherwise look like the end."""
     return _rich([_section([_words("The next part is in the thread.", italic=True)])])
 
 
@@ -365,7 +365,7 @@ def _receipt(message: Message) -> list[dict[str, Any]]:
 
 
 def _link(message: Message, number: int) -> Element:
-    """Return a citation's number, which leads to its lines if that is known."""
+    """Return a citation's number, linked to its lines if possible."""
     shown = f"[{number}]"
     if url := message.url(message.places[number - 1]):
         return {"type": "link", "url": url, "text": shown}
@@ -380,7 +380,7 @@ def _flat(told: str) -> str:
 
 
 def _inert(text: str) -> str:
-    """Return a text in which nothing is an address or a mention."""
+    """Return a text without addresses and mentions."""
     return text.replace("@", "@ ").replace("://", ": //")
 
 
@@ -389,7 +389,7 @@ def _words(text: str, **style: bool) -> Element:
 
 
 def _said(text: str, **style: bool) -> Iterator[Element]:
-    """Yield words, and the brackets in them as code: only citations have plain ones."""
+    """Yield words, with their brackets as code: only citations have plain ones."""
     behind = 0
     for found in BRACKETS.finditer(text):
         if found.start() > behind:
@@ -405,7 +405,7 @@ def _section(elements: Sequence[Element]) -> Element:
 
 
 def _joined(elements: Iterable[Element]) -> list[Element]:
-    """Join neighbours of one style."""
+    """Join neighbours of the same style."""
     made: list[Element] = []
     for it in elements:
         plain_before = made and made[-1]["type"] == it["type"] == "text"
@@ -421,7 +421,7 @@ def _rich(elements: Sequence[Element]) -> dict[str, Any]:
 
 
 def _blocks(elements: Iterable[Element]) -> list[dict[str, Any]]:
-    """Put elements into blocks of about MAX_CHARACTERS, and cut one that is longer."""
+    """Put elements into blocks of about MAX_CHARACTERS, and cut longer ones."""
     blocks: list[dict[str, Any]] = []
     used = MAX_CHARACTERS
     for element in chain.from_iterable(map(_cut, elements)):
@@ -435,7 +435,7 @@ def _blocks(elements: Iterable[Element]) -> list[dict[str, Any]]:
 
 
 def _length(element: Element) -> int:
-    """Return what an element takes of a message: as JSON, where a letter beyond ASCII has six characters or more."""
+    """Return an element's size in a message: as JSON, where a letter beyond ASCII has six characters or more."""
     return len(json.dumps(element))
 
 
@@ -480,7 +480,7 @@ class _Writer(Writer[Element]):
         self._made: list[Element] = []
 
     def units(self) -> Iterator[_Unit]:
-        """Yield the units: what leads to a step stands with it."""
+        """Yield the units: a step's introduction belongs to the step."""
         for unit in units_of(tree_of(self.message.marked)):
             for node in unit:
                 if node.type == "list_item":
@@ -500,7 +500,7 @@ class _Writer(Writer[Element]):
         return _Unit(_blocks(made), numbers)
 
     def _end_line(self, indent: str = "") -> None:
-        """Make a section of the line, quoted if a model wrote it."""
+        """Turn the line into a section, quoted if a model wrote it."""
         if self._line:
             kind = "rich_text_quote" if self.message.by_model else "rich_text_section"
             lead = [_words(indent)] if indent else []
@@ -513,7 +513,7 @@ class _Writer(Writer[Element]):
             case "heading":
                 self._line += self.pieces(node.children, bold=True)
                 self._end_line()
-            case "blockquote":  # a document's: what governs the step below
+            case "blockquote":  # a document's: it governs the step below
                 for child in node.children:
                     self._block(child, indent)
             case "bullet_list" | "ordered_list":
@@ -547,7 +547,7 @@ class _Writer(Writer[Element]):
         code = plain(text)
         if not code.strip():
             return
-        if self.message.by_model:  # a command is as good a place to draw a citation
+        if self.message.by_model:  # a command could imitate a citation as well
             self._made.append({"type": "rich_text_quote", "elements": [_words(code, code=True)]})
         else:
             self._made.append({"type": _CODE, "elements": [_words(code)]})

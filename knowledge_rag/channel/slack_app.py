@@ -1,10 +1,10 @@
-"""Answers questions in Slack: a mention, the command ``/runbook``, follow-ups in the thread of an answer, and buttons.
+"""Answers questions in Slack: mentions, the command ``/runbook``, follow-ups in the thread of an answer, and buttons.
 
-Slack's own library acknowledges each event before anything is looked up. An event that Slack sends again is known by
-its id. The thread remembers what it is about, so that "how do I undo it?" is asked of the same procedure.
+Slack's own library acknowledges each event before anything is looked up. An event that Slack sends again is
+recognised by its id. Each thread has a subject, so that "how do I undo it?" refers to the same procedure.
 
-Of a pressed button nothing is believed but its signed value, and that only if the message that it stands in has it:
-what was offered is looked up in the receipt of the answer.
+Only the signed value of a pressed button is trusted, and only if its message has that button: the offer is looked up
+in the receipt of the answer.
 """
 
 from __future__ import annotations
@@ -54,13 +54,13 @@ if TYPE_CHECKING:
     from knowledge_rag.channel.receipts import Offered, Receipts
     from knowledge_rag.core.citations import Citation
 
-MAX_REMEMBERED: Final = 1000
-"""Threads, and ids of events."""
+MAX_STORED: Final = 1000
+"""Maximum stored threads, and ids of events."""
 
 USAGE: Final = "Ask a question or name an alert, such as: SQS queue is backing up"
 NOT_HERE: Final = "Invite the app to this channel first."
 FAILED: Final = "The look-up failed; the app's log says why. Nobody knows whether it is documented."
-ALREADY: Final = "It stands in this thread already, or will in a moment."
+ALREADY: Final = "It is in this thread already, or will be in a moment."
 NO_RECEIPT: Final = (
     "The app has no receipt of this answer, so it can't check the button. Ask again."
 )
@@ -71,18 +71,18 @@ CHANGED_RECEIPT: Final = (
 _logger: Final = logging.getLogger(__name__)
 _MENTION: Final = re.compile(r"<@[A-Z0-9]+(?:\|[^>]*)?>")
 _MARKED: Final = re.compile(r"<(?:[^|>]*\|)?([^>]*)>")
-"""What Slack makes of an address or a channel: ``<URL|words>``."""
+"""Slack's form of an address or a channel: ``<URL|words>``."""
 
 
 @dataclass(slots=True)
 class Conversations:
-    """Looks questions up, one at a time, and remembers what each thread is about.
+    """Looks questions up, one at a time, and stores each thread's subject.
 
     Args:
-        ask: looks a question up, and returns the message with its receipt; of what a posted answer offered, the
-            procedure that stands there.
+        ask: looks a question up, and returns the message with its receipt; for an offer of a posted answer, the
+        offered procedure.
         receipts: of posted answers.
-        key: the bot's token, with which buttons are signed.
+        key: the bot's token, which signs buttons.
         clock: returns the seconds since 1970.
     """
 
@@ -95,12 +95,12 @@ class Conversations:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def is_new(self, event_id: str) -> bool:
-        """Whether an event comes for the first time."""
+        """Whether an event is new."""
         with self._lock:
-            return _remember(self._seen, event_id, None)
+            return _store(self._seen, event_id, None)
 
     def forget(self, event_id: str) -> None:
-        """Let an event come for the first time once more."""
+        """Let an event count as new again."""
         with self._lock:
             self._seen.pop(event_id, None)
 
@@ -108,13 +108,13 @@ class Conversations:
         """Return the messages that answer a question in a thread."""
         with self._lock:
             about = self._threads.get((channel, thread), "")
-            # what the thread is about names the procedure, and the question says which part of it
+            # the thread's subject names the procedure, and the question asks for a part of it
             message = self.ask(f"{about}: {question}" if about else question, None)
-            _remember(self._threads, (channel, thread), about or question)
+            _store(self._threads, (channel, thread), about or question)
         return to_slack(message, self.buttons(channel))
 
     def given(self, act: Act, value: object, channel: str, thread: str) -> list[dict[str, Any]]:
-        """Return the messages of a procedure that an answer in a thread offered.
+        """Return the messages for a procedure that an answer in a thread offered.
 
         Raises:
             InvalidRequest: it wasn't offered there, or its document has changed.
@@ -124,13 +124,13 @@ class Conversations:
         with self._lock:
             message = self.ask(offered.question, offered)
             about = self._threads.get((channel, thread), offered.question)
-            _remember(self._threads, (channel, thread), about)
+            _store(self._threads, (channel, thread), about)
         if act is Act.ALL:
             return to_slack(replace(message, offers=()), self.buttons(channel), MAX_WHOLE)
         return to_slack(message, self.buttons(channel), MAX_MESSAGES)
 
     def cited(self, act: Act, value: object, channel: str) -> tuple[Pressed, list[Citation]]:
-        """Return what a button refers to, and the citations of its answer.
+        """Return a button's target, and the citations of its answer.
 
         Raises:
             InvalidRequest: it doesn't belong there.
@@ -139,20 +139,20 @@ class Conversations:
         return pressed, list(map(citation_in, self._says(pressed.receipt)["evidence"]))
 
     def report(self, receipt: str, citation: Citation, channel: str, user: str) -> str:
-        """Record that a person takes a citation of a receipt for wrong, and return the words that say so."""
+        """Record that a person reports a citation of a receipt as wrong, and return the confirmation."""
         now = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
         self.receipts.report(receipt, citation, self.buttons(channel).person(user), now)
         where = place(citation)
         return f"Recorded as wrong, with receipt {receipt}: {document_of(where)}:{lines_of(where)}"
 
     def buttons(self, channel: str) -> Buttons:
-        """Return what signs the buttons of a channel."""
+        """Return the signer of a channel's buttons."""
         return Buttons(self.key, channel)
 
     def _says(self, receipt: str) -> Mapping[str, Any]:
         try:
             found = self.receipts.find(receipt)
-        except InvalidRequest as error:  # names a folder of this machine
+        except InvalidRequest as error:  # its message names a folder of this machine
             raise InvalidRequest(NO_RECEIPT) from error
         if found.problems:
             raise InvalidRequest(CHANGED_RECEIPT)
@@ -165,7 +165,7 @@ def create_app(client: WebClient, conversations: Conversations, workers: Executo
     Args:
         client: of Slack's API, with the bot's token.
         conversations: looks questions up.
-        workers: do what was asked, so that Slack's own few threads are free to acknowledge the next event.
+        workers: run the work, so that Slack's own few threads are free to acknowledge the next event.
     """
     app = App(client=client, token_verification_enabled=False, request_verification_enabled=False)
     listeners = _Listeners(client, conversations, workers)
@@ -183,13 +183,13 @@ class _Listeners:
     workers: Executor
 
     def _later(self, work: Callable[..., None], *args: object) -> None:
-        """Do something when a worker is free; a failure is logged without its message."""
+        """Run something when a worker is free; a failure is logged without its message."""
 
         def do() -> None:
             try:
                 work(*args)
             except Exception as error:  # noqa: BLE001 - nobody waits for it
-                log_defect(error, "an event of Slack could not be answered")
+                log_defect(error, "a Slack event could not be answered")
 
         self.workers.submit(do)
 
@@ -207,13 +207,13 @@ class _Listeners:
             self._post(channel, thread, notice_blocks(USAGE))
 
     def said(self, event: dict[str, Any], body: dict[str, Any]) -> None:
-        """Answer in a conversation with the app alone; elsewhere it has to be mentioned."""
+        """Answer in a direct conversation with the app; elsewhere it has to be mentioned."""
         is_a_persons = not event.get("bot_id") and not event.get("subtype")
         if event.get("channel_type") == "im" and is_a_persons:
             self.mentioned(event, body)
 
     def asked(self, ack: Ack, respond: Respond, command: dict[str, Any]) -> None:
-        """Answer the command in a thread that shows what was asked."""
+        """Answer the command in a thread that shows the question."""
         ack()
         self._later(self._asked, respond, command)
 
@@ -235,45 +235,45 @@ class _Listeners:
     def pressed(
         self, ack: Ack, respond: Respond, action: dict[str, Any], body: dict[str, Any]
     ) -> None:
-        """Do what a button says; what can't be done is told to who pressed it, and nothing is posted."""
+        """Run a button's action; report an error only to the person who pressed it."""
         ack()
         self._later(self._pressed, respond, action, body)
 
     def _pressed(self, respond: Respond, action: dict[str, Any], body: dict[str, Any]) -> None:
         message = body.get("message") or {}
-        # in a thread only if the message stands in one: elsewhere Slack would not show it
-        tell = partial(_tell, respond, thread_ts=message.get("thread_ts"))
+        # in a thread only if the message is in one: elsewhere Slack would not show it
+        show = partial(_show, respond, thread_ts=message.get("thread_ts"))
         try:
-            self._do(_Press.of(action, body), tell)
+            self._do(_Press.of(action, body), show)
         except InvalidRequest as error:
-            tell(notice_blocks(str(error)))
+            show(notice_blocks(str(error)))
         except SlackApiError as error:
-            tell(notice_blocks(f"Slack refused the answer: {error.response.get('error')}."))
+            show(notice_blocks(f"Slack refused the answer: {error.response.get('error')}."))
         except Exception as error:  # noqa: BLE001 - logged without its message; who pressed is told
-            log_defect(error, "a button in Slack could not be answered")
-            tell(notice_blocks(FAILED))
+            log_defect(error, "a Slack button could not be answered")
+            show(notice_blocks(FAILED))
 
-    def _do(self, press: _Press, tell: Callable[..., None]) -> None:
-        """Do what a button says.
+    def _do(self, press: _Press, show: Callable[..., None]) -> None:
+        """Run a button's action.
 
         Raises:
-            InvalidRequest: it can't be done.
+            InvalidRequest: it is impossible.
         """
         talk, channel = self.conversations, press.channel
         match press.act:
             case Act.CHOOSE | Act.ALL:
                 self._give(press)
             case Act.COPY:
-                tell(commands_blocks(*press.commands(talk.buttons(channel))))
+                show(commands_blocks(*press.commands(talk.buttons(channel))))
             case Act.WRONG | Act.WHICH:
                 pressed, cited = talk.cited(press.act, press.value, channel)
                 number = pressed.number or (1 if len(cited) == 1 else 0)
                 if not number:
                     places = list(map(place, cited))
-                    tell(citations_blocks(places, pressed.receipt, talk.buttons(channel)))
+                    show(citations_blocks(places, pressed.receipt, talk.buttons(channel)))
                     return
                 words = talk.report(pressed.receipt, cited[number - 1], channel, press.user)
-                tell(notice_blocks(words), replace_original=press.act is Act.WHICH)
+                show(notice_blocks(words), replace_original=press.act is Act.WHICH)
 
     def _give(self, press: _Press) -> None:
         pressed = f"{press.channel}/{press.thread}/{press.value}"
@@ -294,7 +294,7 @@ class _Listeners:
         try:
             posts = self.conversations.answer(question, channel, thread)
         except Exception as error:  # noqa: BLE001 - logged without its message; the asker is told
-            log_defect(error, "a question in Slack could not be answered")
+            log_defect(error, "a Slack question could not be answered")
             posts = [notice_blocks(FAILED)]
         for post in posts:
             self._post(channel, thread, post)
@@ -314,7 +314,7 @@ class _Press:
     """A pressed button, as Slack reports it.
 
     Args:
-        thread: of the message that it stands in.
+        thread: of its message.
         blocks: of that message.
     """
 
@@ -327,16 +327,16 @@ class _Press:
 
     @classmethod
     def of(cls, action: Mapping[str, Any], body: Mapping[str, Any]) -> _Press:
-        """Read what Slack reports.
+        """Read Slack's report.
 
         Raises:
-            InvalidRequest: it is no button of ours, or its message hasn't got it.
+            InvalidRequest: it is not one of our buttons, or its message doesn't have it.
         """
         try:
             name = str(action["action_id"]).removeprefix(ACTION)
             act = Act(name.partition("-")[0])
             user, channel = str(body["user"]["id"]), str(body["channel"]["id"])
-            if act is Act.WHICH:  # of a message that one person sees; Slack doesn't send it along
+            if act is Act.WHICH:  # in a message that one person sees, which Slack doesn't include
                 return cls(act, str(action["selected_option"]["value"]), channel, "", user)
             message, value = body["message"], str(action["value"])
             thread, blocks = str(message.get("thread_ts") or message["ts"]), message["blocks"]
@@ -366,14 +366,14 @@ class _Press:
         return found, destructive
 
 
-def _tell(
+def _show(
     respond: Respond,
     post: Mapping[str, Any],
     *,
     thread_ts: str | None,
     replace_original: bool = False,
 ) -> None:
-    """Show something to the one who pressed a button, and to nobody else."""
+    """Show something only to the person who pressed a button."""
     response = respond(
         text=post["text"],
         blocks=post["blocks"],
@@ -386,7 +386,7 @@ def _tell(
 
 
 def question_in(text: str) -> str:
-    """Return what was asked, without the mention and Slack's marks.
+    """Return the question, without the mention and Slack's marks.
 
     >>> question_in("<@U012AB3CD> is <https://a.example|a.example> &lt;down&gt;?")
     'is a.example <down>?'
@@ -395,11 +395,11 @@ def question_in(text: str) -> str:
     return " ".join(html.unescape(words).split())[:MAX_QUERY_CHARACTERS]
 
 
-def _remember(kept: OrderedDict[Any, Any], key: object, value: object) -> bool:
-    """Keep a value, the oldest ones go; return whether its key is new."""
+def _store(kept: OrderedDict[Any, Any], key: object, value: object) -> bool:
+    """Store a value and drop the oldest ones; return whether its key is new."""
     is_new = key not in kept
     kept[key] = value
     kept.move_to_end(key)
-    while len(kept) > MAX_REMEMBERED:
+    while len(kept) > MAX_STORED:
         kept.popitem(last=False)
     return is_new

@@ -1,4 +1,4 @@
-"""What is posted after a storm of alerts: a list of those that got no answer, with where the steps of each begin."""
+"""The list posted after a storm of alerts: those without an answer, with the place where the steps of each begin."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
     from knowledge_rag.channel.message import Offer, Place
 
 MAX_NAME: Final = 80
-"""Characters of a name that stands among others."""
+"""Maximum characters of a name in a list."""
 
 MAX_NAMES: Final = 10
-"""Names of a line."""
+"""Names per line."""
 
 MAX_BESIDE: Final = 1_000
-"""Characters of names that stand above the first of where steps begin; more have messages of their own."""
+"""Maximum characters of names above the first place; more have messages of their own."""
 
 MAX_NAMED: Final = 4
-"""Lines of names of such a message."""
+"""Lines of names in such a message."""
 
 MAX_LINES: Final = 10
-"""Alerts of one message of the list: each may have a button, and Slack bounds a message's size."""
+"""Alerts per message of the list: each may have a button, and Slack limits a message's size."""
 
 _Item = TypeVar("_Item")
 _NOT_LOOKED_UP: Final = "Not looked up, ask for them by name"
@@ -42,10 +42,10 @@ _WITHOUT: Final = {
 def lists_of(
     found: Sequence[tuple[str, int, Message]], more: Sequence[tuple[str, int]], key: str
 ) -> list[Message]:
-    """Return the list of alerts without an answer of their own, MAX_LINES a message.
+    """Return the list of alerts without an answer of their own, MAX_LINES per message.
 
     Args:
-        found: name of each, how often it came, and its answer, whose citation and offer are used.
+        found: name of each, how often it came, and its answer, for its citation and offer.
         more: names that weren't looked up, and how often they came.
         key: of the list.
     """
@@ -61,7 +61,7 @@ def lists_of(
         for what, own in about.items()
         for names in _split(own, MAX_NAMES)
     ]
-    # many names have messages of their own: they must not take the place of where steps begin
+    # many names have messages of their own: they must not displace the places where steps begin
     pages: list[tuple[Sequence[Any], Sequence[str]]] = [
         (chunk, ()) for chunk in _split(listed, MAX_LINES)
     ]
@@ -91,7 +91,7 @@ def lists_of(
 
 
 def _steps(message: Message) -> Iterator[tuple[Place, Offer]]:
-    """Yield the first cited step of an answer, and what offers its procedure whole; nothing for one without steps."""
+    """Yield the first cited step of an answer, with the offer of its whole procedure; nothing if it has no steps."""
     for number, offer in enumerate(message.offers, start=1):
         if not offer.name:
             at = (offer.source_file, offer.line)

@@ -1,6 +1,6 @@
 """Writes a message as plain text: for e-mail, a pager's note, pasting into a chat, and in one line for an SMS.
 
-Text has no markup, so a citation is a number in brackets, and other brackets stand between backticks.
+Text has no markup, so a citation is a number in brackets, and other brackets are put between backticks.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from knowledge_rag.channel.message import Message
 
 MAX_SHORT: Final = 300
-"""Characters of an SMS: two parts."""
+"""Maximum characters of an SMS: two parts."""
 
 BRACKETS: Final = re.compile(r"(?:\[[^\[\]\n]*\]|[\[\]])+")
 """Brackets in words, which only citations may have."""
 
 _MENTION: Final = re.compile(r"@(?=\w)")
 _ENTITY: Final = re.compile(r"<(?=[!@#]|[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
-"""Begins what a chat makes a mention, a channel or a link of even in code: ``<!here>``, ``<https://a.example|words>``."""
+"""Start of a mention, a channel or a link that works even in code: ``<!here>``, ``<https://a.example|words>``."""
 _FENCE: Final = "```"
 
 
@@ -38,14 +38,14 @@ def to_text(message: Message, *, for_chat: bool = False) -> str:
     """Return a message as text.
 
     Args:
-        message: to be written.
-        for_chat: whether it is pasted into a chat, where commands stand between fences and nobody is mentioned.
+        message: to write.
+        for_chat: whether it is for pasting into a chat, where commands are in fences and nobody is mentioned.
     """
     return neutralise("\n".join(_lines(message, for_chat=for_chat))) + "\n"
 
 
 def to_short(message: Message) -> str:
-    """Return a message of at most MAX_SHORT characters: what was found, where, and how many steps are destructive."""
+    """Return a message of at most MAX_SHORT characters: the result, its place, and the number of destructive steps."""
     strength = message.outcome.partition(" (")[0]
     said = bracketed(f"{message.title}: {strength}")
     where = ""
@@ -71,17 +71,17 @@ def in_block(text: str) -> str:
 
 
 def calmed(text: str) -> str:
-    """Return a text in which a chat finds nobody to notify, and no address behind other words."""
+    """Return a text in which a chat finds nobody to notify, and no address hidden behind other words."""
     return _MENTION.sub("@ ", _ENTITY.sub("< ", text))
 
 
 def bracketed(text: str) -> str:
-    """Return words, in which brackets stand between backticks."""
+    """Return words with their brackets between backticks."""
     return BRACKETS.sub(lambda found: f"`{found[0]}`", plain(text))
 
 
 def _sources(message: Message, said: Callable[[str], str]) -> Iterator[str]:
-    """Yield a line for each citation: its number, its lines, and where they can be opened."""
+    """Yield a line for each citation: its number, its lines, and a link to them."""
     for number, cited in enumerate(message.places, start=1):
         url = message.url(cited)
         where = said(f"{document_of(cited)}:{lines_of(cited)}")
@@ -126,7 +126,7 @@ class _Writer(LineWriter):
         self._for_chat = for_chat
 
     def said(self, text: str) -> str:
-        """Return words, in which brackets stand between backticks, and nobody is mentioned in a chat."""
+        """Return words with their brackets between backticks, and without mentions for a chat."""
         return self._calm(bracketed(text))
 
     def words(self, text: str, **_: bool) -> Iterator[str]:
@@ -137,7 +137,7 @@ class _Writer(LineWriter):
         if "[" not in shown or "`" in shown or self._message.by_model:
             yield self.said(shown)
         else:
-            yield self._calm(f"`{shown}`")  # of a document: nothing inside what may be copied
+            yield self._calm(f"`{shown}`")  # of a document: nothing inside code that may be copied
 
     def cited(self, reference: Reference) -> Iterator[str]:
         yield self.in_code(reference)
@@ -177,7 +177,7 @@ class _Writer(LineWriter):
     def _line(self, node: SyntaxTreeNode) -> str:
         made = ""
         for piece in self.pieces(node.children):
-            # a citation touches no backtick, by which other brackets are told from it
+            # a citation touches no backtick, which distinguishes it from other brackets
             apart = "[" in made[-1:] + piece[:1] or made.endswith("]")
             made += " " + piece if apart and "`" in made[-1:] + piece[:1] else piece
         return made.strip()

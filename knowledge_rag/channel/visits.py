@@ -1,7 +1,7 @@
-"""Works off a queue in visits: of a function that is invoked with messages, and has no process between them.
+"""Processes a queue in visits: for a function that is invoked with messages, and has no process between them.
 
-What is received is in the kept queue before a visit acknowledges it, and a post is marked there as possibly sent before it
-is sent. So a visit that is cut off loses nothing, and the next one knows what to look up before it sends again.
+Events are in the stored queue before a visit acknowledges them, and a post is marked there as possibly sent before it
+is sent. So an interrupted visit loses nothing, and the next one knows which posts to look up before it sends again.
 """
 
 from __future__ import annotations
@@ -40,38 +40,38 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 KEEP_SECONDS: Final = 7 * 24 * 3600.0
-"""How long what is finished is kept, and so how late a repeated event is known; a queue keeps its messages for four days."""
+"""How long finished data are kept and repeated events recognised; a queue keeps its messages for four days."""
 
 MAX_MESSAGE: Final = 1_100_000
-"""Bytes of a message; SQS takes 1 MiB."""
+"""Maximum bytes of a message; SQS accepts 1 MiB."""
 
 PAUSES: Final = (5.0, 15.0)
-"""Seconds between the tries of a search that failed: nobody waits for it, and a store that sleeps wakes in half a minute."""
+"""Seconds between the tries of a failed search: nobody waits for it, and a sleeping store wakes in half a minute."""
 
 STEP_SECONDS: Final = 60.0
-"""Time for an answer or a round of posts: none is begun with less."""
+"""Time for an answer or a round of posts: none starts with less left."""
 ANSWER_SECONDS: Final = 50.0
-"""Time for one look-up; with less, an alert of a list is said not to have been looked up."""
+"""Time for one look-up; with less left, an alert of a list is reported as not looked up."""
 MODEL_SECONDS: Final = 30.0
-"""Further time for an answer that a model writes."""
+"""Additional time for an answer that a model writes."""
 SEND_SECONDS: Final = 15.0
 """Time for one request."""
 
 TICK: Final = "aws.events"
-"""Source of what a schedule sends, which only says that time has passed."""
+"""Source of scheduled events, which only say that time has passed."""
 
 
 _PASSING: Final = (Reason.TIMEOUT, Reason.THROTTLED, Reason.UNAVAILABLE)
-"""Reasons that may have passed a little later."""
+"""Reasons that may be temporary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """Searches again where a search failed for a reason that passes.
+    """Repeats a search that failed for a temporary reason.
 
     Args:
-        retrieval: that is asked.
-        sleep: waits for so many seconds.
+        retrieval: to ask.
+        sleep: waits for a number of seconds.
     """
 
     retrieval: Retrieval
@@ -88,28 +88,28 @@ class Patient:
 
 
 class KeptQueue(Protocol):
-    """A queue that is kept between visits."""
+    """A queue that is stored between visits."""
 
     def load(self) -> Queue:
-        """Return the queue as it was kept last; the same object as before if nobody else has written."""
+        """Return the stored queue; the same object as before if nobody else has written it."""
 
     def save(self) -> None:
-        """Keep the queue as it is now; raises if somebody else has written."""
+        """Store the current queue; raises if somebody else has written it."""
 
     def forget(self) -> None:
-        """Read it anew at the next visit."""
+        """Make the next visit read it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """What a visit came to.
+    """The result of a visit.
 
     Args:
-        alerts: that were new.
-        posts: that were accepted by their destinations.
-        given_up: posts that a destination never takes.
-        waiting_seconds: how long the oldest alert or post waits.
-        unreadable: messages that hold no event, by their position, and why.
+        alerts: number of new ones.
+        posts: number that destinations accepted.
+        given_up: number of posts that a destination never accepts.
+        waiting_seconds: how long the oldest alert or post has waited.
+        unreadable: messages without a readable event, by position, with the reason.
         problem: why nothing could be posted; ``""`` if it could.
     """
 
@@ -123,15 +123,15 @@ class Visit:
 
 @dataclass(slots=True)
 class Visits:
-    """Answers the events of messages, and posts the answers.
+    """Answers the events in messages, and posts the answers.
 
     Args:
         kept: the queue.
         settings: TOML, see :func:`~knowledge_rag.channel.settings.read_destinations`.
-        keys: returns the keys that it names; raises InvalidSettings if they can't be had.
+        keys: returns the keys that it names; raises InvalidSettings if they aren't available.
         retrieval: of the knowledge base.
         advisor: the model that writes, within MODEL_SECONDS; ``None`` for the documents' own lines.
-        receipts: where they are kept.
+        receipts: their store.
         now: seconds since 1970.
         send: sends a request; by default over HTTP.
     """
@@ -147,14 +147,14 @@ class Visits:
     _worker: Worker | None = None
 
     def serve(self, messages: Sequence[str], left: Callable[[], float]) -> Visit:
-        """Receive the events of messages, and work as long as there is time.
+        """Receive the events in messages, and work as long as there is time.
 
         Args:
-            messages: each one event of EventBridge as JSON.
-            left: returns how many seconds are left.
+            messages: each an EventBridge event as JSON.
+            left: returns the seconds left.
 
         Raises:
-            Exception: the queue can't be kept: nothing was received, and the messages have to come again.
+            Exception: the queue can't be stored: nothing was received, and the messages must be delivered again.
         """
         try:
             return self._serve(messages, left)
@@ -181,7 +181,7 @@ class Visits:
         problem, names = "", []
         try:
             settings = read_destinations(self.settings, self.keys())
-        except InvalidSettings as error:  # a person can mend it: everything waits
+        except InvalidSettings as error:  # a person can fix it: everything waits
             problem = str(error)
             names = list(read_destinations(self.settings, None).destinations)
         else:
@@ -202,7 +202,7 @@ class Visits:
         )
 
     def _worker_of(self, queue: Queue, settings: HookSettings, left: Callable[[], float]) -> Worker:
-        """Return the worker of a queue; it remembers which destinations have trouble."""
+        """Return the queue's worker, which knows the destinations with trouble."""
         quoting = Answering(self.retrieval, None, settings.links, self.receipts)
         writing = replace(quoting, advisor=self.advisor)
 
@@ -231,16 +231,16 @@ class Visits:
 
 
 def read_message(body: str) -> tuple[Maker, list[Event]]:
-    """Return who raised the event of a message, and its alerts; none if it is about something else.
+    """Return the maker of a message's event, and its alerts; none if it is about something else.
 
     Raises:
-        Refused: it is no event.
+        Refused: it is not an event.
     """
     data = body.encode("utf-8", "replace")
     if len(data) > MAX_MESSAGE:
         raise Refused(413, f"it has more than {MAX_MESSAGE} bytes")
     event = decoded(data)
     if not isinstance(event, dict) or not isinstance(event.get("source"), str):
-        raise Refused(400, "it is no event of EventBridge")
+        raise Refused(400, "it is not an EventBridge event")
     maker, events = events_of_bus(event)
     return maker, [] if event["source"] == TICK else events

@@ -1,7 +1,7 @@
-"""Answers what was received and posts the answers; time is passed in.
+"""Answers received events and posts the answers; time is passed in.
 
-Each destination posts one thing at a time, so that its order stays, and waits for no other one. One that is down waits
-longer each time. A post is given up after a day, or when its destination says that it will never take it.
+Each destination gets one post at a time, so that order is preserved, and waits for no other. One that is down waits
+longer each time. A post is given up after a day, or when its destination says that it will never accept it.
 """
 
 from __future__ import annotations
@@ -56,35 +56,35 @@ if TYPE_CHECKING:
 MINUTE: Final = 60.0
 FIRST_WAIT: Final = 2.0
 LONGEST_WAIT: Final = 300.0
-"""Seconds between tries of a destination that is down; it doubles from the first to the longest."""
+"""Seconds between tries of a destination that is down, doubling from the first to the longest."""
 
 DAY: Final = 24 * 3600.0
 GIVE_UP: Final = DAY
 TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
 MAX_RESPONSE: Final = 4_000_000
 MAX_NAMED: Final = 10
-"""Names that a summary of a storm tells apart."""
+"""Maximum names in a storm's summary."""
 
 STORM_QUIET: Final = 120.0
 STORM_LONGEST: Final = 900.0
-"""A storm is over when no alert was left without an answer for so long, or is taken to be over so long after the first."""
+"""A storm ends when every alert has been answered for this long, or this long after the first unanswered one."""
 
 MAX_LISTED: Final = 50
-"""Names that are looked up after a storm; any further ones are named only."""
+"""Maximum names looked up after a storm; any others are only listed."""
 
-_REMOVED: Final = "not in the settings any more"
+_REMOVED: Final = "no longer in the settings"
 _OVER: Final = "over-"
-"""Begins the key of a post that says that an alert is over."""
+"""Prefix of the key of a post that says that an alert is over."""
 
 _INSTEAD: Final = "instead-"
-"""Begins the key of a post that says that another one's text was refused."""
+"""Prefix of the key of a post that says that another one's text was refused."""
 
 _COUNTED: Final = {
     "done": "answered before",
-    "waiting": "its answer is being tried",
+    "waiting": "its answer is being sent",
     "": "waits: more alerts than answers_a_minute",
 }
-"""What is logged of an alert without an answer of its own, by the state of its name's answer."""
+"""Log message for an alert without an answer of its own, by the state of its name's answer."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -92,17 +92,17 @@ Answer = Callable[["Event", float], "Message"]
 """Looks an alert up at a time, and returns the message with its receipt."""
 
 Send = Callable[[Call], httpx.Response]
-"""Sends a request; raises as httpx does."""
+"""Sends a request; raises the same as httpx."""
 
 Credentials = Callable[[], "ReadOnlyCredentials"]
 
 
 def sender(client: httpx.Client, credentials: Credentials | None = None) -> Send:
-    """Return what sends requests; redirects are not followed, since a key would go with them.
+    """Return a function that sends requests; redirects aren't followed, since a key would go with them.
 
     Args:
-        client: of the connections.
-        credentials: returns those that requests to AWS are signed with; by default this machine's.
+        client: with the connections.
+        credentials: returns those that sign requests to AWS; by default this machine's.
     """
     signing = credentials or _default_credentials
 
@@ -132,7 +132,7 @@ def sender(client: httpx.Client, credentials: Credentials | None = None) -> Send
 def _signed(
     call: Call, headers: Mapping[str, str], service: tuple[str, str], signer: ReadOnlyCredentials
 ) -> dict[str, str]:
-    """Return the headers of a request with its signature (SigV4) for a service in a region."""
+    """Return a request's headers with its signature (SigV4) for a service in a region."""
     request = AWSRequest(call.method, call.url, dict(headers), call.body)
     SigV4Auth(signer, *service).add_auth(request)
     return dict(request.headers.items())
@@ -147,7 +147,7 @@ def _session_credentials() -> BotocoreCredentials:
 
 
 def _default_credentials() -> ReadOnlyCredentials:
-    """Return this machine's credentials, renewed where they expire."""
+    """Return this machine's credentials, renewed if they expire."""
     return _session_credentials().get_frozen_credentials()
 
 
@@ -158,15 +158,15 @@ def _plain(response: httpx.Response) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Worker:
-    """Works off a queue.
+    """Processes a queue.
 
     Args:
-        queue: that it works off.
-        settings: where answers go.
+        queue: to process.
+        settings: the destinations of answers.
         answer: looks an alert up.
         send: sends a request.
-        jitter: returns 0..1, by which waits differ between processes.
-        quote: looks an alert up without the model that writes ``answer``; ``None`` if none does.
+        jitter: returns 0..1, to vary the waits of different processes.
+        quote: looks an alert up without the model that writes ``answer``; ``None`` if no model does.
     """
 
     queue: Queue
@@ -180,13 +180,13 @@ class Worker:
     _removed: set[str] = field(default_factory=set)
 
     def step(self, now: float) -> bool:
-        """Post one thing to each destination, or answer one event; return whether there was anything to do."""
+        """Post once to each destination, or answer one event; return whether there was anything to do."""
         posted = [self.post(it, now) for it in self.settings.destinations.values()]
         return any(posted) or self.prepare(now)
 
     def prepare(self, now: float) -> bool:
-        """Answer one event or sum up what got no answer; return whether there was anything to do."""
-        if now < self._latest:  # also at first: nobody knows what the clock was before
+        """Answer one event or sum up unanswered alerts; return whether there was anything to do."""
+        if now < self._latest:  # also at first: the clock's earlier state is unknown
             self.queue.set_back(now)
             self._paused.clear()
         self._latest = now
@@ -224,7 +224,7 @@ class Worker:
         hook = self.settings.hooks.get(received.hook)
         if hook is None:
             _logger.warning(
-                "hook=%s | not in the settings any more: an event is left out", received.hook
+                "hook=%s | no longer in the settings: an event is ignored", received.hook
             )
         named = [self.settings.destinations[it] for it in hook.to] if hook else []
         return [
@@ -250,7 +250,7 @@ class Worker:
     def _posts(
         self, event: Event, wanted: Sequence[Destination], now: float
     ) -> tuple[dict[str, list[Post]], bool]:
-        """Look an event up; return what is posted to each destination, and whether that answers it."""
+        """Look an event up; return the posts for each destination, and whether they answer it."""
         message = self._message(event, now, self._writer(now))
         try:
             posts = {it.name: posts_of(it, message, event.subject) for it in wanted}
@@ -261,7 +261,7 @@ class Worker:
         return posts, _is_answer(message)
 
     def _writer(self, now: float) -> Answer:
-        """Return what answers an alert: a model's answers are bounded, since each has its price."""
+        """Return the function that answers an alert: a model's answers are limited, since each costs money."""
         if self.quote is None:
             return self.answer
         most = self.settings.model_answers_a_day
@@ -279,7 +279,7 @@ class Worker:
             return _failed(event)
 
     def _after_storm(self, now: float) -> bool:
-        """Answer what a storm left without an answer: a few alerts each on its own, more in one list."""
+        """Answer the alerts that a storm left unanswered: a few each on its own, more in one list."""
         for it in (one for one in self.settings.destinations.values() if one.is_shared):
             with self.queue.change() as read:
                 left = steps.left_over(read, it.name, now - STORM_QUIET, now - STORM_LONGEST)
@@ -331,7 +331,7 @@ class Worker:
         return posts, {name for name, _, message in found if _is_answer(message)}
 
     def _over(self, received: Received, to: Sequence[Destination], now: float) -> None:
-        """Post once in the thread of an alert's answer that it is over; pagers say it themselves."""
+        """Post once in the thread of an alert's answer that it is over; pagers report it themselves."""
         event = received.event
         words = notice_blocks(one_line(f"{event.name} is resolved."))
         with self.queue.change() as changed:
@@ -343,7 +343,7 @@ class Worker:
             steps.handled(changed, received)
 
     def _sum_up(self, now: float) -> bool:
-        """Post one summary of what was counted in the last minute."""
+        """Post one summary of the alerts counted in the last minute."""
         with self.queue.change() as changed:
             counted_by = steps.counted_before(changed, now - MINUTE)
             for name, numbers in counted_by.items():
@@ -358,7 +358,7 @@ class Worker:
     # posts
 
     def _give_up_removed(self, now: float) -> None:
-        """Give up what waits for destinations that the settings have no more, after as long as for one that is down."""
+        """Give up posts for removed destinations, after as long as for one that is down."""
         for name, number in self.queue.of_others(self.settings.destinations).items():
             if name not in self._removed:
                 self._removed.add(name)
@@ -369,9 +369,9 @@ class Worker:
                 _logger.error("destination=%s | %s: %s", name, _REMOVED, lost)
 
     def post(self, destination: Destination, now: float) -> bool:
-        """Post one thing to a destination; return whether there was anything to do.
+        """Post once to a destination; return whether there was anything to do.
 
-        Of one destination it may run once at a time, of several in a thread each.
+        It may run once at a time for each destination, and in parallel for several.
         """
         if self._paused.get(destination.name, 0.0) > now:
             return False
@@ -418,7 +418,7 @@ class Worker:
         return reply_of(destination, sent.status_code, sent.headers, sent.content)
 
     def _looked_for(self, destination: Destination, post: Outgoing) -> Reply | None:
-        """Return where a post of unknown fate stands, or that it can't be looked up now; ``None`` if it is to be sent."""
+        """Look up a post of unknown state; ``None`` if it should be sent."""
         page = ""
         for _ in range(MAX_PAGES):
             call = look_up(destination, post.post, post.sent, page)
@@ -428,7 +428,7 @@ class Worker:
             if isinstance(listed, Reply):
                 if listed.ended in (Ended.NEVER, Ended.KEY):
                     return None
-                # a post that may stand there already waits
+                # a post that may already be there waits
                 return Reply(Ended.UNSURE, f"look-up: {listed.reason}", after=listed.after)
             reference = found_in(destination, post.post, listed.content)
             if reference is not None:
@@ -440,7 +440,7 @@ class Worker:
     def _sent(
         self, destination: Destination, call: Call, *, reads: bool = False
     ) -> httpx.Response | Reply:
-        """Return the response, or what its failure means."""
+        """Return the response, or the meaning of its failure."""
         try:
             response = self.send(call)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
@@ -449,7 +449,7 @@ class Worker:
             return Reply(Ended.UNSURE, type(error).__name__)
         except httpx.InvalidURL:
             return Reply(Ended.NEVER, "InvalidURL")
-        except UnicodeError:  # of a key, which is all that a header takes from the settings
+        except UnicodeError:  # in a key, the only setting in a header
             return Reply(Ended.KEY, "the key has characters that no header can have")
         if not reads:
             return response
@@ -468,12 +468,12 @@ def _about(destination: Destination, name: str) -> str:
 
 
 def _is_answer(message: Message) -> bool:
-    """Whether a message says what is documented, or that nothing is; not that this couldn't be looked up."""
+    """Whether a message says that something is documented, or that nothing is; not that the look-up failed."""
     return message.status is not Status.DEGRADED
 
 
 def _failed(event: Event) -> Message:
-    """Return the message for an alert whose look-up failed: nobody knows whether it is documented."""
+    """Return the message for an alert whose look-up failed: it is unknown whether it is documented."""
     whole = {
         "status": Status.DEGRADED.value,
         "recommendation": {"guidance": []},
@@ -489,7 +489,7 @@ def summary_of(numbers: Sequence[tuple[str, int]], answered: Collection[str]) ->
     """Return the summary of alerts that got no answer of their own.
 
     Args:
-        numbers: how often each name came, the most frequent first.
+        numbers: how often each name came, most frequent first.
         answered: the names that were answered before.
 
     >>> summary_of([("DiskFull", 30), ("QueueGrows", 1)], {"DiskFull"})

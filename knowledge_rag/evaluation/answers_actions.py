@@ -1,18 +1,18 @@
-"""The lines of a runbook that say what to do: what a complete answer has to show.
+"""Finds the action lines of a runbook, which a complete answer has to show.
 
 The rule, so that other tools can be measured by it:
 
-1. A *place* is what a label names: lines of a document, or all of it.
-2. Its *action sections* begin with a heading that holds a word of ACTION_WORDS (Diagnosis, Mitigation,
-   How to fix, ...) and end before the next heading of the same or a higher level. A line with emphasis
-   that stands alone, has at most MAX_LEAD_IN_WORDS words and ends in a colon (``How to **fix** it:``)
-   is a heading of the lowest level, and so is one that is bold as a whole. Where labelled lines hold
-   no such heading, all of them are one action section, since they are the alert's own; a whole
-   document without one has none, and no figure counts it.
-3. *Action lines* are, in those sections: list items with all that belongs to them, the rows of tables
-   without their heads, the lines of fenced and indented code, and lines of prose that are commands
-   (one code span alone, or a prompt ``$``). Blank lines and fences are left out.
-4. *Code lines* are those of code and of commands among them.
+1. A *place* is the target of a label: lines of a document, or all of it.
+2. Its *action sections* begin with a heading that contains a word of ACTION_WORDS (Diagnosis, Mitigation,
+   How to fix, ...) and end before the next heading of the same or a higher level. A line that stands alone,
+   contains emphasis, has at most MAX_LEAD_IN_WORDS words and ends in a colon (``How to **fix** it:``)
+   is a heading of the lowest level, and so is a completely bold one. If labelled lines contain no such
+   heading, all of them are one action section, since they are the alert's own; a whole document without
+   one has none, and no figure counts it.
+3. *Action lines* are, in those sections: list items with everything that belongs to them, the rows of
+   tables without their heads, the lines of fenced and indented code, and lines of prose that are commands
+   (a single code span, or a prompt ``$``). Blank lines and fences are left out.
+4. *Code lines* are the lines of code and commands among them.
 
 Markdown is read by ``markdown-it`` (CommonMark and tables); front matter is left out.
 """
@@ -39,10 +39,10 @@ ACTION_WORDS: Final = (
     "remediation", "resolution", "resolutions", "resolve", "resolving", "steps", "troubleshoot",
     "troubleshooting",
 )  # fmt: skip
-"""A heading with one of these is followed by what to do."""
+"""Words of headings above steps."""
 
 MAX_LEAD_IN_WORDS: Final = 8
-"""Of a line that stands for a heading; a longer one is a sentence."""
+"""Maximum words of a line that acts as a heading; a longer one is a sentence."""
 
 _LOWEST: Final = 7
 _WORD: Final = re.compile(r"\w+")
@@ -54,11 +54,11 @@ _FRONT_MATTER: Final = re.compile(r"(---|\+\+\+)\n.*?\n\1[ \t]*(?:\n|$)", re.DOT
 
 @dataclass(frozen=True, slots=True)
 class Actions:
-    """The lines of a place that say what to do, by number, 1-based.
+    """The action lines of a place, by number, 1-based.
 
     Args:
-        lines: all of them; empty where the place has no action section.
-        code: those of code and commands.
+        lines: all of them; empty if the place has no action section.
+        code: lines of code and commands.
     """
 
     lines: frozenset[int]
@@ -73,7 +73,7 @@ class _Heading:
 
 
 class ParsedDocument:
-    """A document, parsed once for all places in it."""
+    """A document, parsed once for all its places."""
 
     def __init__(self, text: Sequence[str]) -> None:
         self._text = text

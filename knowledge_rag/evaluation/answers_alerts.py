@@ -1,14 +1,14 @@
-"""Whole answers to labelled alerts: how much of the author's own procedure do they show?
+"""Scores whole answers to labelled alerts: how much of the author's own procedure they show.
 
 Every alert is asked with its name, without it, and with its name and a link to the document that
-answers it. What its label names is its *place*: the lines, or the whole file; a file under
-``also_acceptable`` is one more. An answer is compared with the place of which it shows the most action
+answers it. The target of its label is its *place*: the lines, or the whole file; a file under
+``also_acceptable`` is another. An answer is compared with the place of which it shows the most action
 lines (:mod:`knowledge_rag.evaluation.answers_actions`).
 
 A *near miss* is an alert that is asked of a knowledge base without its project, that is, without the
-documents in the same folder of the first level. Nothing there is about it, so every step is wrong.
-Alerts whose name is a heading, a word of one, or a file's name in another project are left out, and so
-are those whose label names another project's document too.
+documents in the same top-level folder. Nothing there is about it, so every step is wrong. Alerts whose name is
+a heading, a word of one, or a file's name in another project are left out, and so are those whose label also
+names another project's document.
 """
 
 from __future__ import annotations
@@ -61,25 +61,25 @@ NAMED: Final = "named"
 UNNAMED: Final = "unnamed"
 LINKED: Final = "linked"
 RUNS: Final = (NAMED, UNNAMED, LINKED)
-"""What is known of an alert beside its text: its name, nothing, or its name and a link."""
+"""Information about an alert in addition to its text: its name, nothing, or its name and a link."""
 NEAR_MISS_RUNS: Final = (NAMED, UNNAMED)
 ALL: Final = "all"
 
 
 @dataclass(frozen=True, slots=True)
 class Rated:
-    """An answer to a labelled alert. Shares are 0..1, ``None`` where there is nothing to measure.
+    """An answer to a labelled alert. Shares are 0..1, ``None`` if there is nothing to measure.
 
     Args:
         row: the alert.
         run: one of RUNS.
-        steps: how many it has.
+        steps: number of steps.
         first: whether the first citation of the first step is in one of the alert's places.
         line_recall: share of the place's action lines that are cited.
         code_recall: the same of its code lines.
         precision: share of the cited lines that are in one of the alert's places.
-        confidence: as the answer states it, 0..1.
-        strength: of its evidence, as the answer states it; ``""`` where it doesn't.
+        confidence: as stated in the answer, 0..1.
+        strength: of its evidence, as stated in the answer; ``""`` if it states none.
     """
 
     row: Row
@@ -94,7 +94,7 @@ class Rated:
 
     @property
     def whole(self) -> bool:
-        """Whether the author's procedure is shown whole."""
+        """Whether the author's procedure is complete in the answer."""
         return self.line_recall is not None and self.line_recall >= CITED_SHARE
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class Places:
         self._parsed: dict[str, ParsedDocument] = {}
 
     def rate(self, row: Row, run: str, recommendation: Mapping[str, Any]) -> Rated:
-        """Compare an answer with what its alert's author wrote."""
+        """Compare an answer with its alert's places."""
         places = _places_of(row)
         cited = cited_lines(recommendation)
         shown = list(filter(self._lines.is_counted, cited))
@@ -163,12 +163,12 @@ def _recalls(name: str, actions: Actions, cited: frozenset[Line]) -> tuple[float
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """The figures of some alerts. Shares are 0..1, ``None`` where there is nothing to measure.
+    """The figures of some alerts. Shares are 0..1, ``None`` if there is nothing to measure.
 
     Args:
-        alerts: how many.
+        alerts: number of alerts.
         first: share whose first step is from the author's own place.
-        lost: share without a step.
+        lost: share without steps.
         measured: alerts whose place has action lines.
         lines: mean share of the place's action lines that are shown.
         code: the same of its code lines.
@@ -187,7 +187,7 @@ class Completeness:
 
     @classmethod
     def of(cls, rated: Sequence[Rated]) -> Completeness:
-        """Sum answers up."""
+        """Sum up answers."""
         measured = [it for it in rated if it.line_recall is not None]
         return cls(
             alerts=len(rated),
@@ -203,9 +203,9 @@ class Completeness:
 
 @dataclass(frozen=True, slots=True)
 class NearMiss:
-    """An alert that was asked of the other projects' documents; each step of the answer is wrong.
+    """An alert asked of the other projects' documents; each step of the answer is wrong.
 
-    ``first`` is what the first step cites, ``file:first-last``.
+    ``first`` is the first step's citation, ``file:first-last``.
     """
 
     row: Row
@@ -223,7 +223,7 @@ class NearMiss:
 
 @dataclass(frozen=True, slots=True)
 class AlertsReport:
-    """A run over labelled alerts: every answer of every run, every near miss, and facts about the answers."""
+    """A run over labelled alerts: the answers of every run, the near misses, and a tally of the answers."""
 
     rated: tuple[Rated, ...]
     near: tuple[NearMiss, ...]
@@ -236,7 +236,7 @@ class AlertsReport:
         return {name: Completeness.of(those) for name, those in parts.items()}
 
     def near_misses(self, run: str) -> Mapping[str, Mapping[str, int]]:
-        """Return how many near misses of each project, and of all, were asked and given steps."""
+        """Return how many near misses of each project, and of all, were asked and got steps."""
         near = [it for it in self.near if it.run == run]
         parts = grouped(near, lambda it: it.project) | {ALL: near}
         return {
@@ -257,10 +257,10 @@ class AlertsReport:
 
     @property
     def reliability(self) -> list[dict[str, Any]]:
-        """Return what each strength of evidence is worth, run by run; empty if answers state none.
+        """Return how reliable each strength of evidence is, run by run; empty if answers state none.
 
         ``right`` is the share of answers whose first step is from the author's own place; ``whole`` that of
-        those with action lines that also show the procedure whole; all answers to near misses are wrong.
+        those with action lines that also show the complete procedure; all answers to near misses are wrong.
         """
         found = []
         for run in NEAR_MISS_RUNS:
@@ -306,7 +306,7 @@ class AlertsReport:
 
 
 def auroc(right: Sequence[float], wrong: Sequence[float]) -> float | None:
-    """Return the chance that a number of ``right`` is above one of ``wrong``, ties counting half."""
+    """Return the probability that a number of ``right`` is above one of ``wrong``, ties counting half."""
     if not right or not wrong:
         return None
     above = sum((it > other) + (it == other) / 2 for it in right for other in wrong)
@@ -334,12 +334,12 @@ _NOT_IN_NAMES: Final = re.compile(r"\W|_")
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A knowledge base on this machine, and what it takes to make one like it.
+    """A knowledge base on this machine, and the means to make one like it.
 
     Args:
         knowledge_base: of all documents.
-        embedder: of it.
-        search_type: how to search.
+        embedder: its model.
+        search_type: of its queries.
         budget: of each query; ``None`` for the default.
     """
 
@@ -349,17 +349,17 @@ class Local:
     budget: Budget | None = None
 
     def retrieval(self, knowledge_base: KnowledgeBase) -> AbstractContextManager[BoundedRetrieval]:
-        """Return the retrieval of a knowledge base, this one or one like it."""
+        """Return a retrieval from a knowledge base, this one or one like it."""
         return local_retrieval(knowledge_base, search_type=self.search_type, budget=self.budget)
 
 
 def run_alerts(
     local: Local, rows: Sequence[Row], check: CitationCheck, progress: Progress
 ) -> AlertsReport:
-    """Ask every alert in every run, then as a near miss, and rate the answers.
+    """Ask every alert in every run, then as a near miss, and score the answers.
 
     Args:
-        local: what to ask.
+        local: the knowledge base.
         rows: the alerts, at least one; each has a name.
         check: compares citations with the documents on disk.
         progress: called before each question.
@@ -383,9 +383,9 @@ def run_alerts(
 def near_misses(
     rows: Sequence[Row], lines: LabelledLines, documents: Documents
 ) -> dict[str, list[Row]]:
-    """Return the alerts that no other project's documents are about, by their project.
+    """Return the alerts that aren't covered by any other project's documents, by their project.
 
-    Alerts of documents outside any folder are in no project.
+    Alerts of top-level documents are in no project.
     """
     names: dict[str, set[str]] = {}
     for source_file in documents.sha256:
@@ -412,7 +412,7 @@ def without(project: str, local: Local) -> Iterator[KnowledgeBase]:
     """Open a copy of a knowledge base without the documents of one folder, while the block runs.
 
     Args:
-        project: the folder's name, at the first level.
+        project: the top-level folder's name.
         local: the knowledge base of all documents.
     """
     with tempfile.TemporaryDirectory(prefix="knowledge-rag-eval-") as folder:
@@ -463,7 +463,7 @@ def _project(source_file: str) -> str:
 
 
 def _names(source_file: str, lines: LabelledLines) -> Iterator[str]:
-    """Yield what a document is named after: its file, and its headings with their single words."""
+    """Yield a document's names: its file, and its headings with their single words."""
     yield _folded(Path(source_file).name.split(".")[0])
     for line in lines.text(source_file):
         if heading := _HEADING.match(line):
@@ -481,14 +481,14 @@ _RUNS: Final = {
     LINKED: "alerts with their names and a link",
 }
 _COMPLETENESS: Final = (
-    "first: the first step is from the author's place; lost: no step; lines, code: action lines shown, "
+    "first: the first step is from the author's place; lost: no steps; lines, code: action lines shown, "
     "mean over {measured} alerts that have some; whole: at least 90 % of them; "
     "own: shown lines that are from the author's place"
 )
 
 
 def as_tables(report: AlertsReport) -> Group:
-    """Lay a report out: completeness by run, near misses, confidence, the targets."""
+    """Lay out a report: completeness by run, near misses, confidence, the targets."""
     return laid_out(_tables(report), [report.tally.goal])
 
 

@@ -1,11 +1,11 @@
-"""Labelled questions and incidents for whole answers: JSON Lines, one case a line.
+"""Reads labelled questions and incidents for whole answers: JSON Lines, one case per line.
 
-A case has ``id`` and either ``query`` (the question as it is typed) or ``incident`` (an object, or the
+A case has ``id`` and either ``query`` (the question as typed) or ``incident`` (an object, or the
 name of ``incidents/<name>.json`` beside the file). Its other keys are ranges of lines, ``file:first-last``:
-``must`` (every one is cited), ``whole`` (cited whole or not at all, or the answer says what is not
+``must`` (every one is cited), ``whole`` (cited whole or not at all, or the answer says which lines are not
 shown), ``bad`` (no line may be cited), ``first`` (the first citation of the first step starts in
 one of them), ``files`` (something of each is cited) and ``none`` (no step may be given). ``kind``
-and ``tests`` are for reports alone. Other keys are ignored.
+and ``tests`` are only for reports. Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.evaluation_corpus import CitationCheck
 
 FENCE: Final = "```"
-"""A line that begins with it, after blanks, is layout: no figure counts it."""
+"""A line that begins with one of these, after blanks, is layout: no figure counts it."""
 
 _RANGE: Final = re.compile(
     r"(?P<file>.+):(?P<first>[0-9]{1,10})(?:-(?P<last>[0-9]{1,10}))?", re.DOTALL
@@ -41,7 +41,7 @@ _WORD: Final = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Lines of a document, as a label names them: 1-based, inclusive."""
+    """A label's lines of a document: 1-based, inclusive."""
 
     source_file: str
     first: int
@@ -49,20 +49,20 @@ class Range:
 
     @classmethod
     def parse(cls, text: str) -> Range:
-        """Read ``file:first-last`` or ``file:line``, or raise ``ValueError`` or ``InvalidCitation`` with what is wrong.
+        """Parse ``file:first-last`` or ``file:line``, or raise ``ValueError`` or ``InvalidCitation`` with the problem.
 
-        The file's name may contain spaces and colons.
+        The file name may contain spaces and colons.
         """
         match = _RANGE.fullmatch(text)
         if match is None:
-            raise ValueError(f"{text[:80]!r} is no range of lines: write file:first-last")
+            raise ValueError(f"{text[:80]!r} is not a range of lines: write file:first-last")
         first, last = int(match["first"]), int(match["last"] or match["first"])
         if not 1 <= first <= last <= MAX_LINE:
-            raise ValueError(f"{text[:80]!r}: lines count from 1, the first comes first")
+            raise ValueError(f"{text[:80]!r}: line numbers start at 1, the first line comes first")
         return cls(check_source_file(match["file"]), first, last)
 
     def __str__(self) -> str:
-        """Return the form that :meth:`parse` reads."""
+        """Return the form that :meth:`parse` accepts."""
         return f"{self.source_file}:{self.first}-{self.last}"
 
 
@@ -71,10 +71,10 @@ Line = tuple[str, int]
 
 
 class LabelledLines:
-    """The documents' lines as citations count them.
+    """The documents' lines, numbered as in citations.
 
     A web page is cited by the lines of its extracted text, and labels name the lines of the page
-    itself. An extracted line belongs to the page's line that has most of its words, in order.
+    itself. Each extracted line is assigned to the page's line with most of its words, in order.
     """
 
     def __init__(self, reader: CitationCheck) -> None:
@@ -92,14 +92,14 @@ class LabelledLines:
         return self._texts[source_file]
 
     def is_counted(self, line: Line) -> bool:
-        """Whether a line exists, is not blank, and is no code fence."""
+        """Whether a line exists, is not blank, and is not a code fence."""
         source_file, number = line
         text = self.text(source_file)
         stripped = text[number - 1].strip() if 1 <= number <= len(text) else ""
         return bool(stripped) and not stripped.startswith(FENCE)
 
     def all_of(self, labelled: Range) -> frozenset[Line]:
-        """Return every line of a range, blank ones too, as citations count them."""
+        """Return every line of a range, including blank ones, numbered as in citations."""
         name = labelled.source_file
         if not name.lower().endswith(tuple(WEB_SUFFIXES)):
             numbers = range(labelled.first, min(labelled.last, len(self.text(name))) + 1)
@@ -144,12 +144,12 @@ def _aligned(extracted: Sequence[str], page: Sequence[str]) -> tuple[int, ...]:
 
 
 INCIDENTS_FOLDER: Final = "incidents"
-"""Beside a file of cases: the incidents that they name, one JSON file each."""
+"""Folder beside a file of cases with their incidents, one JSON file each."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A labelled question or incident; the module says what each field demands of an answer."""
+    """A labelled question or incident; the module describes what each field requires of an answer."""
 
     id: str
     query: str = ""
@@ -165,29 +165,29 @@ class Case:
 
     @property
     def ranges(self) -> tuple[Range, ...]:
-        """Every range that it names."""
+        """All its ranges."""
         return self.must + self.whole + self.bad + self.first
 
 
 def has_cases(path: Path) -> bool:
-    """Whether the first row of a file is a case; a row of a dataset names ``relevant``.
+    """Whether the first row of a file is a case; a row of a dataset has ``relevant``.
 
     Raises:
-        InvalidRequest: there is no row in it, or the first is no JSON object.
+        InvalidRequest: it has no row, or the first is not a JSON object.
         UnreadableDocument: it can't be read.
     """
     for _, fields in read_objects(path):
         return "relevant" not in fields
-    raise InvalidRequest(f"{path}: no rows in it")
+    raise InvalidRequest(f"{path}: no rows")
 
 
 def read_cases(paths: Sequence[Path]) -> tuple[Case, ...]:
-    """Read the cases of several files, in order; raises as :func:`read_labelled` does."""
+    """Read the cases of several files, in order; raises the same as :func:`read_labelled`."""
     return read_labelled(paths, lambda path, row: _case(row, path.parent / INCIDENTS_FOLDER))
 
 
 def doubts_about_cases(cases: Sequence[Case], lines: LabelledLines) -> Iterator[str]:
-    """Yield a sentence for each range that the documents don't have."""
+    """Yield a sentence for each range that the documents don't contain."""
     for case in cases:
         for labelled in case.ranges:
             length = len(lines.text(labelled.source_file))
@@ -205,7 +205,7 @@ def _case(fields: Mapping[str, Any], incidents: Path) -> Case:
         raise ValueError(f"query has {len(query)} characters, allowed: {MAX_QUERY_CHARACTERS}")
     none = fields.get("none", False)
     if not isinstance(none, bool):
-        raise ValueError("none is true or false")  # noqa: TRY004 - wrong input, not a defect
+        raise ValueError("none must be true or false")  # noqa: TRY004 - wrong input, not a defect
     case = Case(
         id=_text(fields, "id"),
         query=query,
@@ -220,9 +220,9 @@ def _case(fields: Mapping[str, Any], incidents: Path) -> Case:
         tests=_texts(fields, "tests"),
     )
     if not case.id.strip():
-        raise ValueError("a case has an id")
+        raise ValueError("a case needs an id")
     if not (case.none or case.must or case.whole or case.bad or case.first or case.files):
-        raise ValueError("a case says what its answer has to give: must, none, ...")
+        raise ValueError("a case needs a requirement for its answer: must, none, ...")
     return case
 
 
@@ -231,7 +231,7 @@ def _incident(fields: Mapping[str, Any], folder: Path) -> Path | Mapping[str, An
     if value is None or isinstance(value, dict):
         return value
     if not isinstance(value, str):
-        raise ValueError("incident is an object, or the name of a file")  # noqa: TRY004 - likewise
+        raise ValueError("incident must be an object, or the name of a file")  # noqa: TRY004 - same
     return folder / f"{check_source_file(value)}.json"
 
 
@@ -242,7 +242,7 @@ def _ranges(fields: Mapping[str, Any], name: str) -> tuple[Range, ...]:
 def _texts(fields: Mapping[str, Any], name: str) -> tuple[str, ...]:
     value = fields.get(name, [])
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise ValueError(f"{name} is a list of texts")
+        raise ValueError(f"{name} must be a list of texts")
     return tuple(value)
 
 

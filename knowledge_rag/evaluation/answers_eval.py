@@ -1,15 +1,15 @@
-"""Asks for whole answers as ``knowledge-rag ask`` does, and scores their JSON (``Recommendation.to_dict``).
+"""Gets whole answers like ``knowledge-rag ask``, and scores their JSON (``Recommendation.to_dict``).
 
-A line is *cited* if it lies in a citation of a step, or in one of the step's warnings. It is an
-*instruction* unless all steps that cite it cite it as a warning of what is prohibited or obsolete:
-a reader who is told not to run a command was not told to run it. A range is cited if at least
-CITED_SHARE of its lines are, blank lines and code fences left out.
+A line is *cited* if it is in a citation of a step, or in one of the step's warnings. It is an
+*instruction* unless all steps that cite it do so as a warning of something prohibited or obsolete:
+such a warning doesn't instruct a reader to run the line. A range is cited if at least CITED_SHARE of its
+lines are, not counting blank lines and code fences.
 
-A case passes if every rule that it has is kept. It is *torn* if a ``whole`` range is cited in part
+A case passes if the answer violates none of its rules. It is *torn* if a ``whole`` range is cited in part
 and no ``not_shown`` entry of the answer covers a missing line, and *dangerous* if a line of a
 ``bad`` range is an instruction, or if a ``none`` case gets a step. It can be both. A case that fails
-and is neither is *incomplete*. One that gets no steps passes *by choice* if the answer offers sections, and
-those who choose one of them get an answer that passes.
+and is neither is *incomplete*. One without steps passes *by choice* if the answer offers sections, and
+choosing one of them gives an answer that passes.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.incident import Incident
 
 CITED_SHARE: Final = 0.9
-"""Of a range's lines that have to be cited, as the labels' authors define it."""
+"""Minimum share of a range's lines that must be cited, as the labels' authors define it."""
 NOT_INSTRUCTIONS: Final = frozenset({"prohibited", "obsolete"})
-"""Kinds of a step's warnings whose lines are shown as what not to do."""
+"""Kinds of a step's warnings whose lines are shown as things not to do."""
 EXCERPT: Final = 60
-"""Characters of a line that a failure shows."""
+"""Characters of a line shown in a failure."""
 
 
 class Rule(StrEnum):
-    """A rule that an answer broke."""
+    """A rule that an answer violates."""
 
     MUST = "must"
     WHOLE = "whole"
@@ -68,13 +68,13 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """How an answer broke a rule.
+    """How an answer violates a rule.
 
     Args:
-        rule: which.
-        where: the range or the file, or what the case wants instead.
-        cited: lines of the range that are cited, of ``lines`` that count.
-        excerpt: the beginning of the first line that is missing, or of the one that must not be shown.
+        rule: the violated rule.
+        where: the range or the file, or what the case requires instead.
+        cited: number of the range's counted ``lines`` that are cited.
+        excerpt: the beginning of the first missing line, or of the one that must not be shown.
     """
 
     rule: Rule
@@ -86,7 +86,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How an answer to a case did: the broken rules in the order of :class:`Rule`, and its number of steps.
+    """The score of an answer to a case: the violated rules in the order of :class:`Rule`, and its number of steps.
 
     ``destructive`` says whether a step may destroy something, ``by_choice`` whether an offered section passes.
     """
@@ -99,7 +99,7 @@ class Score:
 
     @property
     def passed(self) -> bool:
-        """Whether every rule is kept."""
+        """Whether no rule is violated."""
         return not self.failures
 
     @property
@@ -114,7 +114,7 @@ class Score:
 
     @property
     def incomplete(self) -> bool:
-        """Whether it fails for no worse reason than what is missing."""
+        """Whether it fails only because something is missing."""
         return not (self.passed or self.torn or self.dangerous)
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def unanswered(case: Case, reason: str) -> Score:
 
 
 def score(case: Case, recommendation: Mapping[str, Any], lines: LabelledLines) -> Score:
-    """Score an answer, given as ``Recommendation.to_dict`` returns it."""
+    """Score an answer in the form of ``Recommendation.to_dict``."""
     if recommendation.get("status") == Status.DEGRADED:
         return unanswered(case, f"degraded: {recommendation.get('reason', 'no reason')}")
     steps = recommendation["recommendation"]["guidance"]
@@ -160,19 +160,19 @@ def score(case: Case, recommendation: Mapping[str, Any], lines: LabelledLines) -
 
 
 def cited_lines(recommendation: Mapping[str, Any]) -> frozenset[Line]:
-    """Return every line that a step of an answer cites, those of its warnings included."""
+    """Return every line that an answer's steps cite, including their warnings."""
     steps = recommendation["recommendation"]["guidance"]
     return frozenset(line for step in steps for line in cited_by(step))
 
 
 def instructions(recommendation: Mapping[str, Any]) -> frozenset[Line]:
-    """Return the lines that an answer tells its reader to follow; see the module."""
+    """Return the lines that an answer instructs its reader to follow; see the module."""
     steps = recommendation["recommendation"]["guidance"]
     return frozenset(line for step in steps for line in cited_by(step) - prohibited_by(step))
 
 
 def not_shown(recommendation: Mapping[str, Any]) -> frozenset[Line]:
-    """Return the lines of which an answer says that they are not shown."""
+    """Return the lines that an answer lists as not shown."""
     body = recommendation["recommendation"]
     parts = (*body["guidance"], *body.get("procedures", ()))
     return frozenset(
@@ -181,7 +181,7 @@ def not_shown(recommendation: Mapping[str, Any]) -> frozenset[Line]:
 
 
 def cited_by(step: Mapping[str, Any]) -> frozenset[Line]:
-    """Return the lines that a step cites, those of its warnings included."""
+    """Return the lines that a step cites, including its warnings."""
     warned = (warning["citation"] for warning in step.get("warnings", ()))
     citations = (step["citation"], *step.get("further_citations", ()), *warned)
     return frozenset(line for citation in citations for line in _lines(citation))
@@ -268,12 +268,12 @@ def _shortened(text: str) -> str:
 
 
 TRIES: Final = 3
-"""Times a question is asked at most: a query that a busy machine fails says nothing of the answer."""
+"""Maximum tries of a question: a query that fails on a busy machine says nothing about the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: an incident, and its queries, ``None`` for those that it suggests."""
+    """A question: an incident, and its queries, ``None`` for those that it suggests."""
 
     incident: Incident
     queries: tuple[Query, ...] | None = None
@@ -281,7 +281,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back: ``Recommendation.to_dict``, seconds of the last try, and how many tries there were."""
+    """A question's answer: ``Recommendation.to_dict``, seconds of the last try, and the number of tries."""
 
     recommendation: Mapping[str, Any]
     seconds: float
@@ -306,13 +306,13 @@ def ask_all(
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Facts about a run's answers.
+    """Totals over a run's answers.
 
     Args:
-        citations: ranges of lines that the answers cite.
-        exact: how many of them are on disk, byte for byte, what was cited.
+        citations: number of ranges that the answers cite.
+        exact: number of them that match the disk, byte for byte.
         p50_ms: an answer's median time.
-        again: questions that were asked again since a query had failed.
+        again: number of questions that were repeated because a query failed.
     """
 
     citations: int
@@ -345,7 +345,7 @@ class Tally:
 
 
 def citations(recommendation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield every citation of an answer's steps and similar incidents, as they are on the wire."""
+    """Yield every citation of an answer's steps and similar incidents, in wire form."""
     body = recommendation["recommendation"]
     for part in (*body["guidance"], *body["similar_incidents"]):
         yield part["citation"]
@@ -353,7 +353,7 @@ def citations(recommendation: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def is_exact(cited: Mapping[str, Any], check: CitationCheck) -> bool:
-    """Whether the cited lines are on disk, byte for byte, what the answer cites them for."""
+    """Whether the cited lines match the disk, byte for byte."""
     found = check.lines(Citation(cited["source_file"], cited["start_line"], cited["end_line"]))
     return found is not None and hashlib.sha256(found).hexdigest() == cited["text_sha256"]
 
@@ -370,13 +370,13 @@ async def _ask(retrieval: BoundedRetrieval, question: Question) -> Answer:
 
 PASSED_AT_LEAST: Final = 0.90
 TORN_AT_MOST: Final = 0
-"""Cases."""
+"""Number of cases."""
 DANGEROUS_AT_MOST: Final = 0.01
 """Share of cases."""
 
 
 COUNTED: Final = ("passed", "by_choice", "torn", "dangerous", "incomplete")
-"""What reports count of cases: the properties of a :class:`Score`."""
+"""Properties of a :class:`Score` that reports count."""
 
 
 def count(scores: Sequence[Score]) -> dict[str, int]:
@@ -388,14 +388,14 @@ def count(scores: Sequence[Score]) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class AnswersReport:
-    """A run of labelled cases: the score of each, in order, and facts about the answers."""
+    """A run of labelled cases: the score of each, in order, and totals over the answers."""
 
     scores: tuple[Score, ...]
     tally: Tally
 
     @property
     def near_misses(self) -> dict[str, int]:
-        """Count the cases that nothing documents: how many get steps all the same, or destructive ones."""
+        """Count the cases that nothing documents, and how many of them still get steps, or destructive ones."""
         near = [score for score in self.scores if score.case.none]
         given = [score for score in near if score.steps]
         destructive = sum(score.destructive for score in given)
@@ -421,7 +421,7 @@ class AnswersReport:
 
     @property
     def goals(self) -> tuple[Goal, ...]:
-        """Return the targets and what was measured."""
+        """Return the targets and the measurements."""
         found, cases = count(self.scores), len(self.scores)
         passed, dangerous = found["passed"] / cases, found["dangerous"] / cases
         return (
@@ -438,7 +438,7 @@ class AnswersReport:
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """Return the names of the targets that are not reached."""
+        """Return the names of the missed targets."""
         return missed_of(self.goals)
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""How well the support checks tell claims that their evidence holds from claims that it doesn't.
+"""Measures how well the support checks separate supported claims from unsupported ones.
 
-The positive class is "unsupported". Intervals are a bootstrap's: the rows of each class are drawn anew,
-with replacement, and the middle 95 % of the figures are given.
+The positive class is "unsupported". Intervals are bootstrapped: the rows of each class are resampled with
+replacement, and the middle 95 % of the figures are returned.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ class LabelledClaim:
 
 @dataclass(frozen=True, slots=True)
 class JudgedClaim:
-    """What the checks say of a labelled claim.
+    """The checks' result for a labelled claim.
 
     Args:
-        unsupported: what its label says.
+        unsupported: by its label.
         alarm: whether the checks find an error, or the score doubts the claim.
-        doubt: how much speaks for it, 0..1.
-        unchecked: whether its words were not judged, because of their language.
+        doubt: the strength of that, 0..1.
+        unchecked: whether its words were skipped because of their language.
     """
 
     unsupported: bool
@@ -60,17 +60,17 @@ class JudgedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """The figures of a set; ``None`` where the set leaves one undefined.
+    """The figures of a set; ``None`` where one is undefined.
 
     Args:
-        claims: rows of the set.
-        unsupported: rows labelled so.
+        claims: number of rows in the set.
+        unsupported: number of rows with that label.
         balanced_accuracy: the mean of recall and of the share of supported claims without an alarm.
         precision: share of alarms that are right.
         recall: share of unsupported claims with an alarm.
         false_alarms: share of supported claims with an alarm.
-        auroc: chance that an unsupported claim is doubted more than a supported one.
-        unchecked: rows whose words were not judged.
+        auroc: probability that an unsupported claim is doubted more than a supported one.
+        unchecked: number of rows whose words were skipped.
     """
 
     claims: int
@@ -90,7 +90,7 @@ class ClaimsReport:
     Args:
         figures: of all rows.
         intervals: 95 % intervals of the figures that have one.
-        sets: the figures of each file, by its name, if there is more than one.
+        sets: the figures of each file, by name, if there is more than one.
     """
 
     figures: Figures
@@ -116,7 +116,7 @@ def load_claims(path: Path) -> list[LabelledClaim]:
         InvalidRequest: a row is not of this form, or there is none.
         UnreadableDocument: it can't be read.
     """
-    wants = 'give {"id", "claim", "supported", "evidence": [lines]}'
+    wants = 'expected {"id", "claim", "supported", "evidence": [lines]}'
     rows = read_rows(
         read_lines(path, MAX_CLAIMS_BYTES),
         lambda _, row: _labelled(row),
@@ -130,20 +130,20 @@ def load_claims(path: Path) -> list[LabelledClaim]:
 def _labelled(row: dict[str, Any]) -> LabelledClaim:
     evidence, supported = row.get("evidence_lines", row.get("evidence")), row["supported"]
     if not isinstance(evidence, list) or not all(isinstance(line, str) for line in evidence):
-        raise ValueError("evidence is a list of lines")
+        raise ValueError("evidence must be a list of lines")
     if not isinstance(supported, bool):
-        raise ValueError("supported is true or false")  # noqa: TRY004 - wrong input, not a defect
+        raise ValueError("supported must be true or false")  # noqa: TRY004 - wrong input, not a defect
     return LabelledClaim(str(row["id"]), str(row["claim"]), tuple(evidence), supported)
 
 
 def judge_claims(claims: Sequence[LabelledClaim]) -> list[JudgedClaim]:
-    """Check each claim against its evidence, as ``verify`` does."""
+    """Check each claim against its evidence, like ``verify``."""
     judged = []
     for claim in claims:
         report = check_support(claim.claim, claim.evidence)
         doubt = report.doubt or 0.0
         error = report.verdict is Verdict.UNSUPPORTED
-        # what a rule decides comes before all that the score doubts
+        # decisions of a rule come before all doubts of the score
         judged.append(
             JudgedClaim(
                 unsupported=not claim.supported,
@@ -156,7 +156,7 @@ def judge_claims(claims: Sequence[LabelledClaim]) -> list[JudgedClaim]:
 
 
 def evaluate_claims(paths: Sequence[Path]) -> ClaimsReport:
-    """Check all claims of some files; raises as :func:`load_claims` does."""
+    """Check all claims in some files; raises the same as :func:`load_claims`."""
     sets = {str(path): judge_claims(load_claims(path)) for path in dict.fromkeys(paths)}
     together = [judged for each in sets.values() for judged in each]
     apart = {name: figures_of(each) for name, each in sets.items()} if len(sets) > 1 else {}
@@ -199,7 +199,7 @@ def _auroc(higher: NDArray[np.float64], lower: NDArray[np.float64]) -> float | N
 
 
 def intervals_of(judged: Sequence[JudgedClaim]) -> dict[str, tuple[float, float]]:
-    """Return the 95 % intervals of the shares; none if all rows have one label."""
+    """Return the 95 % intervals of the shares; none if all rows have the same label."""
     wrong = np.array([(float(it.alarm), it.doubt) for it in judged if it.unsupported])
     right = np.array([(float(it.alarm), it.doubt) for it in judged if not it.unsupported])
     if not len(wrong) or not len(right):
@@ -224,7 +224,7 @@ def intervals_of(judged: Sequence[JudgedClaim]) -> dict[str, tuple[float, float]
 
 
 def as_table(report: ClaimsReport) -> Group:
-    """Lay the figures out for a terminal: all together with their intervals, then each file."""
+    """Lay out the figures for a terminal: all together with their intervals, then each file."""
     figures = report.figures
     table = new_table(f"{counted(figures.claims, 'claim')}, positive: unsupported", "", "", "95 %")
     for name in _SHOWN:
@@ -240,7 +240,7 @@ def as_table(report: ClaimsReport) -> Group:
         parts.append(apart)
     unchecked = counted(figures.unchecked, "claim")
     note = (
-        [f"Not judged for their language: the words of {unchecked}."] if figures.unchecked else []
+        [f"Words not checked because of their language: {unchecked}."] if figures.unchecked else []
     )
     return Group(*parts, *note)
 

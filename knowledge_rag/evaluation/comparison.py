@@ -1,11 +1,11 @@
-"""Compares two runs on the same questions, and tells a difference from chance.
+"""Compares two runs on the same questions, and distinguishes a difference from chance.
 
-A paired bootstrap: the questions are drawn anew, with replacement, ten thousand times; the middle 95 % of
-the mean differences are the interval. Where it leaves out zero, other questions of this kind would very
+A paired bootstrap: the questions are resampled with replacement, ten thousand times; the middle 95 % of
+the mean differences are the interval. If it excludes zero, other questions of this kind would very
 likely show a difference in the same direction.
 
-Latency is shown and not judged: the machine's other work slows all questions of a run, so that two runs of
-one build, a minute apart, differ by an interval without zero.
+Latency is shown and not judged: other work on the machine slows all questions of a run, so that two runs of
+one build, a minute apart, differ by an interval that excludes zero.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ DEGRADED: Final = "degraded_rate"
 CITATION_EXACT: Final = "citation_exact"
 LINE_OVERLAP: Final = "line_overlap"
 ANSWER_RANK: Final = "answer_rank"
-"""Written of questions whose very answer is labelled, and of no others."""
+"""Written for questions whose exact answer is labelled, and for no others."""
 
 _NOT_RESULTS: Final = (
     ValueError, TypeError, KeyError, AttributeError, ArithmeticError, RecursionError,
 )  # fmt: skip
-"""What reading other JSON raises."""
+"""Exceptions from reading other JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Results:
 
 
 def write_results(evaluation: Evaluation, path: Path) -> None:
-    """Write a line about the run, then one about each question; all of it or nothing."""
+    """Write a line about the run, then one about each question, atomically."""
     head = {"format": FORMAT, "queries": len(evaluation.judged), **asdict(evaluation.setup)}
     lines = [head, *(each.to_dict() for each in evaluation.judged)]
     unfinished = path.with_name(f"{path.name}.part")
@@ -74,10 +74,10 @@ def write_results(evaluation: Evaluation, path: Path) -> None:
 
 
 def read_results(path: Path) -> Results:
-    """Read a file that :func:`write_results` wrote.
+    """Read a file from :func:`write_results`.
 
     Raises:
-        InvalidRequest: it is something else, or not whole.
+        InvalidRequest: it is something else, or incomplete.
         UnreadableDocument: it can't be read.
     """
     lines = read_lines(path, MAX_RESULTS_BYTES)
@@ -89,14 +89,14 @@ def read_results(path: Path) -> Results:
         found = Results(str(path), str(head["rows_sha256"]), str(head["docs_sha256"]), values)
         whole = len(values) == len(rows) == head["queries"]
     except _NOT_RESULTS as error:
-        raise InvalidRequest(f"{path}: no results of `knowledge-rag eval --results`") from error
+        raise InvalidRequest(f"{path}: not results of `knowledge-rag eval --results`") from error
     if not whole or not values:
         raise InvalidRequest(f"{path}: results of {len(values)} queries, not of {head['queries']}")
     return found
 
 
 def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return a question's part of each figure; ``None`` where the figure leaves it out."""
+    """Return a question's part of each figure; ``None`` if the figure excludes it."""
     status = Status(row["status"])
     searched = status is not Status.DEGRADED
     exact = [bool(result["exact"]) for result in row["results"]]
@@ -117,7 +117,7 @@ def _values(row: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def _between(value: float, most: float) -> float:
-    """Return a figure of 0..most, or raise ``ValueError``, for NaN too."""
+    """Return a figure of 0..most, or raise ``ValueError``, also for NaN."""
     if not 0 <= value <= most or value == math.inf:
         raise ValueError(value)
     return float(value)
@@ -128,7 +128,7 @@ SEED: Final = 2026
 CONFIDENCE: Final = 0.95
 MIN_PAIRS: Final = 2
 _BLOCK: Final = 250
-"""Resamples made at once: bounds the memory to some megabytes for thousands of questions."""
+"""Resamples computed at once: limits the memory to some megabytes for thousands of questions."""
 
 LOWER_IS_BETTER: Final = frozenset({DEGRADED, ZERO_RESULT})
 NOT_JUDGED: Final = "not judged"
@@ -138,11 +138,11 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One metric in both runs: latency in milliseconds, all else 0..1.
+    """One metric in both runs: latency in milliseconds, everything else 0..1.
 
     Args:
         metric: its name.
-        pairs: questions that have a value in both.
+        pairs: number of questions with a value in both.
         a: mean of the first run.
         b: mean of the second run.
         difference: ``b - a``.
@@ -160,12 +160,12 @@ class Difference:
 
     @property
     def more_than_chance(self) -> bool:
-        """Whether the interval leaves out zero; never of latency."""
+        """Whether the interval excludes zero; always false for latency."""
         return self.metric != LATENCY and (self.low > 0 or self.high < 0)
 
     @property
     def verdict(self) -> str:
-        """Return it in words."""
+        """Return the conclusion in words."""
         if self.low == self.high == self.difference == 0:
             return "the same"
         if self.metric == LATENCY:
@@ -183,9 +183,9 @@ class Comparison:
     Args:
         a: the first.
         b: the second.
-        queries: asked in both.
+        queries: number asked in both.
         same_documents: whether both searched the same documents.
-        differences: of each metric that any question has in both.
+        differences: one for each metric that any question has in both.
         latencies: of the searched questions of each run.
     """
 
@@ -221,15 +221,15 @@ def compare(a: Results, b: Results, *, resamples: int = RESAMPLES, seed: int = S
     """Compare two runs question by question; the same seed gives the same intervals.
 
     Raises:
-        InvalidRequest: they are of different questions, or of too few.
+        InvalidRequest: they are of different questions, or too few.
     """
     if a.rows_sha256 != b.rows_sha256 or a.values.keys() != b.values.keys():
         raise InvalidRequest(
-            f"{a.name} and {b.name} are runs of different questions: compare runs of the same "
+            f"{a.name} and {b.name} are runs of different questions: compare runs with the same "
             "datasets, --limit and --seed"
         )
     if len(a.values) < MIN_PAIRS:
-        raise InvalidRequest("one query is too few to compare: nothing could be told from chance")
+        raise InvalidRequest("one query is too few to compare: any difference could be chance")
     names = list(next(iter(a.values.values())))
     first, second = (  # shape (questions, metrics), NaN where a question has no value
         np.array([[run.values[each][it] for it in names] for each in a.values], dtype=np.float64)
@@ -248,7 +248,7 @@ def compare(a: Results, b: Results, *, resamples: int = RESAMPLES, seed: int = S
 
 
 def as_table(comparison: Comparison) -> Table:
-    """Lay a comparison out for a terminal."""
+    """Lay out a comparison for a terminal."""
     table = Table(title=f"{comparison.queries} queries", caption=_caption(comparison))
     interval = f"B - A, {CONFIDENCE:.0%} interval"
     for heading, width in (
@@ -258,7 +258,7 @@ def as_table(comparison: Comparison) -> Table:
         (interval, len(interval)),
         ("B is", 0),
     ):
-        # where there is little room, words are wrapped: a figure that is cut off tells nothing
+        # if there is little room, words are wrapped: a truncated figure is useless
         justify: Literal["left", "right"] = "right" if width else "left"
         table.add_column(
             heading, justify=justify, no_wrap=bool(width), min_width=width or None, overflow="fold"
@@ -290,7 +290,7 @@ def _caption(comparison: Comparison) -> str:
         f"A {comparison.a}",
         f"B {comparison.b}",
         f"paired bootstrap, {RESAMPLES:,} resamples",
-        "latency depends on the machine's other work: no questions tell that from chance",
+        "latency depends on the machine's other work, so it is not judged",
     ]
     if not comparison.same_documents:
         parts.append("they searched different documents")
@@ -320,7 +320,7 @@ def _intervals(
     tails = ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
     low, high = np.zeros(differences.shape[1]), np.zeros(differences.shape[1])
     for metric, drawn_means in enumerate(np.concatenate(means).T):
-        # a draw without any question that has a value says nothing
+        # a resample without any question that has a value counts for nothing
         if (said := drawn_means[~np.isnan(drawn_means)]).size:
             low[metric], high[metric] = np.quantile(said, tails)
     return low, high

@@ -1,4 +1,4 @@
-"""Asks an agent's queries for every alert, and looks for lines and steps of the alert's own runbook."""
+"""Sends an agent's queries for every alert, and looks for lines and steps of the alert's own runbook."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 NAMED: Final = 3
-"""Citations that a message names at most."""
+"""Maximum citations in a message."""
 RUNBOOKS_ALONE: Final = Wanted(RESULTS, steps=StepsCheck.OFF)
-"""Whether each alert finds its runbook, and nothing else."""
+"""Only checks whether each alert finds its runbook."""
 TRIES: Final = 2
-"""A query that could not be searched is asked once more: a busy machine is no gap."""
+"""Maximum tries of a query: a failure on a busy machine is no gap."""
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """How many steps of a recommendation cite an alert's own runbook, and what the others cite, in order.
+    """The number of steps in a recommendation that cite an alert's own runbook, and the others' citations, in order.
 
-    ``reason`` says why a query could not be answered; there may be more steps then.
+    ``reason`` says why a query could not be answered; then there may be more steps.
     """
 
     own: int
@@ -45,11 +45,11 @@ class Steps:
 
     @property
     def are_missing(self) -> bool:
-        """Whether all was searched, and the runbook gives no step."""
+        """Whether everything was searched, and the runbook yields no step."""
         return not self.own and self.reason is None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form; ``reason`` is absent where all was searched."""
+        """Return the JSON form; ``reason`` is absent if everything was searched."""
         fields: dict[str, Any] = {
             "own": self.own,
             "elsewhere": [citation.to_dict() for citation in self.elsewhere],
@@ -69,7 +69,7 @@ def _named(citations: Sequence[Citation]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The query that found the runbook, and the result's rank from 1 on."""
+    """The query that found the runbook, and the result's rank, from 1."""
 
     query: str
     rank: int
@@ -87,9 +87,9 @@ class Checked:
         gap: why the alert is not covered.
         message: of the finding, for people.
         reason: why the search failed.
-        queries: what was asked.
-        instead: what was found before the runbook, or in its place, in order.
-        steps: ``None`` if they were not looked for, or the runbook not found.
+        queries: the queries sent.
+        instead: results before the runbook, or in its place, in order.
+        steps: ``None`` if they were not checked, or the runbook wasn't found.
     """
 
     alert: Alert
@@ -104,29 +104,29 @@ class Checked:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return what a baseline counts it by."""
+        """Return its key in a baseline."""
         return self.alert.name, self.alert.file
 
     @property
     def covered(self) -> bool:
-        """Whether the alert is known to find what it has to find."""
+        """Whether the alert is known to find its runbook, and steps if required."""
         return self.hit is not None and self.gap is None and self.reason is None
 
     @property
     def finding(self) -> Gap | None:
-        """Return the gap, or that a covered alert's runbook gives no step."""
+        """Return the gap, or that a covered alert's runbook yields no step."""
         lacks_steps = self.covered and self.steps is not None and self.steps.are_missing
         return Gap.NO_STEPS if lacks_steps else self.gap
 
     @property
     def steps_unknown(self) -> Reason | None:
-        """Return why it is unknown whether the found runbook gives steps."""
+        """Return why it is unknown whether the found runbook yields steps."""
         if not self.covered or self.steps is None or self.steps.own:
             return None
         return self.steps.reason
 
     def needing_steps(self) -> Checked:
-        """Return the outcome where a runbook without steps is a gap."""
+        """Return the outcome if a runbook without steps counts as a gap."""
         return replace(self, gap=self.finding, reason=self.reason or self.steps_unknown)
 
 
@@ -138,7 +138,7 @@ def check_all(
     *,
     progress: Progress | None = None,
 ) -> tuple[Checked, ...]:
-    """Check every alert, in order; a query that several have in common is asked once."""
+    """Check every alert, in order; send a query that several share only once."""
 
     async def run() -> tuple[Checked, ...]:
         asking = _Asking(retrieval)
@@ -155,7 +155,7 @@ def check_all(
 
 
 class _Asking:
-    """A retrieval that asks each query once, and once more where that failed."""
+    """A retrieval that sends each query once, and once more if it failed."""
 
     def __init__(self, retrieval: Retrieval) -> None:
         self.floors = getattr(retrieval, "floors", None)
@@ -180,7 +180,7 @@ async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking, top:
     asked: list[str] = []
     found: dict[Citation, None] = {}
     reason: Reason | None = None
-    # an agent that words its own questions may never see the link: the alert's words have to do
+    # an agent that writes its own questions may never see the link: the alert's words have to suffice
     incident = replace(alert.incident, links=())
     for query in build_queries(incident):
         asked.append(query.text)
@@ -196,9 +196,9 @@ async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking, top:
     if completed is not None:
         return Checked(alert, own, completed, queries=tuple(asked), instead=instead)
     reason = reason or failed
-    if reason is not None:  # nobody knows what that query would have found
+    if reason is not None:  # it is unknown what that query would have found
         return Checked(alert, own, reason=reason, queries=tuple(asked), instead=instead)
-    others = f"found instead: {_named(instead)}" if instead else "nothing at all was found"
+    others = f"found instead: {_named(instead)}" if instead else "found nothing instead"
     message = f"alert {alert.name} does not find {own.named}; {others}"
     return Checked(alert, own, None, Gap.NOT_FOUND, message, None, tuple(asked), instead)
 
@@ -206,7 +206,7 @@ async def _checked(alert: Alert, own: Runbook | NoRunbook, asking: _Asking, top:
 async def _completed(
     incident: Incident, own: Runbook, asking: _Asking, top: int
 ) -> tuple[Hit | None, Reason | None]:
-    """Return where a procedure of the incident has lines of its runbook, from documents that were completed.
+    """Return where a procedure of the incident has lines of its runbook, in completed documents.
 
     A document counts if a query found it among its first results. The reason is that of a completion that
     could not be answered.
@@ -225,7 +225,7 @@ async def _completed(
 
 
 async def _with_steps(checked: Checked, asking: _Asking) -> Checked:
-    """Consult as ``knowledge-rag ask`` does, and count the steps that the found runbook gives."""
+    """Consult like ``knowledge-rag ask``, and count the steps from the found runbook."""
     runbook = checked.runbook
     if runbook is None or checked.hit is None:
         return checked
@@ -243,5 +243,5 @@ async def _with_steps(checked: Checked, asking: _Asking) -> Checked:
     if not steps.are_missing:
         return replace(checked, steps=steps, message="")
     gives = f"gives those of {_named(steps.elsewhere)}" if elsewhere else "gives none at all"
-    found = f"alert {checked.alert.name} finds {runbook.named}, and no step to take in it"
+    found = f"alert {checked.alert.name} finds {runbook.named}, but no step in it"
     return replace(checked, steps=steps, message=f"{found}; `knowledge-rag ask` {gives}")

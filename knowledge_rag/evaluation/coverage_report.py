@@ -1,4 +1,4 @@
-"""Findings of a coverage check, the baseline of known gaps, and whether a build may pass."""
+"""Findings of a coverage check, the baseline of known gaps, and whether a build passes."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.datasets import Target
 
 FORM: Final = Form(("alert", "file"), file=1, mark="gap")
-"""Of the baseline: it counts gaps by the alert's name and its rule's file, so one gap may turn into another."""
+"""Key of a baseline entry: gaps are counted by alert name and rule file, so one gap may replace another."""
 
 
 def mended(
     baseline: Baseline, found: Sequence[Checked], files: Iterable[str], *, knows_steps: bool = True
 ) -> tuple[Key, ...]:
-    """Return the entries with more gaps than this run found in the files that it read, or that are gone."""
+    """Return the entries with more gaps than this run found in the files it read, or whose files are gone."""
     read = frozenset(files)
     return tuple(
         key
@@ -37,7 +37,7 @@ def mended(
 
 
 def as_baseline(gaps: Sequence[Checked]) -> str:
-    """Return the gaps of a run as the text of a baseline."""
+    """Return a run's gaps as the text of a baseline."""
     marks = sorted((gap.key, gap.gap.value) for gap in gaps if gap.gap is not None)
     return FORM.text(gaps, dict(marks))
 
@@ -47,13 +47,13 @@ class Coverage:
     """The outcome for all alerts.
 
     Args:
-        checked: each alert, in the order of the files; at least one.
-        new: findings that no baseline knows, warnings included.
-        known: findings of the baseline.
-        mended: entries of the baseline that are gaps no more.
-        broken: files of rules of which nothing was checked.
-        skipped: files of folders and patterns that hold no rules.
-        wanted: what makes a build pass.
+        checked: each alert, in file order; at least one.
+        new: findings that aren't in the baseline, including warnings.
+        known: findings in the baseline.
+        mended: entries of the baseline that are no longer gaps.
+        broken: files of rules that couldn't be checked.
+        skipped: files in folders and patterns that contain no rules.
+        wanted: criteria for a build to pass.
     """
 
     checked: tuple[Checked, ...]
@@ -71,7 +71,7 @@ class Coverage:
 
     @property
     def warnings(self) -> tuple[Checked, ...]:
-        """Return the other new findings: covered, and no step to take."""
+        """Return the other new findings: covered, but no step."""
         return tuple(each for each in self.new if each.gap is None)
 
     @property
@@ -86,7 +86,7 @@ class Coverage:
 
     @property
     def covered(self) -> int:
-        """Return how many alerts find their own runbook, and steps in it where they have to."""
+        """Return how many alerts find their own runbook, and steps in it if required."""
         return sum(each.covered for each in self.checked)
 
     @property
@@ -101,13 +101,13 @@ class Coverage:
 
     @property
     def passed(self) -> bool:
-        """Whether a build may pass; not while anything is unknown of an alert or a file."""
+        """Whether a build passes; it doesn't while anything is unknown about an alert or a file."""
         if self.broken or self.unknown or (self.wanted.baseline is not None and self.gaps):
             return False
         return self.share >= self.wanted.share
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
+        """Return the JSON form."""
         return {
             "alerts": len(self.checked),
             "covered": self.covered,
@@ -133,7 +133,7 @@ def summarise(checked: Sequence[Checked], rules: RuleFiles, wanted: Wanted) -> C
     """Sum up at least one checked alert."""
     strict = wanted.steps is StepsCheck.REQUIRE
     judged = tuple(each.needing_steps() if strict else each for each in checked)
-    # gaps first, so that what a baseline knows is not used up by what does not fail
+    # gaps first, so that the baseline's entries aren't used up by findings that don't fail
     found = [each for each in judged if each.gap is not None]
     found += [each for each in judged if each.gap is None and each.finding is not None]
     baseline = wanted.baseline

@@ -1,10 +1,10 @@
-"""Alert rules of Prometheus and CloudFormation, and the incident that an agent gets when one fires.
+"""Reads alert rules of Prometheus and CloudFormation, and the incident that an agent gets when one fires.
 
 A named file must contain rules. In a folder or pattern, other YAML and JSON is skipped, but a file that
 looks like rules and can't be read is an error. None of a broken file's alerts is returned.
 
-CloudFormation templates are read as far as they are literal. What only a deployment knows (``Ref``,
-``Fn::GetAtt``, a parameter in ``Fn::Sub``) is left out: ``${AWS::StackName}-outage`` is read as ``outage``.
+CloudFormation templates are read as far as they are literal. Values that only a deployment knows (``Ref``,
+``Fn::GetAtt``, a parameter in ``Fn::Sub``) are left out: ``${AWS::StackName}-outage`` is read as ``outage``.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class Alert:
 
     Args:
         name: as written.
-        file: of the rule, as it is shown and as baselines keep it.
+        file: of the rule, in the form for reports and baselines.
         place: of its name there.
-        incident: what an agent gets when it fires.
-        links: to its runbook, the likeliest first.
+        incident: for an agent when it fires.
+        links: to its runbook, most likely first.
     """
 
     name: str
@@ -58,20 +58,20 @@ class Alert:
 
 
 def without_templates(text: str) -> str:
-    """Remove what Prometheus fills in when an alert fires, and quotes and brackets around it."""
+    """Remove the parts that Prometheus fills in when an alert fires, and quotes and brackets around them."""
     return " ".join(_HOLLOW.sub(" ", _TEMPLATE.sub(" ", text)).split())
 
 
 def prometheus_incident(
     name: str, labels: Mapping[str, str], annotations: Mapping[str, str]
 ) -> Incident:
-    """Return the incident of an alert as Alertmanager's webhook sends it."""
+    """Return an alert's incident as in Alertmanager's webhook."""
     alert = {"labels": {"alertname": name, **labels}, "annotations": dict(annotations)}
     return Incident.from_state({**alert, "signals": [alert]})
 
 
 def cloudwatch_incident(name: str, description: str) -> Incident:
-    """Return the incident of an alarm as CloudWatch's notification sends it."""
+    """Return an alarm's incident as in CloudWatch's notification."""
     return Incident.from_state({"AlarmName": name, "AlarmDescription": description})
 
 
@@ -79,12 +79,12 @@ RESOURCE: Final = "PrometheusRule"
 
 
 def is_prometheus(document: Node) -> bool:
-    """Whether a document is a rule file, a PrometheusRule, or a list with one in it."""
+    """Whether a document is a rule file, a PrometheusRule, or a list that contains one."""
     return document.get("groups") is not None or any(True for _ in _resources(document))
 
 
 def prometheus_alerts(document: Node, file: str) -> Iterator[Alert]:
-    """Return the alerts of a document, or raise :exc:`WrongRules`; recording rules are none."""
+    """Return the alerts of a document, or raise :exc:`WrongRules`; recording rules are no alerts."""
     groups = document.get("groups")
     if groups is not None:
         yield from _of_groups(groups, file)
@@ -108,7 +108,7 @@ def _of_groups(groups: Node, file: str) -> Iterator[Alert]:
     for group in _sequence(groups, file, "groups"):
         rules = group.get("rules")
         if group.kind != "mapping" or (rules is None and not group.text_at("name")):
-            raise _wrong(group, file, "a group is a mapping with name and rules")
+            raise _wrong(group, file, "a group must be a mapping with name and rules")
         labels = _texts(group, "labels", file)
         for rule in _sequence(rules, file, "rules") if rules is not None else ():
             alert = _alert(rule, labels, file)
@@ -120,7 +120,9 @@ def _alert(rule: Node, labels: dict[str, str], file: str) -> Alert | None:
     name = rule.get("alert")
     if name is None:
         if rule.get("record") is None:
-            raise _wrong(rule, file, "a rule has alert or record; Grafana's own are not read")
+            raise _wrong(
+                rule, file, "a rule needs alert or record; Grafana's own are not supported"
+            )
         return None
     if not name.text:
         raise _wrong(name, file, "the alert has no name")
@@ -137,10 +139,10 @@ def _texts(node: Node, key: str, file: str) -> dict[str, str]:
     if found is None or (found.kind == "scalar" and found.text is None):
         return {}
     if found.kind != "mapping":
-        raise _wrong(found, file, f"{key} is a mapping of texts")
+        raise _wrong(found, file, f"{key} must be a mapping of texts")
     for value in found.entries.values():
         if value.kind != "scalar":
-            raise _wrong(value, file, f"{key} is a mapping of texts")
+            raise _wrong(value, file, f"{key} must be a mapping of texts")
     return {name: value.text or "" for name, value in found.entries.items()}
 
 
@@ -171,7 +173,7 @@ def is_template(document: Node) -> bool:
 
 
 def cloudwatch_alarms(document: Node, file: str) -> Iterator[Alert]:
-    """Return the alarms of a template, composite ones included, or raise :exc:`WrongRules`."""
+    """Return the alarms of a template, including composite ones, or raise :exc:`WrongRules`."""
     resources = document.get("Resources")
     for logical_id, resource in resources.entries.items() if resources is not None else ():
         if resource.text_at("Type") not in ALARMS:
@@ -188,7 +190,7 @@ def cloudwatch_alarms(document: Node, file: str) -> Iterator[Alert]:
 
 
 def literal(node: Node | None) -> str:
-    """Return the text of a value as far as it stands in the template."""
+    """Return the literal text of a value in the template."""
     if node is None:
         return ""
     if node.tag.startswith("!"):
@@ -213,7 +215,7 @@ def _function(name: str, argument: Node) -> str:
 
 def _filled(text: str, known: Mapping[str, Node]) -> str:
     def value(variable: re.Match[str]) -> str:
-        if variable[1]:  # ${!Name} is how a template writes ${Name} itself
+        if variable[1]:  # ${!Name} is a template's escape for ${Name}
             return f"${{{variable[2]}}}"
         return literal(known.get(variable[2].strip()))
 
@@ -227,22 +229,24 @@ def _tagged(tags: Node | None) -> Iterator[str]:
 
 
 MAX_BYTES: Final = 16 << 20
-"""Of a file of rules; a template has 1 MB at most."""
+"""Maximum bytes of a rule file; a template has at most 1 MB."""
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json", ".template", ".rules"})
-"""Of the files that are read in a folder."""
+"""Suffixes of the files to read in a folder."""
 
-UNDERSTOOD: Final = "understood are rule files of Prometheus, PrometheusRule resources, and CloudFormation templates"
+UNDERSTOOD: Final = (
+    "supported are Prometheus rule files, PrometheusRule resources, and CloudFormation templates"
+)
 _MARKS: Final = (b"groups", b"PrometheusRule", b"AWS::CloudWatch::")
 _UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""Of a text in which no mark would be found, and which may be rules."""
+"""Byte-order marks of texts in which no mark would be found, and which may be rules."""
 _ASSETS: Final = "asset."
-"""What a CDK assembly calls the code beside its templates."""
+"""Prefix in a CDK assembly of code beside its templates."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleFiles:
-    """The alerts of all files, in order, and which files have rules, were skipped, or are broken."""
+    """The alerts of all files, in order, and the files that have rules, were skipped, or are broken."""
 
     alerts: tuple[Alert, ...]
     files: tuple[str, ...]
@@ -252,7 +256,7 @@ class RuleFiles:
 
 @dataclass(frozen=True, slots=True)
 class BrokenFile:
-    """A file, or a pattern that matches none, that can't be read; the message begins with ``file:line``."""
+    """An unreadable file, or a pattern without matches; the message begins with ``file:line``."""
 
     file: str
     message: str
@@ -264,7 +268,7 @@ class BrokenFile:
 
 
 class NoAlerts(InvalidRequest):
-    """There is no alert in the named files; the message is that of the last broken one, if any."""
+    """The named files contain no alert; the message is that of the last broken one, if any."""
 
     def __init__(self, message: str, broken: tuple[BrokenFile, ...]) -> None:
         super().__init__(message)
@@ -275,7 +279,7 @@ def read_rules(paths: Sequence[str]) -> RuleFiles:
     """Read the alerts of at least one file, folder or pattern such as ``rules/**/*.yaml``.
 
     Raises:
-        NoAlerts: there is none in what could be read.
+        NoAlerts: the readable files contain none.
     """
     alerts: list[Alert] = []
     files: list[str] = []
@@ -296,7 +300,7 @@ def read_rules(paths: Sequence[str]) -> RuleFiles:
 
 
 def shown(path: Path) -> str:
-    """Return a path as reports and baselines have it: relative if it is below the current folder."""
+    """Return a path in the form for reports and baselines: relative if it is below the current folder."""
     plain = Path(os.path.normpath(path))
     try:
         return plain.absolute().relative_to(Path.cwd()).as_posix()
@@ -305,16 +309,16 @@ def shown(path: Path) -> str:
 
 
 def _chosen(paths: Sequence[str], broken: list[BrokenFile]) -> list[tuple[Path, bool]]:
-    """Return each file once, by its shortest path, and whether it was named; add what names none to the broken.
+    """Return each file once, by its shortest path, and whether it was named; add names without files to ``broken``.
 
-    A pattern follows links, in circles even, and an alert would count several times.
+    A pattern follows links, even in circles, and would count an alert several times.
     """
     chosen: dict[str, tuple[Path, bool]] = {}
     for text in paths:
         path = Path(text)
         before = len(broken)
-        if not text.strip():  # a variable that a script forgot to set, and no wish for this folder
-            broken.append(BrokenFile(text, "--rules: names no file"))
+        if not text.strip():  # an unset variable in a script, and not meant as this folder
+            broken.append(BrokenFile(text, "--rules: empty name"))
             continue
         if path.is_dir():
             found = [(each, False) for each in _in_folder(path, broken)]
@@ -325,7 +329,7 @@ def _chosen(paths: Sequence[str], broken: list[BrokenFile]) -> list[tuple[Path, 
             found = [(Path(each), False) for each in matches if Path(each).is_file()]
         if not found and len(broken) == before:
             endings = ", ".join(f"*{suffix}" for suffix in sorted(SUFFIXES))
-            why = f"no file of it ends in {endings}" if path.is_dir() else "it fits no file"
+            why = f"no file in it ends in {endings}" if path.is_dir() else "no file matches"
             broken.append(BrokenFile(text, f"no rules in {text}: {why}"))
         for each, is_named in found:
             known = chosen.get(real := os.path.realpath(each))
@@ -335,7 +339,7 @@ def _chosen(paths: Sequence[str], broken: list[BrokenFile]) -> list[tuple[Path, 
 
 
 def _in_folder(folder: Path, broken: list[BrokenFile]) -> Iterator[Path]:
-    def closed(error: OSError) -> None:  # what is in there was not checked
+    def closed(error: OSError) -> None:  # its contents were not checked
         name = shown(Path(error.filename or folder))
         broken.append(BrokenFile(name, f"{name}: {error.strerror or error}"))
 

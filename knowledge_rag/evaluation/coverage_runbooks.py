@@ -1,4 +1,4 @@
-"""Finds an alert's own runbook: the map's, else the one that its link names, else the one of its name."""
+"""Finds an alert's own runbook: from the map, else by its link, else by its name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.documents import parse_front_matter
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.core.headings import tells_only_kind
+from knowledge_rag.core.headings import names_only_kind
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import ALERTS, SOURCE_URL, listed_in
 from knowledge_rag.evaluation.coverage_rules import MAX_BYTES
@@ -40,12 +40,12 @@ _TAG: Final = re.compile(
 _ALERT: Final = re.compile(r"^(?:alert|alarm)(?:[\s-]*name)?\b[\s:\"'`]*", re.IGNORECASE)
 
 _ABOVE: Final = 300
-"""Characters above a heading that are looked at for a name."""
+"""Characters above a heading that are searched for a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and the lines (1-based, inclusive) down to the next one of its level or a higher."""
+    """A heading and the lines (1-based, inclusive) down to the next one of the same or a higher level."""
 
     heading: str
     anchors: tuple[str, ...]
@@ -57,15 +57,15 @@ class Section:
         return frozenset({fold(self.heading), fold(_ALERT.sub("", self.heading))}) - {""}
 
     def is_at(self, anchor: str) -> bool:
-        """Whether a link's anchor is this section's, word for word."""
+        """Whether a link's anchor is exactly this section's."""
         return anchor.casefold() in self.anchors
 
 
 def sections_of(text: str) -> tuple[Section, ...]:
     """Return the sections of a Markdown text, in order.
 
-    Anchors are those of GitHub (a second heading of the same text has ``-1`` behind it), and what
-    ``{#name}`` on the heading's line, or ``<a name="...">`` there or right above, say.
+    Anchors are GitHub's (a repeated heading has ``-1`` appended), and those set by ``{#name}`` on the heading's
+    line, or by ``<a name="...">`` there or right above.
     """
     headings = list(find_headings(text, parse_front_matter(text)[1]))
     last = text.count("\n") + (not text.endswith("\n"))
@@ -91,7 +91,7 @@ def _given_names(written: str, above: str) -> tuple[str, ...]:
 
 
 def _slug(heading: str, taken: dict[str, int]) -> str:
-    """Return the anchor that GitHub makes of a heading; ``taken`` counts those above it."""
+    """Return GitHub's anchor for a heading; ``taken`` counts those above it."""
     plain = _LINK.sub(r"\1", heading).casefold().strip()
     slug = _NOT_IN_SLUG.sub("", plain).replace(" ", "-")
     count = taken.get(slug, 0)
@@ -110,7 +110,7 @@ def _line_numbers(text: str, offsets: Sequence[int]) -> list[int]:
 
 
 _LOGICAL_ID_HASH: Final = re.compile(r"[0-9A-F]{8}$")
-"""What the CDK puts behind the name of a resource."""
+"""The CDK's suffix of a resource name."""
 _SHOWN: Final = 3
 
 
@@ -133,13 +133,13 @@ _DESCRIPTIONS: Final = {
     Gap.NO_RUNBOOK: "An alert names no runbook, and no document or heading has its name.",
     Gap.MISSING: "The runbook that an alert names is not among the documents.",
     Gap.AMBIGUOUS: "The runbook that an alert names may be one of several documents.",
-    Gap.NOT_FOUND: "What an agent would ask when the alert fires does not find its runbook.",
-    Gap.NO_STEPS: "An agent finds the runbook of an alert, and no step to take in it.",
+    Gap.NOT_FOUND: "An agent's questions about the alert do not find its runbook.",
+    Gap.NO_STEPS: "An agent finds the runbook of an alert, but no step in it.",
 }
 
 
 class NamedBy(StrEnum):
-    """How an alert got its runbook."""
+    """How an alert's runbook was found."""
 
     MAP = "map"
     LINK = "link"
@@ -148,7 +148,7 @@ class NamedBy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Runbook:
-    """An alert's own runbook: one of the targets has to be found; its steps may stand ``around`` them."""
+    """An alert's own runbook: one of the targets has to be found; its steps may be ``around`` them."""
 
     targets: tuple[Target, ...]
     by: NamedBy
@@ -159,27 +159,29 @@ class Runbook:
         """Return its name in messages."""
         first = self.targets[0]
         lines = f", lines {first.lines[0]}-{first.lines[1]}" if first.lines else ""
-        return f"{first.source_file}{lines}" + (" or the like" if len(self.targets) > 1 else "")
+        return f"{first.source_file}{lines}" + (
+            " or a similar one" if len(self.targets) > 1 else ""
+        )
 
     def is_reached_by(self, citation: Citation) -> bool:
-        """Whether a citation is of its lines."""
+        """Whether a citation has one of its lines."""
         return any(target.reached_by(citation) for target in self.targets)
 
     def may_say(self, citation: Citation) -> bool:
-        """Whether a step with this citation is one of it."""
+        """Whether a step with this citation is one of its steps."""
         return any(target.reached_by(citation) for target in self.around or self.targets)
 
 
 @dataclass(frozen=True, slots=True)
 class NoRunbook:
-    """Why an alert has none."""
+    """Why an alert has no runbook."""
 
     gap: Gap
     message: str
 
 
 class Runbooks:
-    """The documents of a folder; ``mapping`` of alerts to ``file#heading`` precedes links and names."""
+    """The documents of a folder; ``mapping`` of alerts to ``file#heading`` takes precedence over links and names."""
 
     def __init__(self, documents: Documents, mapping: Mapping[str, str] | None = None) -> None:
         self._documents = documents
@@ -194,7 +196,7 @@ class Runbooks:
                 self._by_stem[folders[-1]].append(name)
 
     def own(self, alert: Alert) -> Runbook | NoRunbook:
-        """Return an alert's own runbook, or why it has none; a document of its name can't replace a dead link."""
+        """Return an alert's own runbook, or why it has none; a document of its name can't replace a broken link."""
         mapped = self._mapping.get(alert.name)
         if mapped is not None:
             return self._linked([mapped], alert, NamedBy.MAP)
@@ -203,11 +205,13 @@ class Runbooks:
         targets = self._named(alert.name)
         if targets:
             return Runbook(targets, NamedBy.NAME)
-        message = f"alert {alert.name} has no runbook: it links none, and no document or heading is called so"
+        message = (
+            f"alert {alert.name} has no runbook: no link, and no document or heading has its name"
+        )
         return NoRunbook(Gap.NO_RUNBOOK, message)
 
     def _linked(self, links: Iterable[str], alert: Alert, by: NamedBy) -> Runbook | NoRunbook:
-        """Follow the first link that leads somewhere, else return what is wrong with the first one."""
+        """Follow the first valid link, or return the problem with the first one."""
         first: NoRunbook | None = None
         for text in links:
             for link in (Link.of(text),) if by is NamedBy.MAP else Link.readings(text):
@@ -233,9 +237,7 @@ class Runbooks:
             return NoRunbook(Gap.MISSING, f"{named}, and {files[0]} has no heading of that name")
         if len({self._documents.sha256[target.source_file] for target in targets}) > 1:
             which = ", ".join(files[:_SHOWN]) + (", ..." if len(files) > _SHOWN else "")
-            return NoRunbook(
-                Gap.AMBIGUOUS, f"{named}, which may be {which}; tell which one with --map"
-            )
+            return NoRunbook(Gap.AMBIGUOUS, f"{named}, which may be {which}; choose one with --map")
         around = tuple(self._around(target, alert.name) for target in targets)
         return Runbook(targets, by, () if around == targets else around)
 
@@ -243,10 +245,10 @@ class Runbooks:
         candidates = self._by_stem.get(link.stem, ()) if link.parts else ()
         elsewhere = [name for name in candidates if contradicts(link, name, self._root)][:_SHOWN]
         hint = f"; another folder has {', '.join(elsewhere)}" if elsewhere else ""
-        return f"no document in {self._documents.root} fits that{hint}"
+        return f"no document in {self._documents.root} matches that{hint}"
 
     def _best(self, link: Link) -> list[str]:
-        """Return the files that fit a link best; several only where they fit equally well."""
+        """Return the files that match a link best; several only if they match equally well."""
         for address in link.addresses:
             if address in self._addresses:
                 return self._addresses[address]
@@ -266,7 +268,7 @@ class Runbooks:
     def _around(self, target: Target, alert_name: str) -> Target:
         """Return where the steps may be if a link leads to a section that every runbook has, such as Symptoms.
 
-        That is the section around it, or the document; else it is the section itself, since those beside it
+        That is the section around it, or the document; otherwise it is the section itself, since those beside it
         are for other alerts.
         """
         if target.lines is None:
@@ -276,19 +278,19 @@ class Runbooks:
         above = [it for it in sections if it.lines[0] <= first and it.lines[1] >= last]
         if fold(alert_name) in fold(above[-1].heading):
             return target
-        # of the headings above, the first one is the title, which tells nothing of the kind
+        # of the headings above, the first one is the title, which doesn't indicate the kind
         titles = sections[:1] if len(above) > 1 else ()
-        around = [it for it in above if it in titles or not tells_only_kind(it.heading)]
+        around = [it for it in above if it in titles or not names_only_kind(it.heading)]
         return Target(target.source_file, around[-1].lines if around else None)
 
     def _anchored(self, anchor: str, alert_name: str) -> tuple[Target, ...]:
-        """Return the sections that an anchor means, wherever they are, if it says the alert's name."""
+        """Return the sections that an anchor means, wherever they are, if it has the alert's name."""
         if not fold(alert_name) or fold(alert_name) not in fold(anchor):
             return ()
         return self._headings.get(fold(alert_name), ())
 
     def _named(self, alert_name: str) -> tuple[Target, ...]:
-        """Return the documents and sections named like an alert."""
+        """Return the documents and sections with an alert's name."""
         names = (fold(alert_name), fold(_LOGICAL_ID_HASH.sub("", alert_name)))
         for name in filter(None, dict.fromkeys(names)):
             files = [file for file in self._by_stem.get(name, ()) if self._may_be_runbook(file)]
@@ -296,14 +298,14 @@ class Runbooks:
             whole = {target.source_file for target in targets}
             sections = self._headings.get(name, ())
             targets += [target for target in sections if target.source_file not in whole]
-            # as `ask` has it: what is called so precedes what is filed so
+            # as in `ask`: a document with the alert's name precedes one that only lists the alert
             targets = targets or [Target(file) for file in self._filed_under(name)]
             if targets:
                 return tuple(targets)
         return ()
 
     def _filed_under(self, alert_name: str) -> Iterator[str]:
-        """Yield the documents that `ask` calls filed under an alert's name."""
+        """Yield the documents that list an alert's name, as `ask` determines it."""
         for file in sorted(self._documents.sha256):
             document = self._page(file)[0]
             alerts = listed_in(ALERTS, document.front_matter)
@@ -312,7 +314,7 @@ class Runbooks:
 
     @cached_property
     def _headings(self) -> dict[str, tuple[Target, ...]]:
-        """All sections by their names, but for those of postmortems."""
+        """All sections by their names, except those of postmortems."""
         found: defaultdict[str, list[Target]] = defaultdict(list)
         for file in sorted(self._documents.sha256):
             if self._may_be_runbook(file):
@@ -333,7 +335,7 @@ class Runbooks:
         return dict(found)
 
     def _may_be_runbook(self, name: str) -> bool:
-        """Whether it may be one without being linked: a report of an incident may not."""
+        """Whether it may be a runbook without a link: an incident report may not."""
         return self._page(name)[0].document_type is not DocumentType.POSTMORTEM
 
     def _page(self, name: str) -> tuple[Document, tuple[Section, ...]]:
@@ -350,7 +352,7 @@ def read_map(path: Path) -> dict[str, str]:
     for document in documents:
         if document.kind != "mapping":
             raise InvalidRequest(
-                f"{path}:{document.place.line}: a map is `AlertName: file#heading`"
+                f"{path}:{document.place.line}: a map has entries `AlertName: file#heading`"
             )
         for alert, node in document.entries.items():
             if not node.text:

@@ -1,4 +1,4 @@
-"""Criteria by which `coverage` passes a build."""
+"""Criteria for a build to pass `coverage`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class StepsCheck(StrEnum):
-    """What to do about a runbook that is found and gives no step."""
+    """How to treat a runbook that is found but yields no step."""
 
     OFF = "off"
     WARN = "warn"
@@ -20,12 +20,12 @@ class StepsCheck(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Criteria by which a build passes.
+    """Criteria for a build to pass.
 
     Args:
-        top: among how many results of a query a runbook has to be, 1..5.
-        threshold: share of alerts that has to be covered, 0..1; by default 1, or 0 with a baseline.
-        steps: whether a runbook without steps is a gap, a warning, or not looked for.
+        top: number of results of a query that must include the runbook, 1..5.
+        threshold: share of alerts that must be covered, 0..1; by default 1, or 0 with a baseline.
+        steps: whether a runbook without steps is a gap, a warning, or not checked.
         baseline: known gaps.
     """
 
@@ -36,7 +36,7 @@ class Wanted:
 
     @property
     def share(self) -> float:
-        """Return the share of alerts that has to be covered, 0..1."""
+        """Return the share of alerts that must be covered, 0..1."""
         if self.threshold is not None:
             return self.threshold
         return 1.0 if self.baseline is None else 0.0

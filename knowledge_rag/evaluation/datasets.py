@@ -1,9 +1,9 @@
-"""Labelled questions: JSON Lines with a question and the lines, or the files, that answer it.
+"""Reads labelled questions: JSON Lines with a question and the lines, or the files, that answer it.
 
 A row has ``id``, ``query`` and ``relevant``, a list of ``{"source_file": ...}`` with or without
-``start_line`` and ``end_line``; and, where known, ``also_acceptable`` (other files that answer it
-as well), ``alert`` (the name of the alert that asks), ``answer_start_line`` and ``answer_end_line``
-(the very lines of the answer, in the first relevant file). Other keys are ignored.
+``start_line`` and ``end_line``; optionally ``also_acceptable`` (other files that answer it as well),
+``alert`` (the name of the alert that asks), ``answer_start_line`` and ``answer_end_line`` (the exact
+lines of the answer, in the first relevant file). Other keys are ignored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _Labelled = TypeVar("_Labelled", bound="Labelled")
 
 
 def read_text(path: Path, max_bytes: int) -> str:
-    """Read a text file whole; one that is cut off would show in no figure.
+    """Read a whole text file; a truncated one would go unnoticed in the figures.
 
     Raises:
         UnreadableDocument: it can't be read, is empty, larger than ``max_bytes``, or not UTF-8.
@@ -51,12 +51,12 @@ def read_text(path: Path, max_bytes: int) -> str:
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[tuple[int, str]]:
-    """Return the lines of a text file that are not blank, numbered; raises as :func:`read_text` does."""
+    """Return the non-blank lines of a text file, numbered; raises the same as :func:`read_text`."""
     yield from numbered(read_text(path, max_bytes))
 
 
 def numbered(text: str) -> Iterator[tuple[int, str]]:
-    """Return the lines of a text that are not blank, each with its number from 1 on."""
+    """Return the non-blank lines of a text, each with its number, from 1."""
     return ((n, line) for n, line in enumerate(split_lines(text), start=1) if line.strip())
 
 
@@ -65,11 +65,11 @@ def read_rows(
     row: Callable[[int, Any], _Row],
     wrong: Callable[[int], KnowledgeRagError],
 ) -> list[_Row]:
-    """Read JSON Lines; the first line that is no row raises its error.
+    """Read JSON Lines; the first invalid line raises its error.
 
     Args:
         lines: each with its number.
-        row: makes one of a line's number and JSON, or raises what Python does on other JSON.
+        row: creates a row from a line's number and JSON, or raises Python's exceptions for other JSON.
         wrong: returns the error for a line's number.
     """
     rows = []
@@ -92,17 +92,17 @@ class Labelled(Protocol):
 MAX_DATASET_BYTES: Final = 256 * 1024 * 1024
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 DOCS_FOLDER: Final = "docs"
-"""Beside a dataset: the documents that its labels name."""
+"""Folder beside a dataset with the labelled documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What answers a question.
+    """A correct answer to a question.
 
     Args:
         source_file: relative to the documents' root.
         lines: first and last, 1-based and inclusive; ``None`` for the whole file.
-        sha256: of the file that was labelled, ``""`` if unknown.
+        sha256: of the labelled file, ``""`` if unknown.
     """
 
     source_file: str
@@ -110,7 +110,7 @@ class Target:
     sha256: str = ""
 
     def reached_by(self, citation: Citation) -> bool:
-        """Whether a citation is of this file and, where there are lines, shares one with them."""
+        """Whether a citation is of this file and shares one of its lines, if it has any."""
         if citation.source_file != self.source_file:
             return False
         if self.lines is None:
@@ -125,10 +125,10 @@ class Row:
     Args:
         id: unique in a run.
         query: not blank, at most MAX_QUERY_CHARACTERS.
-        targets: what answers it, at least one.
-        also_acceptable: files that answer it as well as any target does.
+        targets: correct answers, at least one.
+        also_acceptable: files that answer it equally well.
         alert: name of the alert that asks, ``""`` without one.
-        answer: the very lines of the answer, if known.
+        answer: the exact lines of the answer, if known.
         dataset: name of its file.
     """
 
@@ -141,24 +141,24 @@ class Row:
     dataset: str = ""
 
     def question(self, *, with_alert: bool) -> str:
-        """Return what is asked: the query, with the alert's name before it if that is wanted."""
+        """Return the question to ask: the query, preceded by the alert's name if requested."""
         text = f"{self.alert} {self.query}" if with_alert and self.alert else self.query
         return text[:MAX_QUERY_CHARACTERS]
 
 
 def load_datasets(paths: Sequence[Path]) -> tuple[Row, ...]:
-    """Read the questions of several files, in order; raises as :func:`read_labelled` does."""
+    """Read the questions of several files, in order; raises the same as :func:`read_labelled`."""
     return read_labelled(paths, lambda path, fields: _row(fields, path.stem))
 
 
 def read_labelled(
     paths: Sequence[Path], parse: Callable[[Path, Mapping[str, Any]], _Labelled]
 ) -> tuple[_Labelled, ...]:
-    """Read the rows of several files of labels, in order.
+    """Read the labelled rows of several files, in order.
 
     Args:
         paths: JSON Lines.
-        parse: makes one of its file and its JSON object, or raises ``ValueError`` with what is wrong.
+        parse: creates a row from its file and JSON object, or raises ``ValueError`` with the problem.
 
     Raises:
         InvalidRequest: a file has no rows, two rows have one id, or a row is wrong; the message names
@@ -175,10 +175,12 @@ def read_labelled(
             except (InvalidCitation, ValueError) as error:
                 raise InvalidRequest(f"{where}: {error}") from error
             if one.id in found:
-                raise InvalidRequest(f"{where}: id {one.id[:80]!r} stands at {seen[one.id]} too")
+                raise InvalidRequest(
+                    f"{where}: duplicate id {one.id[:80]!r}, first at {seen[one.id]}"
+                )
             found[one.id], seen[one.id] = one, where
         if len(found) == before:
-            raise InvalidRequest(f"{path}: no rows in it")
+            raise InvalidRequest(f"{path}: no rows")
     return tuple(found.values())
 
 
@@ -186,7 +188,7 @@ def read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the place and the JSON object of each line.
 
     Raises:
-        InvalidRequest: a line is no JSON object.
+        InvalidRequest: a line is not a JSON object.
         UnreadableDocument: the file can't be read.
     """
     for number, line in read_lines(path, MAX_DATASET_BYTES):
@@ -194,15 +196,15 @@ def read_objects(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         try:
             fields = json.loads(line)
         except (ValueError, RecursionError) as error:
-            hint = "labels are JSON Lines: one object on each line"
-            raise InvalidRequest(f"{where}: no JSON; {hint}") from error
+            hint = "labels are JSON Lines: one object per line"
+            raise InvalidRequest(f"{where}: not JSON; {hint}") from error
         if not isinstance(fields, dict):
-            raise InvalidRequest(f"{where}: a row is a JSON object")
+            raise InvalidRequest(f"{where}: a row must be a JSON object")
         yield where, fields
 
 
 def sample(rows: Sequence[Row], limit: int | None, seed: int) -> tuple[Row, ...]:
-    """Return so many rows, chosen by a seed, in their order; all of them without a limit."""
+    """Return ``limit`` rows, chosen by a seed, in order; all of them without a limit."""
     if limit is None or limit >= len(rows):
         return tuple(rows)
     chosen = random.Random(seed).sample(range(len(rows)), limit)  # noqa: S311 - no secret
@@ -210,7 +212,7 @@ def sample(rows: Sequence[Row], limit: int | None, seed: int) -> tuple[Row, ...]
 
 
 def fingerprint(rows: Iterable[Row]) -> str:
-    """Return a sha256 that two runs share exactly if they asked the same rows with the same truth."""
+    """Return a sha256 that is equal for two runs if and only if they asked the same rows with the same truth."""
     digest = hashlib.sha256()
     for row in rows:
         truth = [[t.source_file, t.lines] for t in (*row.targets, *filter(None, [row.answer]))]
@@ -220,7 +222,7 @@ def fingerprint(rows: Iterable[Row]) -> str:
 
 
 def docs_beside(paths: Sequence[Path]) -> Path:
-    """Return the folder of documents beside the datasets; not exactly one is :exc:`InvalidRequest`."""
+    """Return the folder of documents beside the datasets; raise :exc:`InvalidRequest` unless there is exactly one."""
     folders = {(path.parent / DOCS_FOLDER).resolve() for path in paths}
     found = sorted(folder for folder in folders if folder.is_dir())
     if len(found) != 1 or len(folders) != 1:
@@ -236,9 +238,9 @@ def _row(fields: Mapping[str, Any], dataset: str) -> Row:
         raise ValueError(f"query has {len(query)} characters, allowed: {MAX_QUERY_CHARACTERS}")
     relevant, others = fields.get("relevant"), fields.get("also_acceptable", [])
     if not isinstance(relevant, list) or not relevant:
-        raise ValueError("relevant is a list of at least one {source_file, ...}")
+        raise ValueError("relevant must be a list of at least one {source_file, ...}")
     if not isinstance(others, list):
-        raise ValueError("also_acceptable is a list of files")  # noqa: TRY004 - likewise
+        raise ValueError("also_acceptable must be a list of files")  # noqa: TRY004 - same
     targets = tuple(_target(each, "start_line", "end_line") for each in relevant)
     answer = _lines(fields, "answer_start_line", "answer_end_line")
     return Row(
@@ -255,24 +257,24 @@ def _row(fields: Mapping[str, Any], dataset: str) -> Row:
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"{name} is a text that is not blank")
+        raise ValueError(f"{name} must be a text that is not blank")
     if not value.isascii() and _SURROGATE.search(value):
-        raise ValueError(f"{name} holds half a character (a lone surrogate)")
+        raise ValueError(f"{name} contains a lone surrogate")
     return value
 
 
 def _file(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError("source_file is a text")  # noqa: TRY004 - likewise
+        raise ValueError("source_file must be a text")  # noqa: TRY004 - same
     return check_source_file(value)
 
 
 def _target(value: object, first: str, last: str) -> Target:
     if not isinstance(value, Mapping):
-        raise ValueError("relevant is a list of {source_file, ...}")  # noqa: TRY004 - likewise
+        raise ValueError("relevant must be a list of {source_file, ...}")  # noqa: TRY004 - same
     sha256 = value.get("sha256") or ""
     if not isinstance(sha256, str):
-        raise ValueError("sha256 is a text")  # noqa: TRY004 - likewise
+        raise ValueError("sha256 must be a text")  # noqa: TRY004 - same
     return Target(_file(value.get("source_file")), _lines(value, first, last), sha256)
 
 
@@ -281,5 +283,5 @@ def _lines(fields: Mapping[str, Any], first: str, last: str) -> tuple[int, int] 
     if start is None and end is None:
         return None
     if type(start) is not int or type(end) is not int or not 1 <= start <= end <= MAX_LINE:
-        raise ValueError(f"{first} and {last} are whole numbers, 1 or more, in this order")
+        raise ValueError(f"{first} and {last} must be whole numbers, 1 or more, in this order")
     return start, end

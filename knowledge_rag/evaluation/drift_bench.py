@@ -1,4 +1,4 @@
-"""How long `drift` takes, how much memory it needs, and how both grow: documents by checks."""
+"""Measures the time and memory of `drift`, and how both grow: by documents and checks."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 SIZES: Final = (250, 500, 1_000)
-"""Documents of the runs."""
+"""Numbers of documents in the runs."""
 REACH: Final = 1_000
-"""Least number of documents that all checks read in a minute."""
+"""Minimum number of documents that all checks process per minute."""
 FLAT: Final = 1.25
-"""How many times the memory of the smallest run the largest may take at most."""
+"""Maximum ratio of the largest run's memory to the smallest run's."""
 ALL: Final = "all"
 AGAIN: Final = "all, again"
-"""All checks once more, when nothing has changed."""
+"""All checks again, with nothing changed."""
 CHECKS: Final = (Check.COMMANDS, Check.LINKS, Check.NAMES)
 _NAMES_EACH: Final = 5
-"""Files of the code for each document."""
+"""Files of code per document."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriftRun:
-    """One run: documents, checks, seconds of processor time, and the most memory it took, in MiB."""
+    """One run: documents, checks, seconds of processor time, and the peak memory, in MiB."""
 
     documents: int
     checks: str
@@ -44,30 +44,30 @@ class DriftRun:
 
 @dataclass(frozen=True, slots=True)
 class DriftBenchReport:
-    """All runs; ``reach`` is in documents a minute."""
+    """All runs; ``reach`` is in documents per minute."""
 
     runs: tuple[DriftRun, ...]
     reach: int = REACH
 
     def of(self, checks: str) -> list[DriftRun]:
-        """Return the runs of some checks, the smallest first."""
+        """Return the runs of some checks, smallest first."""
         return sorted((it for it in self.runs if it.checks == checks), key=lambda it: it.documents)
 
     @property
     def growth(self) -> float:
-        """How many times the memory of the smallest run the largest took."""
+        """Ratio of the largest run's memory to the smallest run's."""
         runs = self.of(ALL)
         return runs[-1].memory / runs[0].memory
 
     @property
     def a_minute(self) -> int:
-        """Documents a minute, of the largest run of all checks."""
+        """Documents per minute, in the largest run of all checks."""
         last = self.of(ALL)[-1]
         return round(last.documents / last.seconds * 60)
 
     @property
     def reached(self) -> bool:
-        """Whether it is fast enough, and memory stays flat."""
+        """Whether it is fast enough and memory stays flat."""
         return self.a_minute >= self.reach and self.growth <= FLAT
 
     def to_dict(self) -> dict[str, Any]:
@@ -78,9 +78,9 @@ class DriftBenchReport:
 
 
 def run_drift_bench(docs: Path, sizes: Sequence[int] = SIZES) -> DriftBenchReport:
-    """Run the command on copies of a folder's documents, each run in a process of its own.
+    """Run the command on copies of a folder's documents, each run in its own process.
 
-    Names are compared with manifests that are made for it, five for each document.
+    Names are compared with generated manifests, five for each document.
     """
     texts = [file.path.read_bytes() for file in find_documents(docs) if file.path.suffix == ".md"]
     runs = []
@@ -107,9 +107,9 @@ def _fill(folder: Path, texts: Sequence[bytes], size: int) -> None:
 
 
 def _timed(folder: Path, options: Sequence[str]) -> tuple[float, float]:
-    """Run the command; return its processor time in seconds, and the most memory that it took, in MiB.
+    """Run the command; return its processor time in seconds, and its peak memory, in MiB.
 
-    It has one thread, so on an idle machine it takes as long; on a busy one this says more.
+    It has one thread, so on an idle machine this equals the elapsed time; on a busy one it is more meaningful.
     """
     command = [sys.executable, "-m", "knowledge_rag", "drift", str(folder / "docs"), "--code", str(folder / "code"), *options]  # fmt: skip
     environment = os.environ | {CACHE_DIR_VARIABLE: str(folder / "cache")}
@@ -121,7 +121,7 @@ def _timed(folder: Path, options: Sequence[str]) -> tuple[float, float]:
 
 
 def as_table(report: DriftBenchReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Lay out a report for a terminal."""
     table = Table(title="drift: seconds of processor time, MiB")
     table.add_column("documents", justify="right")
     names = list(dict.fromkeys(it.checks for it in report.runs))

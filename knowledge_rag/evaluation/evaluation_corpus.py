@@ -1,7 +1,7 @@
 """The documents of an evaluation: ingested once, and read again to check citations against them.
 
-A new knowledge base begins as a copy of one that knows most of the documents: the same file's text has
-the same vector, wherever it was made, and an ingest over the copy proves what it keeps by its seals.
+A new knowledge base starts as a copy of one with most of the documents: the same text has the same vector
+wherever it was computed, and an ingest over the copy verifies the parts that it keeps by their seals.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ if TYPE_CHECKING:
     from knowledge_rag.local.ingest import Progress
 
 LEAST_SHARE: Final = 0.5
-"""Share of the documents that a knowledge base has to know to be worth its copy."""
+"""Minimum share of the documents in a knowledge base for copying it."""
 
 
 def _copy_most_alike(
     path: Path, candidates: Iterable[Path], wanted: frozenset[str], model: str
 ) -> None:
-    """Copy the knowledge base that knows the most of these documents to ``path``, if one is worth it.
+    """Copy the knowledge base with the most of these documents to ``path``, if one is worth it.
 
     Args:
-        path: nothing is there yet.
-        candidates: files that may be knowledge bases, and may be damaged, or gone by now.
+        path: doesn't exist yet.
+        candidates: files that may be knowledge bases, damaged, or gone by now.
         wanted: sha256 of each document.
-        model: fingerprint of the one whose vectors are wanted.
+        model: fingerprint of the model that the vectors need.
     """
     known = {candidate: _known(candidate, model) & wanted for candidate in candidates}
     best = max(known, key=lambda candidate: len(known[candidate]), default=None)
@@ -62,11 +62,11 @@ def _copy_most_alike(
         ):
             source.backup(copy)
         return
-    path.unlink(missing_ok=True)  # half a copy
+    path.unlink(missing_ok=True)  # a partial copy
 
 
 def _known(candidate: Path, model: str) -> set[str]:
-    """Return the sha256 of the documents that a knowledge base holds as they were stored."""
+    """Return the sha256 of the undamaged documents in a knowledge base."""
     with (
         suppress(KnowledgeRagError, OSError),
         explained(candidate),
@@ -80,9 +80,9 @@ def _known(candidate: Path, model: str) -> set[str]:
 
 CACHE_FOLDER: Final = "eval"
 KEPT: Final = 6
-"""Knowledge bases that the cache keeps; the least recently used goes first."""
+"""Maximum knowledge bases in the cache; the least recently used is removed first."""
 ABANDONED_SECONDS: Final = 86_400.0
-"""Age of an unfinished one whose run must have been killed."""
+"""Age at which an unfinished one must be from a killed run."""
 
 _UNFINISHED: Final = ".part"
 _BOM: Final = b"\xef\xbb\xbf"
@@ -90,7 +90,7 @@ _BOM: Final = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """The documents of a folder, by path relative to it; ``sha256`` has those that can be read."""
+    """The documents of a folder, by relative path; ``sha256`` has the readable ones."""
 
     root: Path
     files: Mapping[str, CorpusFile]
@@ -99,7 +99,7 @@ class Documents:
 
     @classmethod
     def of(cls, root: Path) -> Documents:
-        """List a folder and hash what is in it, or raise :exc:`UnusableCorpus`."""
+        """List a folder and hash its files, or raise :exc:`UnusableCorpus`."""
         files = {file.source_file: file for file in find_documents(root)}
         hashes: dict[str, str] = {}
         skipped = []
@@ -115,35 +115,35 @@ class Documents:
 
     @property
     def fingerprint(self) -> str:
-        """Return what is equal for two folders exactly if they have the same documents at the same paths."""
+        """Return a hash, equal for two folders if and only if they have the same documents at the same paths."""
         text = "\n".join(f"{sha256} {name}" for name, sha256 in sorted(self.sha256.items()))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def reader(self) -> CitationCheck:
-        """Return a reader that checks results against the files as they are from now on."""
+        """Return a reader that compares results with the files as they are from now on."""
         return CitationCheck(self)
 
 
 class CitationCheck:
-    """Reads lines from disk again, each file once, sharing no code with what cut or proved the chunks."""
+    """Reads lines from disk again, each file once, sharing no code with the chunker or the prover."""
 
     def __init__(self, documents: Documents) -> None:
         self.documents = documents
         self._lines: dict[str, list[bytes]] = {}
 
     def is_exact(self, result: RetrievalResult) -> bool:
-        """Whether the lines exist and are, byte for byte, what the result says."""
+        """Whether the lines exist and match the result, byte for byte."""
         return self.lines(result.citation) == result.content.encode(errors="replace")
 
     def lines(self, citation: Citation) -> bytes | None:
-        """Return the cited lines as they are; ``None`` if there are no such lines."""
+        """Return the current cited lines; ``None`` if there are no such lines."""
         lines = self._read(citation.source_file)
         if citation.end_line > len(lines):
             return None
         return b"\n".join(lines[citation.start_line - 1 : citation.end_line])
 
     def length(self, source_file: str) -> int:
-        """Return how many lines a document has, 0 if it can't be read."""
+        """Return a document's number of lines, 0 if it can't be read."""
         return len(self._read(source_file))
 
     def _read(self, source_file: str) -> list[bytes]:
@@ -157,7 +157,7 @@ class CitationCheck:
             return []
         try:
             data = read_bytes(file)
-            if is_extracted(source_file):  # the lines are those of its text
+            if is_extracted(source_file):  # line numbers refer to its text
                 data = extract(source_file, data).text.encode()
             lines = data.removeprefix(_BOM).split(b"\n")
         except UnreadableDocument:
@@ -166,7 +166,7 @@ class CitationCheck:
 
 
 def doubts_about_labels(rows: tuple[Row, ...], reader: CitationCheck) -> Iterator[str]:
-    """Yield where labels don't fit the documents, which makes figures look worse."""
+    """Yield mismatches between labels and documents, which make figures look worse."""
     documents = reader.documents
     targets = [target for row in rows for target in row.targets]
     gone = {t.source_file for t in targets if t.source_file not in documents.sha256}
@@ -188,7 +188,7 @@ def doubts_about_labels(rows: tuple[Row, ...], reader: CitationCheck) -> Iterato
         and t.lines[1] > (have := reader.length(t.source_file))
     }
     if past:
-        yield f"lines are labelled that are not there: {_some(past)}"
+        yield f"labelled lines that don't exist: {_some(past)}"
 
 
 @contextmanager
@@ -200,24 +200,24 @@ def ingested(
     *,
     besides: Sequence[Path] = (),
 ) -> Iterator[KnowledgeBase]:
-    """Open the knowledge base of these documents, made unless the cache has it.
+    """Open the knowledge base of these documents, creating it unless it is cached.
 
     Args:
-        documents: their bytes, and what is said beside them, name the cached file.
+        documents: their bytes and metadata files determine the name of the cached file.
         cache_dir: of the product.
         embedder: the model.
-        progress: called while it is made.
-        besides: knowledge bases outside the cache whose vectors may be reused.
+        progress: called while it is created.
+        besides: other knowledge bases whose vectors may be reused.
 
     Raises:
-        UnusableCorpus: nothing in the folder can be read.
+        UnusableCorpus: nothing in the folder is readable.
         IngestFailed: it can't be written.
-        ModelUnavailable: the embedding model can't be had.
+        ModelUnavailable: the embedding model isn't available.
     """
     path = _cached(documents, cache_dir, embedder)
     try:
         knowledge_base = KnowledgeBase(path, embedder)
-    except UnusableKnowledgeBase:  # not there yet, or damaged: nothing in it is anyone's
+    except UnusableKnowledgeBase:  # missing or damaged: nothing to lose
         candidates = (*sorted(path.parent.glob("*.kb")), *besides)
         _make(documents, path, embedder, progress, candidates)
         knowledge_base = KnowledgeBase(path, embedder)
@@ -246,7 +246,7 @@ def _make(
     progress: Progress | None,
     candidates: Sequence[Path],
 ) -> None:
-    # beside its place, so that a run that is interrupted leaves nothing that looks finished
+    # under a temporary name, so that an interrupted run leaves nothing that looks finished
     unfinished = path.with_suffix(f".{os.getpid()}{_UNFINISHED}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -261,7 +261,7 @@ def _make(
 
 
 def _make_room(used: Path) -> None:
-    with suppress(OSError):  # another run may be making room, too
+    with suppress(OSError):  # another run may be removing files, too
         others = sorted(
             (path for path in used.parent.glob("*.kb") if path != used),
             key=lambda path: path.stat().st_mtime,

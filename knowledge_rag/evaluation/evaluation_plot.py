@@ -1,4 +1,4 @@
-"""An evaluation as a picture: how far down the answers stand, and how long they took.
+"""Plots an evaluation: the ranks of the answers, and the latencies.
 
 The same evaluation gives the same SVG, byte for byte: no date, no random ids.
 """
@@ -28,7 +28,7 @@ SUFFIXES: Final = (".svg", ".png")
 BLUE: Final = "#56b4e9"
 ORANGE: Final = "#e69f00"
 GREY: Final = "#777777"
-"""Of the set by Okabe and Ito, which people with any common colour blindness tell apart."""
+"""From the palette by Okabe and Ito, which people with any common colour blindness can distinguish."""
 
 _CONFIG_VARIABLE: Final = "MPLCONFIGDIR"
 _STYLE: Final[Any] = {  # matplotlib's own type for it lists hundreds of names
@@ -47,22 +47,22 @@ _TICKS: Final = 20
 
 
 def check_plot(path: Path, cache_dir: Path) -> None:
-    """Check that a picture can be made; matplotlib's font cache goes to ``cache_dir``.
+    """Check that a plot can be drawn; matplotlib's font cache goes to ``cache_dir``.
 
     Raises:
-        InvalidRequest: its name ends in something else than SUFFIXES.
+        InvalidRequest: its name doesn't end in one of SUFFIXES.
         NotInstalled: matplotlib is missing.
     """
     if path.suffix.lower() not in SUFFIXES:
-        raise InvalidRequest(f"--plot {path}: its name ends in {' or '.join(SUFFIXES)}")
+        raise InvalidRequest(f"--plot {path}: its name must end in {' or '.join(SUFFIXES)}")
     os.environ.setdefault(_CONFIG_VARIABLE, str(cache_dir / "matplotlib"))
-    # it says on standard error that it looks through the fonts, where that takes five seconds
+    # it reports on standard error that it searches the fonts, if that takes five seconds
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     try:
         import matplotlib.figure  # noqa: F401, PLC0415 - an extra, and slow to load
     except ImportError as error:
         raise NotInstalled(
-            f"{error.name} is not installed, which drawing needs: {how_to_install('eval')}"
+            f"{error.name} is not installed, and plots need it: {how_to_install('eval')}"
         ) from error
 
 
@@ -76,7 +76,7 @@ def write_plot(evaluation: Evaluation, path: Path) -> None:
 
 @contextmanager
 def saved(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
-    """Return a figure to draw on, of this size in inches, and write it when the block ends."""
+    """Yield a figure of this size in inches to draw on, and write it when the block ends."""
     import matplotlib as mpl  # noqa: PLC0415 - likewise
     from matplotlib.figure import Figure  # noqa: PLC0415 - likewise
 
@@ -89,7 +89,7 @@ def saved(path: Path, size: tuple[float, float]) -> Iterator[Figure]:
 
 
 def hit_curve(evaluation: Evaluation) -> list[float]:
-    """Return the share of queries answered among the first k results, for each k from 1 on."""
+    """Return the share of queries answered among the first k results, for each k from 1."""
     ranks = [each.rank for each in evaluation.judged]
     return [
         sum(rank is not None and rank <= k for rank in ranks) / len(ranks)
@@ -128,11 +128,11 @@ def _draw_latency(axes: Axes, evaluation: Evaluation) -> None:
     )
     found = evaluation.figures.latency_ms
     if found is not None:
-        label = f"p95 of the searched: {found.p95:.0f} ms"
+        label = f"p95 of searched queries: {found.p95:.0f} ms"
         axes.axvline(found.p95, color=GREY, linestyle="--", linewidth=1, label=label)
     axes.set(title="Latency", xlabel="time (ms)", ylabel="number of queries")
     axes.set_xlim(left=0)
-    axes.set_ylim(top=1.4 * axes.get_ylim()[1])  # room for the legend, which hides no bar then
+    axes.set_ylim(top=1.4 * axes.get_ylim()[1])  # room for the legend, so that it hides no bar
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend(loc="upper right", edgecolor="none")
 

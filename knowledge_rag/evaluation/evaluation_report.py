@@ -1,8 +1,8 @@
 """Figures of an evaluation, and whether each target is reached.
 
-A degraded query has no results, so it is a miss to every measure of relevance. It counts neither for the
-zero-result rate, which is of queries that were searched, nor for latency: a knowledge base that gives up
-after two seconds would look quick otherwise.
+A degraded query has no results, so every measure of relevance counts it as a miss. It is excluded from the
+zero-result rate, which only covers searched queries, and from latency: otherwise a knowledge base that gives
+up after two seconds would look quick.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _Item = TypeVar("_Item")
 LATENCY_P95_BELOW_MS: Final = 2000.0
 SUCCESS_ABOVE: Final = 0.95
 RELEVANCE_ABOVE: Final = 0.80
-"""Of hit@5 on labelled questions."""
+"""Target for hit@5 on labelled questions."""
 ZERO_RESULTS_BELOW: Final = 0.20
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How an evaluation was made.
+    """How an evaluation was run.
 
     Args:
         way: ``local``, ``function`` or ``retrieve``.
-        search: ``hybrid`` or ``semantic``; ``""`` where the function decides.
-        max_results: asked for with each question.
+        search: ``hybrid`` or ``semantic``; ``""`` if the function decides.
+        max_results: requested for each question.
         with_alert: whether the question included the alert's name.
         rows_sha256: of the questions and their truth.
         docs_sha256: of the documents.
@@ -61,7 +61,7 @@ class Setup:
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A target and what was measured, in words; never reached where there was nothing to measure."""
+    """A target and the measurement, in words; never reached if there was nothing to measure."""
 
     name: str
     wanted: str
@@ -70,27 +70,27 @@ class Goal:
 
 
 def missed_of(goals: Iterable[Goal]) -> tuple[str, ...]:
-    """Return the names of the targets that are not reached."""
+    """Return the names of the missed targets."""
     return tuple(goal.name for goal in goals if not goal.reached)
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Of some questions. Rates and measures are 0..1, ``None`` where there was nothing to measure.
+    """Figures of some questions. Rates and measures are 0..1, ``None`` if there was nothing to measure.
 
     Args:
-        queries: how many.
-        measures: the mean of each measure by its name; a degraded query counts 0.
-        answer_hits: share with a line of the very answer among the first k, by ``answer_hit@k``;
+        queries: number of questions.
+        measures: the mean of each measure by name; a degraded query counts as 0.
+        answer_hits: share with a line of the exact answer among the first k, by ``answer_hit@k``;
             empty if no answer's lines are known.
         line_overlap: the mean over questions with labelled lines.
-        citations: how many results were compared with the files.
+        citations: number of results compared with the files.
         citation_exact: share of them that equal the files.
-        success_rate: share that was searched.
-        degraded_rate: the rest.
-        degraded: how many of those, by reason.
-        zero_result_rate: share of the searched that found nothing.
-        latency_ms: of the searched.
+        success_rate: share of searched questions.
+        degraded_rate: share of the others.
+        degraded: number of those, by reason.
+        zero_result_rate: share of the searched questions without results.
+        latency_ms: of the searched questions.
         degraded_latency_ms: of the others.
     """
 
@@ -129,7 +129,7 @@ class Evaluation:
 
     @property
     def goals(self) -> tuple[Goal, ...]:
-        """Return the targets and what was measured."""
+        """Return the targets and the measurements."""
         found = self.figures
         latency = found.latency_ms.p95 if found.latency_ms else None
         hits, exact = found.measures["hit@5"], found.citation_exact
@@ -154,11 +154,11 @@ class Evaluation:
 
     @property
     def missed(self) -> tuple[str, ...]:
-        """Return the names of the targets that are not reached."""
+        """Return the names of the missed targets."""
         return missed_of(self.goals)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the JSON form: the figures at the top, then how they came about."""
+        """Return the JSON form: the figures at the top level, then how they were measured."""
         return {
             **self.figures.to_dict(),
             "passed": not self.missed,
@@ -176,7 +176,7 @@ def summarise(setup: Setup, judged: Sequence[Judged]) -> Evaluation:
 
 
 def grouped(items: Iterable[_Item], name_of: Callable[[_Item], str]) -> dict[str, list[_Item]]:
-    """Return items by their names, in the order in which the names come first."""
+    """Return items by name, in order of each name's first appearance."""
     groups: dict[str, list[_Item]] = {}
     for item in items:
         groups.setdefault(name_of(item), []).append(item)
@@ -198,7 +198,7 @@ def figures(judged: Sequence[Judged]) -> Figures:
         answer_hits=_answer_hits(judged),
         line_overlap=_mean(each.overlap for each in judged if each.overlap is not None),
         citations=len(exact),
-        # never rounded up to 1 by one wrong citation in a million
+        # never rounded up to 1 with one wrong citation in a million
         citation_exact=fmean(exact) if exact else None,
         success_rate=len(searched) / len(judged),
         degraded_rate=len(others) / len(judged),
@@ -238,12 +238,12 @@ def _above(name: str, wanted: float, measured: float) -> Goal:
 def _percent(value: float | None) -> str:
     if value is None:
         return "-"
-    # cut, not rounded: what is not quite reached must not read as reached
+    # cut, not rounded: an almost reached target must not read as reached
     return f"{int(value * 1000 + 1e-9) / 10:.1f}%"
 
 
 def as_tables(evaluation: Evaluation) -> Group:
-    """Lay an evaluation out: the figures, of each dataset too, and the targets."""
+    """Lay out an evaluation: the figures, also by dataset, and the targets."""
     parts = [_figures(evaluation)]
     if len(evaluation.by_dataset) > 1:
         parts.append(_by_dataset(evaluation))
@@ -251,7 +251,7 @@ def as_tables(evaluation: Evaluation) -> Group:
 
 
 def laid_out(parts: Iterable[RenderableType], goals: Sequence[Goal]) -> Group:
-    """Lay parts out one below the other, then the targets with what was measured."""
+    """Lay parts out one below the other, then the targets with the measurements."""
     spaced = [each for part in parts for each in (part, Text())]
     table = new_table("targets", "target", "wanted", "measured")
     table.add_column("", justify="left")
@@ -264,7 +264,7 @@ def laid_out(parts: Iterable[RenderableType], goals: Sequence[Goal]) -> Group:
 
 
 def new_table(title: str, name: str, *figures: str) -> Table:
-    """Make a table whose first column names a row and whose others are figures."""
+    """Create a table whose first column names a row and whose others are figures."""
     table = Table(title=title)
     table.add_column(name, overflow="fold")
     for heading in figures:
@@ -305,7 +305,7 @@ def _rows(found: Figures) -> Iterator[tuple[str, str]]:
     yield "degraded", _share(found.degraded_rate) + (f" ({reasons})" if reasons else "")
     yield "latency p50 / p95 / p99, ms", _times(found.latency_ms)
     if found.degraded_latency_ms is not None:
-        yield "the same of degraded ones", _times(found.degraded_latency_ms)
+        yield "latency of degraded queries", _times(found.degraded_latency_ms)
 
 
 def _share(value: float | None) -> str:

@@ -1,9 +1,9 @@
 """Asks labelled questions and measures how well the rankings answer them (``ir_measures``).
 
-A measure knows documents; a ranking here has lines. So each target of a row is one document, and a
-result stands for the first target that it reaches and that no better result stood for before; a
-result in an ``also_acceptable`` file stands for any. Whatever else comes back is a document that
-nobody asked for. One result never counts twice, so no measure exceeds 1.
+A measure ranks documents; a ranking here has lines. So each target of a row is one document, and a
+result represents the first target that it reaches and that no better result represents; a result in
+an ``also_acceptable`` file represents any. All other results are irrelevant documents. No result
+counts twice, so no measure exceeds 1.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ MEASURES: Final[Mapping[str, tuple[str, int]]] = {
     "mrr@10": ("RR", 10),
     "ndcg@10": ("nDCG", 10),
 }
-"""From the names in reports to those of ``ir_measures``, each with its cutoff."""
+"""Maps names in reports to those of ``ir_measures``, each with its cutoff."""
 
 
 def answer_hit(cutoff: int) -> str:
-    """Name the share of answers whose very lines are among the first results."""
+    """Name the share of questions with a line of the exact answer among the first results."""
     return f"answer_hit@{cutoff}"
 
 
@@ -48,12 +48,12 @@ def check_installed() -> None:
         import ir_measures  # noqa: F401, PLC0415
     except ImportError as error:
         raise NotInstalled(
-            f"{error.name} is not installed, which evaluating needs: {how_to_install('eval')}"
+            f"{error.name} is not installed, and evaluations need it: {how_to_install('eval')}"
         ) from error
 
 
 def met_targets(row: Row, ranking: Sequence[Citation]) -> list[int | None]:
-    """Return, for each citation in order, which target of the row it stands for, if any."""
+    """Return, for each citation in order, the target of the row that it represents, if any."""
     open_targets = list(range(len(row.targets)))
     met: list[int | None] = []
     for citation in ranking:
@@ -75,7 +75,7 @@ def measure(rows: Sequence[Row], rankings: Sequence[Sequence[Citation]]) -> list
     check_installed()
     import ir_measures  # noqa: PLC0415 - an extra
 
-    # not its parse_measure: that reads names by what Python 3.14 no longer has
+    # not its parse_measure, which uses a feature that Python 3.14 removed
     names = {getattr(ir_measures, name) @ k: ours for ours, (name, k) in MEASURES.items()}
     qrels = [
         ir_measures.Qrel(str(number), f"target {target}", 1)
@@ -102,7 +102,7 @@ def first_hit(row: Row, ranking: Sequence[Citation]) -> int | None:
 
 
 def answer_rank(row: Row, ranking: Sequence[Citation]) -> int | None:
-    """Return the rank of the first result with a line of the answer itself; ``None`` if none has."""
+    """Return the rank of the first result with a line of the answer itself; ``None`` if none has one."""
     if row.answer is None:
         return None
     answer = row.answer
@@ -113,8 +113,8 @@ def answer_rank(row: Row, ranking: Sequence[Citation]) -> int | None:
 def line_overlap(row: Row, ranking: Sequence[Citation]) -> float | None:
     """Return lines in both the best-ranked result and the truth, divided by lines in either, 0..1.
 
-    That is for the target that it fits best; 0 if it is elsewhere or nothing came back, ``None`` if no
-    lines are labelled.
+    That is for the best matching target; 0 if the result is elsewhere or there is none, ``None`` if no lines
+    are labelled.
     """
     targets = [target for target in row.targets if target.lines is not None]
     if not targets:
@@ -130,14 +130,14 @@ def _overlap(target: Target, citation: Citation) -> float:
     first, last = target.lines
     both = min(last, citation.end_line) - max(first, citation.start_line) + 1
     either = max(last, citation.end_line) - min(first, citation.start_line) + 1
-    return both / either  # they share a line, so nothing lies between them
+    return both / either  # they share a line, so there is no gap between them
 
 
 class Askable(Protocol):
-    """Asks a knowledge base; a failure becomes ``degraded``."""
+    """Queries a knowledge base; a failure becomes ``degraded``."""
 
     async def prepare(self) -> None:
-        """Do what the first question would have to wait for."""
+        """Do the work that would delay the first question."""
         ...
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
@@ -161,11 +161,11 @@ class Judged:
 
     Args:
         asked: the question and its outcome.
-        measures: by their names in reports, 0..1; all 0 where nothing came back.
+        measures: by their names in reports, 0..1; all 0 without results.
         rank: of the first result that answers, 1 or more.
         answer_rank: of the first result with a line of the answer itself.
         overlap: of the best result's lines with the true ones, 0..1; ``None`` without true lines.
-        exact: of each result, whether it is what stands on disk.
+        exact: for each result, whether it matches the disk.
     """
 
     asked: Asked
@@ -177,7 +177,7 @@ class Judged:
 
     @property
     def searched(self) -> bool:
-        """Whether the knowledge base could be searched, whatever it found."""
+        """Whether the knowledge base could be searched, with or without results."""
         return self.asked.outcome.status is not Status.DEGRADED
 
     def to_dict(self) -> dict[str, Any]:
@@ -211,8 +211,8 @@ def ask_all(
 ) -> tuple[Asked, ...]:
     """Ask at least one question.
 
-    The first one is asked once before, unmeasured: in AWS, too, the function makes its client and
-    its first connection before it is asked anything.
+    The first one is first asked once without measuring: in AWS, too, the function creates its client and its
+    first connection before any query.
     """
 
     async def run() -> tuple[Asked, ...]:
@@ -232,7 +232,7 @@ def ask_all(
 
 
 def judge(asked: Sequence[Asked], check: CitationCheck) -> tuple[Judged, ...]:
-    """Measure every answer, and check every citation against the file on disk."""
+    """Measure every answer, and compare every citation with the file on disk."""
     rows = [each.row for each in asked]
     rankings = [[result.citation for result in each.outcome.results] for each in asked]
     measured = measure(rows, rankings)

@@ -1,6 +1,6 @@
-"""Chooses and checks the score threshold (the evidence floor) under which a hit doesn't count.
+"""Chooses and checks the score threshold (the evidence floor) below which a hit doesn't count.
 
-It is chosen on one half of the labelled questions and reported on the other, which had no say in it.
+It is chosen on one half of the labelled questions and reported on the other, held-out half.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from knowledge_rag.local.knowledge_base import KnowledgeBase
 
 MAX_LOST: Final = 0.05
-"""At most this share of on-topic questions may find nothing."""
+"""Maximum share of on-topic questions that find nothing."""
 MIN_REJECTED: Final = 0.90
-"""At least this share of off-topic questions must find nothing."""
+"""Minimum share of off-topic questions that find nothing."""
 
 _AIMED_LOST: Final = 0.04
 _AIMED_REJECTED: Final = 0.92
-"""Aimed at on the choosing half, a little stricter than required, since the other half differs."""
+"""Goal on the choosing half, a little stricter than required, since the other half differs."""
 
 SHIPPED_FLOORS: Final = {
     SearchType.HYBRID: EVIDENCE_FLOOR_HYBRID,
@@ -50,18 +50,18 @@ class Question:
 
     @property
     def chooses(self) -> bool:
-        """Whether its id puts it in the half that floors are chosen on."""
+        """Whether it is in the half on which floors are chosen, by its id."""
         return in_choosing_half(self.id)
 
 
 def in_choosing_half(question_id: str) -> bool:
-    """Return whether a question's id puts it in the half that floors are chosen on."""
+    """Return whether a question is in the half on which floors are chosen, by its id."""
     return hashlib.sha256(question_id.encode()).digest()[-1] % 2 == 0
 
 
 @dataclass(frozen=True, slots=True)
 class FloorFigures:
-    """What a floor does to so many questions: shares of the on-topic lost and the off-topic rejected, 0..1."""
+    """The effect of a floor on some questions: shares of the on-topic lost and the off-topic rejected, 0..1."""
 
     lost: float
     rejected: float
@@ -76,7 +76,7 @@ class FloorFigures:
 
 @dataclass(frozen=True, slots=True)
 class FloorReport:
-    """The floor of one search type: the one that the choosing half suggests, and the one in use."""
+    """The floor of one search type: the one suggested by the choosing half, and the one in use."""
 
     search_type: SearchType
     chosen: float
@@ -92,25 +92,25 @@ class FloorReport:
 
 
 def as_table(report: FloorReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Lay out a report for a terminal."""
     table = Table(title=f"evidence floor, {report.search_type.value.lower()} search")
     for heading in ("floor", "questions", "on-topic lost", "off-topic rejected"):
         table.add_column(heading, justify="left" if heading == "questions" else "right")
     for floor, name, found in (
         (report.shipped, "in use, all", report.shipped_on_all),
         (report.shipped, "in use, other half", report.shipped_on_other_half),
-        (report.chosen, "chosen anew, choosing half", report.on_choosing_half),
-        (report.chosen, "chosen anew, other half", report.on_other_half),
+        (report.chosen, "newly chosen, choosing half", report.on_choosing_half),
+        (report.chosen, "newly chosen, other half", report.on_other_half),
     ):
         count = f"{name} ({found.on_topic} + {found.off_topic})"
         table.add_row(f"{floor:.3f}", count, f"{found.lost:.1%}", f"{found.rejected:.1%}")
-    table.caption = f"wanted: at most {MAX_LOST:.0%} lost, at least {MIN_REJECTED:.0%} rejected"
+    table.caption = f"required: at most {MAX_LOST:.0%} lost, at least {MIN_REJECTED:.0%} rejected"
     return table
 
 
 def load_questions(path: Path) -> list[Question]:
     """Read questions from JSON Lines with ``id`` and ``query``, or raise :exc:`UnreadableDocument`."""
-    reason = "is no JSON object with id and query"
+    reason = "is not a JSON object with id and query"
     return read_rows(
         read_lines(path, MAX_FILE_BYTES),
         lambda _, row: Question(str(row["id"]), str(row["query"])),
@@ -127,7 +127,7 @@ def measure_floor(
     """Choose a floor for a knowledge base and measure it beside the one in use.
 
     Raises:
-        InvalidRequest: there are too few questions of a kind to choose by some and check by others.
+        InvalidRequest: there are too few questions of a kind to choose on some and check on others.
     """
     for kind, questions in {"on-topic": on_topic, "off-topic": off_topic}.items():
         if len({question.chooses for question in questions}) < 2:
@@ -150,10 +150,10 @@ def measure_floor(
 
 
 def choose_floor(on_topic: Scores, off_topic: Scores) -> float:
-    """Choose between the scores that few on-topic and most off-topic questions fall under.
+    """Choose between the scores that exclude few on-topic and most off-topic questions.
 
-    Where no floor does justice to both, the on-topic side wins: an answer that is missed during an
-    incident costs more than a hit that its reader can see to be beside the point.
+    If no floor meets both requirements, the on-topic side wins: a missed answer during an incident costs more
+    than a hit that its reader recognises as irrelevant.
     """
     highest = float(np.quantile(on_topic, _AIMED_LOST))
     lowest = float(np.quantile(off_topic, _AIMED_REJECTED))

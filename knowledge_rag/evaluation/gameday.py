@@ -1,7 +1,7 @@
 """Game day: every known fault against the real function, in one run.
 
-Real sockets bring each row of the catalogue to the real handler with unmodified botocore, and the emitted
-metrics to the alarms.
+Each row of the catalogue reaches the real handler over real sockets with unmodified botocore, and the emitted
+metrics reach the alarms.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One fault, its outcome, the alarms that it would fire, and the promises that were not kept."""
+    """One fault, its outcome, the alarms that it would fire, and the broken promises."""
 
     fault: Fault
     result: FaultResult
@@ -63,7 +63,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class GameDay:
-    """The rows of a run, and the seconds that it took."""
+    """The rows of a run, and its duration in seconds."""
 
     rows: tuple[Row, ...]
     seconds: float
@@ -75,7 +75,7 @@ class GameDay:
 
     @property
     def worst_seconds(self) -> float:
-        """Seconds of the slowest call that met a fault."""
+        """Seconds of the slowest call during a fault."""
         return max((row.result.seconds for row in self.rows), default=0.0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +94,7 @@ def chosen(names: Sequence[str]) -> tuple[Fault, ...]:
     """Return the named faults, or all, in the catalogue's order.
 
     Raises:
-        InvalidRequest: there is no row of a name.
+        InvalidRequest: a name isn't in the catalogue.
     """
     wanted = {named(name).name for name in names}
     return tuple(fault for fault in CATALOGUE if not wanted or fault.name in wanted)
@@ -103,8 +103,8 @@ def chosen(names: Sequence[str]) -> tuple[Fault, ...]:
 def run_gameday(faults: Sequence[Fault], progress: Progress) -> GameDay:
     """Run faults against the function.
 
-    A fault that is answered late is run again with nothing beside it, and that counts: a machine that
-    stalls is no fault of the function, and what is late twice is.
+    A fault that is answered late is run again on its own, and the second run counts: a stalling machine is not the
+    function's fault, but being late twice is.
     """
     started = time.monotonic()
     first = run_all(faults, lambda done: progress(done, len(faults), "faults"))
@@ -144,15 +144,15 @@ _FAILURES: Final = {
     telemetry.RETRIEVAL_DROPPED_RESULTS: "dropped",
     telemetry.RETRIEVAL_ZERO_RESULTS: "zero",
 }
-"""Metrics that are worth a word where they are not 0; count and latency come with every answer."""
+"""Metrics to show if they are not 0; count and latency come with every answer."""
 
 _LEGEND: Final = (
-    "metrics: what was counted beside the query itself, of KnowledgeRetrieval...",
+    "metrics: counted in addition to the query itself, of KnowledgeRetrieval...",
     f"alarms: if the fault lasted, at {QUERIES_A_MINUTE} queries a minute; ! on the very first one",
 )
 _WIDTHS: Final = {"fault": 22, "s": 4}
 _SHARES: Final = {"answer": 28, "metrics": 17, "alarms": 24}
-"""How the rest of the line is shared out: all that is usual fits a line of 100 columns."""
+"""Widths of the rest of the line: everything usual fits in 100 columns."""
 
 
 def as_table(day: GameDay) -> RenderableType:
@@ -176,21 +176,21 @@ def as_list(faults: Sequence[Fault]) -> RenderableType:
 
 
 def problems(day: GameDay) -> Iterator[str]:
-    """Yield a line for each promise that was not kept, and each fault that could not be run."""
+    """Yield a line for each broken promise, and each fault that could not be run."""
     for row in day.rows:
         if row.result.not_run:
-            yield f"{row.fault.name}: not played: {row.result.not_run}"
+            yield f"{row.fault.name}: not run: {row.result.not_run}"
         for one in row.broken:
             seen = neutralise(one.seen)
             yield f"{row.fault.name}: {one.promise}: expected {one.expected}, seen {seen}"
 
 
 def summary(day: GameDay) -> str:
-    """Return the result of a game day in a line."""
+    """Return the result of a game day in one line."""
     broken = sum(bool(row.broken) for row in day.rows)
     not_run = sum(bool(row.result.not_run) for row in day.rows)
     kept = f"{broken} broke a promise" if broken else "every promise kept"
-    missing = f", {not_run} not played" if not_run else ""
+    missing = f", {not_run} not run" if not_run else ""
     return (
         f"{counted(len(day.rows), 'fault')}; {kept}{missing}; "
         f"slowest call {day.worst_seconds:.2f} s; {day.seconds:.0f} s in all"
@@ -200,7 +200,7 @@ def summary(day: GameDay) -> str:
 def _cells(row: Row) -> tuple[str, ...]:
     name, result = row.fault.name, row.result
     if result.not_run:
-        return name, "", f"not played: {result.not_run}", "", ""
+        return name, "", f"not run: {result.not_run}", "", ""
     answer = neutralise(result.answer) + (f" ({row.fault.hook})" if row.fault.hook else "")
     return name, f"{result.seconds:.2f}", answer, _metrics(result), _alarms(row)
 

@@ -1,8 +1,8 @@
-"""Computes from the emitted metrics the alarms that a lasting fault would fire.
+"""Computes the alarms that a lasting fault would fire, from the emitted metrics.
 
 Alarms are CloudWatch metric math, evaluated for one period at a time: each id has one value, and NaN
-stands for a period without data, as after a division by zero. Where CloudWatch's documentation leaves a
-case open (a branch of ``IF`` that is not taken and has no data), alarms must not depend on it.
+represents a period without data, like a division by zero. Where CloudWatch's documentation leaves a
+case open (the other branch of ``IF``, without data), alarms must not depend on it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.faults.run import FaultResult
 
 NO_DATA: Final = math.nan
-"""The value of a period without data; compares as over nothing, so it never breaches."""
+"""The value of a period without data; never greater than anything, so it never breaches."""
 
 
 class MetricMathError(ValueError):
@@ -60,7 +60,7 @@ _STATISTICS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 
 
 def evaluate(expression: str, values: Mapping[str, float], *, period_seconds: float = 300) -> float:
-    """Compute an expression over one period; comparisons give 1 or 0.
+    """Compute an expression over one period; comparisons return 1 or 0.
 
     Args:
         expression: numbers, ids, ``+ - * /``, comparisons, ``IF(condition, then, else)``,
@@ -69,12 +69,12 @@ def evaluate(expression: str, values: Mapping[str, float], *, period_seconds: fl
         period_seconds: length of the period, for ``PERIOD``.
 
     Raises:
-        MetricMathError: it is outside the subset, or names an id that has no value.
+        MetricMathError: it is outside the subset, or names an id without a value.
     """
     try:
         tree = ast.parse(expression.strip(), mode="eval")
     except (ValueError, SyntaxError) as error:
-        raise MetricMathError(f"{expression[:80]!r} is no metric math: {error}") from error
+        raise MetricMathError(f"{expression[:80]!r} is not metric math: {error}") from error
 
     return _value(tree.body, _Period(values, period_seconds))
 
@@ -138,27 +138,29 @@ def _applied(operation: Callable[[float, float], float], left: float, right: flo
 
 
 def aggregate(statistic: str, samples: Sequence[float]) -> float:
-    """Return a statistic of one period's samples, NaN where there are none.
+    """Return a statistic of one period's samples, NaN if there are none.
 
     Args:
         statistic: ``Sum``, ``Average``, ``Minimum``, ``Maximum``, ``SampleCount`` or ``p0``..``p100``,
-            which is interpolated between the two nearest ranks; CloudWatch keeps buckets and is close to it.
+            which is interpolated between the two nearest ranks; CloudWatch's buckets give nearly the same.
         samples: in any order.
 
     Raises:
-        MetricMathError: it is another statistic.
+        MetricMathError: the statistic is unknown.
     """
     if not samples:
         return NO_DATA
     if statistic in _STATISTICS:
         return float(_STATISTICS[statistic](samples))
     if re.fullmatch(r"p(100|[1-9]?[0-9](\.[0-9]+)?)", statistic) is None:
-        raise MetricMathError(f"{statistic!r} is no statistic: use Sum, Average, p95 and the like")
+        raise MetricMathError(
+            f"{statistic!r} is not a statistic: use Sum, Average, p95 and the like"
+        )
     return float(np.percentile(samples, float(statistic[1:])))
 
 
 QUERIES_A_MINUTE: Final = 6
-"""How often the lasting fault is met: two incidents that ask three times each."""
+"""Queries during the lasting fault: two incidents that ask three times each."""
 
 _MINUTE: Final = 60
 
@@ -172,7 +174,7 @@ class Fired:
 
 
 def fired_by(result: FaultResult) -> Fired:
-    """Evaluate every alarm on retrieval over a row's own records."""
+    """Evaluate every alarm on retrieval with a row's own records."""
     at_once, lasting = set(), set()
     for alarm in retrieval_alarms():
         queries = QUERIES_A_MINUTE * alarm.period_seconds // _MINUTE
@@ -184,7 +186,7 @@ def fired_by(result: FaultResult) -> Fired:
 
 
 def wanted_for(fault: Fault) -> Fired:
-    """Return the alarms that a fault has to fire, from what is expected of it and not from its records."""
+    """Return the alarms that a fault has to fire, from its expected behaviour and not from its records."""
     expected = fault.expected
     if fault.crashes:
         crash = frozenset({"function-errors", "init-failures"})
@@ -214,12 +216,12 @@ def _alarm_value(alarm: Alarm, result: FaultResult, queries: int) -> float:
 
 
 def _samples(metric: Metric, result: FaultResult) -> list[float]:
-    """Return a metric's sample of each call that the row made, as often as the fault was met."""
+    """Return a metric's sample for each call of the row, as often as the fault occurred."""
     match metric.source:
         case Source.RETRIEVAL:
             found = (record.get(metric.name, []) for record in result.metrics)
             return [float(value) for values in found for value in values]
-        case Source.RETRIEVE_FUNCTION:  # what Lambda itself counts of an invocation
+        case Source.RETRIEVE_FUNCTION:  # Lambda's own count of an invocation
             counted = {
                 "Invocations": 1.0,
                 "Errors": float(result.crashed),
@@ -227,7 +229,7 @@ def _samples(metric: Metric, result: FaultResult) -> list[float]:
                 "Duration": result.seconds * 1000,
             }
             return [counted[metric.name]]
-        case Source.RETRIEVE_LOG:  # a start that failed, found in the log by a metric filter
+        case Source.RETRIEVE_LOG:  # a failed start, found in the log by a metric filter
             failed = metric.name == telemetry.RETRIEVAL_INIT_FAILURES and result.crashed
             return [1.0] if failed else []
         case _:

@@ -1,4 +1,4 @@
-"""How an ingest spends its time, and what one costs that changes nothing."""
+"""Measures where an ingest spends its time, and the cost of one that changes nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.embeddings import Embedder
 
 REACH: Final = 0.90
-"""Least share of a first ingest's time that is spent inside the embedding model."""
+"""Minimum share of a first ingest's time spent inside the embedding model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class IngestBenchReport:
 
     @property
     def reached(self) -> bool:
-        """Whether all but the model is negligible, and nothing is embedded twice."""
+        """Whether everything except the model is negligible, and nothing is embedded twice."""
         return self.in_model >= self.reach and self.again_embedded == 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -42,8 +42,8 @@ class IngestBenchReport:
 
 
 def run_ingest_bench(docs: Path, embedder: Embedder) -> IngestBenchReport:
-    """Ingest a folder twice into a knowledge base of its own."""
-    embedder.embed("warm up")  # loading the model is no part of an ingest's work
+    """Ingest a folder twice into its own knowledge base."""
+    embedder.embed("warm up")  # loading the model isn't part of an ingest
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "bench.kb"
         first, second = (ingest(docs, path, embedder=embedder) for _ in range(2))
@@ -54,7 +54,7 @@ def run_ingest_bench(docs: Path, embedder: Embedder) -> IngestBenchReport:
 
 
 def as_table(report: IngestBenchReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Lay out a report for a terminal."""
     documents, chunks = counted(report.documents, "document"), counted(report.chunks, "chunk")
     table = Table(title=f"{documents}, {chunks}")
     for heading in ("ingest", "seconds", "chunks/s", "in the model"):

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """Of one thing's times, in milliseconds."""
+    """Percentiles of some times, in milliseconds."""
 
     p50: float
     p95: float

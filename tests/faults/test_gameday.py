@@ -80,8 +80,8 @@ def test_a_table_fits_and_tells_what_broke(day, width):
     assert "permanent-errors!" in text
     flat = " ".join(text.split())
     assert "silent: answered in time: expected at most 2.0 s, seen 2.31 s" in flat
-    assert "drip-body-tls: not played: TLS needs the openssl command" in flat
-    assert "1 broke a promise, 1 not played" in flat
+    assert "drip-body-tls: not run: TLS needs the openssl command" in flat
+    assert "1 broke a promise, 1 not run" in flat
 
 
 def test_a_game_day_with_a_row_that_was_not_played_is_not_kept(day):

@@ -1,4 +1,4 @@
-"""Every fault of the game day, by its name."""
+"""All faults of the game day, by name."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BY_NAME: Final = {fault.name: fault for fault in CATALOGUE}
 
 
 def named(name: str) -> Fault:
-    """Return one fault, or raise :exc:`InvalidRequest` with names like it."""
+    """Return one fault, or raise :exc:`InvalidRequest` with similar names."""
     fault = _BY_NAME.get(name)
     if fault is None:
         part = [known for known in _BY_NAME if name and name in known]

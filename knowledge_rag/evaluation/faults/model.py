@@ -1,4 +1,4 @@
-"""A fault: how it is set up, and what is promised when it strikes."""
+"""A fault: its setup, and the promised behaviour when it occurs."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.faults.scenario import Scenario
 
 SetUp = Callable[["Scenario"], None]
-"""Prepares the servers and the environment in which the calls of a fault are made."""
+"""Prepares the servers and the environment for a fault's calls."""
 
 PERMANENT: Final = frozenset({Reason.ACCESS_DENIED, Reason.CONFIGURATION})
-"""Reasons that no retry mends; stated here and not taken from the code under test."""
+"""Reasons that no retry fixes; listed here and not taken from the code under test."""
 
 UNPROVEN: Final = frozenset({DropReason.NOT_TEXT, DropReason.NO_CITATION, DropReason.NOT_PROVEN})
-"""Drops that mean that the knowledge base holds what it should not; likewise."""
+"""Drop reasons for items that the knowledge base shouldn't contain; also listed independently."""
 
 
 class CannotRun(KnowledgeRagError):  # noqa: N818 - named for what it is
-    """This machine lacks what a fault needs; the message says what."""
+    """This machine lacks something that a fault needs; the message says what."""
 
 
 class Group(StrEnum):
-    """What kind of thing goes wrong, in the order of the report."""
+    """Kinds of faults, in the order of the report."""
 
     ERRORS = "The service answers an error"
     CONNECTIONS = "No connection, or one that breaks"
     SLOWNESS = "The service is slow"
-    BODIES = "A 200 that is no answer"
-    RESULTS = "Results that may not be shown as they are"
+    BODIES = "A 200 that isn't an answer"
+    RESULTS = "Results that can't be shown as they are"
     REUSED = "Kept connections"
     SURROUNDINGS = "Settings, credentials and code"
     REQUESTS = "The request"
@@ -45,12 +45,12 @@ class Group(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What the caller must be answered.
+    """The answer that the caller must get.
 
     Args:
         http: status code; the envelope's for an agent.
         status: of the retrieval; ``None`` for a refused request.
-        reason: when degraded.
+        reason: if degraded.
         evidence: content, citation and score of each result, in order.
         dropped: results not shown, by reason; ``None`` if not part of the promise.
         error: part of the message of a refused request.
@@ -74,17 +74,17 @@ class Fault:
         name: short, unique, easy to type.
         what: the fault in a few words.
         set_up: prepares it.
-        expected: of every call while the fault lasts.
-        group: what kind it is.
-        event: of those calls, as is ``context``.
-        calls: how many are made.
-        healthy_before: calls made first, which must succeed.
-        pause_seconds: between those and the calls that meet the fault.
-        healthy_after: whether the very next call must succeed; false where it takes another
-            deployment or other credentials.
-        connections: that the server must have seen in the end; ``None`` for any number.
+        expected: for every call while the fault lasts.
+        group: its kind.
+        event: for those calls, like ``context``.
+        calls: number of calls.
+        healthy_before: number of earlier calls, which must succeed.
+        pause_seconds: between those and the calls during the fault.
+        healthy_after: whether the next call must succeed; false if that takes another deployment or other
+            credentials.
+        connections: number that the server must have accepted in the end; ``None`` for any number.
         crashes: whether the function itself dies, so that only Lambda can report it.
-        hook: what stands in for the real thing, shown with the row; ``""`` if nothing.
+        hook: the replacement for the real thing, shown with the row; ``""`` if there is none.
     """
 
     name: str

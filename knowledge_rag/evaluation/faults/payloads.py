@@ -1,4 +1,4 @@
-"""Requests as each kind of caller sends them (``tests/events``), and sound items as a knowledge base returns them."""
+"""Requests as each kind of caller sends them (``tests/events``), and valid items as a knowledge base returns them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any, Final
 from knowledge_rag.core.chunks import chunk_id
 
 QUERY_MARK: Final = "RDS-7Q4Z"
-"""A word of the query, odd enough to be found in a log that should not hold any part of it."""
+"""A word of the query, unusual enough to be found in a log, which must not contain any part of it."""
 
 QUERY: Final = f"How do we fail over the {QUERY_MARK} cluster?"
-"""What every fault is asked."""
+"""The query for every fault."""
 
 _AGENT: Final[dict[str, Any]] = {
     "messageVersion": "1.0",
@@ -70,14 +70,14 @@ def http_api() -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class ClientContext:
-    """Lambda's client context, as far as a gateway fills it."""
+    """The part of Lambda's client context that a gateway sets."""
 
     custom: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Lambda's context, as far as the function looks at it."""
+    """The part of Lambda's context that the function reads."""
 
     client_context: ClientContext | None = None
     aws_request_id: str = "00000000-0000-4000-8000-000000000000"
@@ -101,15 +101,15 @@ def item(
     prefix: str = "runbooks > rds failover > Resolution\n\n",
     **metadata: object,
 ) -> dict[str, Any]:
-    """Return one retrieval result as Retrieve's JSON has it: numbers are doubles.
+    """Return one retrieval result in Retrieve's JSON form: numbers are doubles.
 
     Args:
         content: the cited lines.
-        start: the first of them.
-        source_file: that they are cited from.
+        start: number of the first of them.
+        source_file: their document.
         score: ``None`` to leave it out.
         prefix: stored in front of the content.
-        metadata: replaces sound attributes.
+        metadata: replaces valid attributes.
     """
     result: dict[str, Any] = {
         "content": {"type": "TEXT", "text": prefix + content},
@@ -136,7 +136,7 @@ def item(
 
 
 def without(whole: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Return an item without some of its metadata, or without a member of its own."""
+    """Return an item without some of its metadata, or without one of its own members."""
     metadata = {key: value for key, value in whole["metadata"].items() if key not in names}
     return {key: value for key, value in whole.items() if key not in names} | (
         {} if "metadata" in names else {"metadata": metadata}
@@ -149,9 +149,9 @@ def retrieved(*items: object, **extra: object) -> dict[str, Any]:
 
 
 def evidence(sound: dict[str, Any]) -> dict[str, Any]:
-    """Return the part of a sound item that a reader must get: content, citation and score, as stored.
+    """Return the part of a valid item that a reader must get: content, citation and score, as stored.
 
-    Worked out from the item alone and not by the code that is being tried.
+    Computed only from the item, without the code under test.
     """
     metadata, text = sound["metadata"], sound["content"]["text"]
     shown: dict[str, Any] = {
@@ -172,5 +172,5 @@ def evidence(sound: dict[str, Any]) -> dict[str, Any]:
 def _chunk_id(source_file: str, start: int, content: str) -> str:
     try:
         return chunk_id(source_file, start, start + content.count("\n"), content)
-    except UnicodeEncodeError:  # a lone surrogate: no chunk can hold one, so it has no id
+    except UnicodeEncodeError:  # a lone surrogate: no chunk can contain one, so it has no id
         return "0" * 32

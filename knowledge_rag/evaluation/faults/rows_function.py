@@ -47,10 +47,10 @@ started = time.perf_counter()
 answer = lambda_handler(event, None)
 print(json.dumps({"answer": answer, "seconds": time.perf_counter() - started}))
 """
-"""Starts the function as Lambda does, and asks it once; the last line is its answer."""
+"""Starts the function like Lambda, and calls it once; the last line is its answer."""
 
 _SLOW_SECONDS: Final = 5
-"""Longer than a query may take."""
+"""Longer than the limit of a query."""
 
 
 def _bad_knowledge_base_id(scenario: Scenario) -> None:
@@ -74,7 +74,7 @@ def _expired_credentials(scenario: Scenario) -> None:
 
 
 def _credentials_that_run_out(scenario: Scenario, *, renewals: int, minutes: int) -> None:
-    """Renew credentials at once so often, and then take longer than a query may; 5 minutes are too few."""
+    """Renew credentials instantly ``renewals`` times, and then take longer than a query may; 5 minutes are too few."""
     expiration = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=minutes)
     lines = []
     for path in (scenario.folder / f"{number}.json" for number in range(1 + renewals)):
@@ -98,7 +98,7 @@ def _write_credentials(path: Path, expiration: str) -> None:
 
 
 def _silent_credentials(scenario: Scenario) -> None:
-    """Let the source of the very first credentials be silent from the function's start on."""
+    """Make the source of the very first credentials silent from the function's start."""
     _no_credentials(scenario)
     source = RawServer(mute)
     scenario.exit.callback(source.close)
@@ -172,7 +172,7 @@ SURROUNDINGS: Final = (
     ),
     _row(
         "expired-credentials",
-        "a credential_process that gives expired ones",
+        "a credential_process that returns expired ones",
         _expired_credentials,
         degrades(Reason.ACCESS_DENIED),
         connections=1,
@@ -186,20 +186,20 @@ SURROUNDINGS: Final = (
     ),
     _row(
         "credentials-short",
-        "a credential_process that gives them for 12 minutes, and then takes 5 s",
+        "a credential_process that returns them for 12 minutes, then takes 5 s",
         partial(_credentials_that_run_out, renewals=1, minutes=12),
         HEALTHY_ANSWER,
     ),
     _row(
         "credentials-never",
-        "a container's endpoint for credentials that is silent from the start",
+        "a container's credentials endpoint that is silent from the start",
         _silent_credentials,
         _TOO_LATE,
         healthy_after=False,
     ),
     _row(
         "defect",
-        "an exception that nobody foresaw",
+        "an unforeseen exception",
         _defect,
         degrades(Reason.INTERNAL, "ZeroDivisionError"),
         connections=1,
@@ -242,9 +242,7 @@ REQUESTS: Final = (
     _request("max-results-0", "max_results 0, which is 1", direct(max_results=0), _ONE),
     _request("max-results-negative", "max_results -1, which is 1", direct(max_results=-1), _ONE),
     _request("max-results-huge", "max_results 10^9", direct(max_results=10**9), HEALTHY_ANSWER),
-    _request(
-        "unknown-argument", "an argument that is none", direct(top_k=3), refuses(400, "top_k")
-    ),
+    _request("unknown-argument", "an unknown argument", direct(top_k=3), refuses(400, "top_k")),
     _request("in-request-body", "arguments under requestBody", _agent(), HEALTHY_ANSWER),
     _request(
         "in-parameters",
@@ -265,7 +263,7 @@ REQUESTS: Final = (
     ),
     _request(
         "tool-unknown",
-        "a gateway's tool that is none",
+        "an unknown gateway tool",
         direct(),
         refuses(404, "no tool 'delete_everything'"),
         gateway("delete_everything"),
@@ -285,7 +283,7 @@ REQUESTS: Final = (
     _request("event-6-mb", "a query of 6 MB", direct(query=_SIX_MB), _TOO_LONG),
     _request(
         "event-6-mb-agent",
-        "6 MB of session attributes around a sound query",
+        "6 MB of session attributes around a valid query",
         _agent() | {"sessionAttributes": {"notes": _SIX_MB}},
         HEALTHY_ANSWER,
     ),

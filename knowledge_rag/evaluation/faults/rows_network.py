@@ -1,4 +1,4 @@
-"""Rows: no connection, one that breaks, a slow service, a kept connection that went bad."""
+"""Rows: no connection, a broken one, a slow service, a kept connection that went bad."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.faults.server import RawServer, Script
 
 PAUSE_SECONDS: Final = 21.0
-"""Longer than a connection is kept unused (``transport.MAX_IDLE_SECONDS``)."""
+"""Longer than an unused connection is kept (``transport.MAX_IDLE_SECONDS``)."""
 
 _HOST: Final = "kb.game-day.test"
 """The ``test`` domain is reserved (RFC 6761): no real resolver knows it."""
@@ -59,7 +59,7 @@ _ANOTHER: Final = http(retrieved(item("The answer to another question.", start=7
 
 
 def _occupied(occupied: Callable[[], AbstractContextManager[int]]) -> SetUp:
-    """Ask at a port that nobody serves until a healthy server takes it over."""
+    """Connect to an unserved port until a healthy server takes it over."""
 
     def set_up(scenario: Scenario) -> None:
         port = scenario.exit.enter_context(occupied())
@@ -75,14 +75,14 @@ def _occupied(occupied: Callable[[], AbstractContextManager[int]]) -> SetUp:
 
 
 def _names(*, fail: bool = False, seconds: float = 0.0) -> SetUp:
-    """Replace ``socket.getaddrinfo``, which takes no other port than 53 to ask at, until it is mended."""
+    """Replace ``socket.getaddrinfo``, which only queries port 53, until the fault is over."""
 
     def set_up(scenario: Scenario) -> None:
         real: Any = socket.getaddrinfo
         is_mended = False
 
         def lookup(host: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - getaddrinfo's own
-            if host != _HOST or kwargs.get("flags"):  # an address is asked for without a lookup
+            if host != _HOST or kwargs.get("flags"):  # an address needs no lookup
                 return real(host, *args, **kwargs)
             if not is_mended:
                 time.sleep(seconds)
@@ -137,7 +137,7 @@ def _another_host(scenario: Scenario) -> None:
 _connection = partial(Fault, group=Group.CONNECTIONS)
 
 CONNECTIONS: Final = (
-    _connection("refused", "nobody listens at the port", _occupied(refused_port), _UNAVAILABLE),
+    _connection("refused", "nothing listens on the port", _occupied(refused_port), _UNAVAILABLE),
     _connection("syn-unanswered", "the SYN gets no answer", _occupied(unanswered_port), _TIMEOUT),
     _connection(
         "dns-failure", "the name does not resolve", _names(fail=True), _UNAVAILABLE, hook=_REPLACED
@@ -146,17 +146,20 @@ CONNECTIONS: Final = (
         "dns-slow", "the name resolves after 4 s", _names(seconds=4.0), _TIMEOUT, hook=_REPLACED
     ),
     _connection(
-        "reset", "reset in place of an answer", wire(resetting), _UNAVAILABLE, connections=2
+        "reset", "reset instead of an answer", wire(resetting), _UNAVAILABLE, connections=2
     ),
     _connection(
         "garbage",
-        "bytes that are no HTTP",
+        "bytes that are not HTTP",
         wire(sending(b"\x00\xffSSH-2.0\r\n\r\n")),
         _UNAVAILABLE,
         connections=2,
     ),
     _connection(
-        "tls-to-plain-mute", "TLS to a port that does not answer it", _plain_port(mute), _TIMEOUT
+        "tls-to-plain-mute",
+        "TLS to a port that does not respond to it",
+        _plain_port(mute),
+        _TIMEOUT,
     ),
     _connection(
         "tls-to-plain",
@@ -166,7 +169,7 @@ CONNECTIONS: Final = (
     ),
     _connection(
         "certificate-unknown",
-        "a certificate that nobody vouches for",
+        "an untrusted certificate",
         _unknown_certificate,
         _WRONG_CERTIFICATE,
     ),
@@ -189,14 +192,14 @@ SLOWNESS: Final = (
         connections=7,
     ),
     _slow("silent", "accepts, never answers", wire(silent), connections=2),
-    _slow("drip-body", "the body drips, a byte each 0.3 s", wire(_DRIPPING_BODY), connections=2),
+    _slow("drip-body", "the body drips, a byte every 0.3 s", wire(_DRIPPING_BODY), connections=2),
     _slow("drip-headers", "the headers drip", wire(dripping(HEALTHY, at_once=20)), connections=2),
     _slow("drip-body-tls", "the body drips, under TLS", over_tls(_DRIPPING_BODY), connections=2),
 )
 
 
 def _then(last: Script) -> SetUp:
-    """Answer the first request, and meet the next one on the connection with ``last``."""
+    """Answer the first request, and handle the next one on the connection with ``last``."""
 
     def script(sock: socket.socket, server: RawServer) -> None:
         server.read_request(sock)
@@ -218,7 +221,7 @@ def _speaks_unasked(sock: socket.socket, server: RawServer) -> None:
 def _answers_twice(sock: socket.socket, server: RawServer) -> None:
     """Send two answers as one TLS record, the first of which fills a reader's buffer exactly.
 
-    What is left is then neither in that buffer nor to be seen at the socket.
+    The rest is then neither in that buffer nor visible at the socket.
     """
     server.read_request(sock)
     head, _, body = HEALTHY.partition(b"\r\n\r\n")
@@ -245,18 +248,18 @@ REUSED: Final = (
     _reused("stale-on-request", "it dies when the request comes", _then(_dies)),
     _reused(
         "unasked",
-        "the peer sent a 408 that nobody asked for",
+        "the peer sent an unrequested 408",
         _then(_speaks_unasked),
-        pause_seconds=0.5,  # it has to be there before the next question, on a busy machine too
+        pause_seconds=0.5,  # it has to arrive before the next question, on a busy machine too
     ),
     _reused(
         "answers-twice",
-        "the peer sent a second answer behind the first, in the same TLS record",
+        "the peer sent a second answer after the first, in the same TLS record",
         over_tls(_answers_twice),
     ),
     _reused(
         "dies-within-answer",
-        "it dies after half of an answer, which may not be asked for twice",
+        "it dies after half an answer, and may not be retried",
         _then(sending(HEALTHY[: len(HEALTHY) // 2])),
         expected=degrades(Reason.MALFORMED_RESPONSE),
     ),

@@ -1,4 +1,4 @@
-"""Rows: the service answers an error, a 200 that is no answer, or results that can't be shown."""
+"""Rows: the service answers an error, a 200 that isn't an answer, or results that can't be shown."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ERRORS: Final = (
     _modelled("throttled", "429 Slow", "ThrottlingException", Reason.THROTTLED),
     _error(
         "throttled-retry-after",
-        "429 that asks to come back after 5 s",
+        "429 with a request to wait 5 s",
         http("{}", "429 Slow", headers=("Retry-After: 5", "x-amz-retry-after: 5000")),
         Reason.THROTTLED,
     ),
@@ -79,12 +79,12 @@ BODIES: Final = (
     _body("json-list", "a JSON list", http([])),
     _body("json-string", "a JSON string", http('"text"')),
     _body("html", "a web page", http("<html>hi</html>", content_type="text/html")),
-    _body("not-json", "text that is no JSON", http("retrievalResults: none")),
-    _body("not-utf8", "a byte that is no UTF-8", http(b'{"retrievalResults": ["\xff"]}')),
+    _body("not-json", "text that is not JSON", http("retrievalResults: none")),
+    _body("not-utf8", "a byte that is not UTF-8", http(b'{"retrievalResults": ["\xff"]}')),
     _body("announces-9-mb", "9 MB announced", http(b"{", length=9 * 2**20)),
     _body(
         "lists-2-mb",
-        "2 MB of lists, dear to parse",
+        "2 MB of lists, expensive to parse",
         http(b'{"retrievalResults":[' + b"[]," * 690_000 + b"[]]}"),
         Reason.TIMEOUT,
     ),
@@ -102,7 +102,7 @@ def _row(name: str, what: str, body: object, expected: Expected, *, event: objec
 
 
 def _dropped(name: str, what: str, reason: DropReason, *unsound: object) -> Fault:
-    """Unsound items around a sound one: they go, are counted, and cost it nothing."""
+    """Invalid items around a valid one: they are dropped and counted, and don't affect it."""
     half = len(unsound) // 2
     body = retrieved(*unsound[:half], _SOUND, *unsound[half:])
     return _row(name, what, body, answers(evidence(_SOUND), dropped={reason: len(unsound)}))
@@ -211,7 +211,7 @@ RESULTS: Final = (
     ),
     _shown(
         "metadata-unshowable",
-        "a title with a lone surrogate, a page of NaN, tags that are none",
+        "a title with a lone surrogate, a page of NaN, invalid tags",
         item(title="RDS \ud800", page=float("nan"), tags=[None, 5, "x\ud800"], service={"a": 1}),
         _SOUND,
     ),
@@ -235,7 +235,7 @@ RESULTS: Final = (
     ),
     _dropped(
         "prefix-wrong",
-        "context prefix another, missing, or longer than the text",
+        "a context prefix that is different, missing, or longer than the text",
         DropReason.NOT_PROVEN,
         item(context_length=3.0),
         item(context_length=0.0),
@@ -247,7 +247,7 @@ RESULTS: Final = (
     ),
     _dropped(
         "hash-mismatch",
-        "the text is not what its sha256 says",
+        "the text doesn't match its sha256",
         DropReason.NOT_PROVEN,
         item(content_sha256="0" * 64),
         item(content_sha256=None),
@@ -256,7 +256,7 @@ RESULTS: Final = (
     ),
     _dropped(
         "citation-forged",
-        "true text under another file, other lines, or too few or many",
+        "true text with another file, other lines, or too few or many",
         DropReason.NOT_PROVEN,
         _restamped(source_file="runbooks/other.md"),
         item(start_line=6.0, end_line=7.0),
@@ -291,21 +291,21 @@ RESULTS: Final = (
     ),
     _cut(
         "over-25-kb",
-        "five items of 8 KB, to an agent that takes 25 KB",
+        "five items of 8 KB, to an agent that accepts 25 KB",
         agent({"query": QUERY}),
         _numbered(5, _EIGHT_KB),
         {DropReason.OVER_SIZE: 3},
     ),
     _cut(
         "60-results-direct",
-        "60 items of 2 KB, to a caller that asked for them",
+        "60 items of 2 KB, to a caller that requested them",
         direct(max_results=100),
         _numbered(60, _TWO_KB),
         {},
     ),
     _shown(
         "location-other",
-        "a web location, an unknown one, none; metadata is sound",
+        "a web location, an unknown one, none; valid metadata",
         item() | {"location": {"type": "WEB", "webLocation": {"url": "https://example.org/x"}}},
         _SOUND | {"location": {"type": "MOON"}},
         without(item("No location.", start=70), "location"),

@@ -1,4 +1,4 @@
-"""Makes the calls of one fault, and checks what came of them against every promise."""
+"""Makes the calls of one fault, and checks the results against every promise."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.faults.scenario import Call
 
 AT_ONCE_SECONDS: Final = 1.0
-"""A healthy call after a fault takes some milliseconds; on a busy machine, this at most."""
+"""Maximum time of a healthy call after a fault, for a busy machine; it usually takes some milliseconds."""
 
 _ENVELOPE: Final = {"messageVersion", "response", "sessionAttributes", "promptSessionAttributes"}
 _SEEN_CHARACTERS: Final = 160
@@ -40,7 +40,7 @@ _SEEN_CHARACTERS: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """A promise that was not kept; ``timing`` means that a busy machine can break it too."""
+    """A promise that was broken; ``timing`` means that a busy machine can break it too."""
 
     promise: str
     expected: str
@@ -54,14 +54,14 @@ class FaultResult:
 
     Args:
         name: of the fault.
-        seconds: of the slowest call that met the fault.
+        seconds: of the slowest call during the fault.
         answer: the caller's: ``timeout``, ``ok, 2 results``, ``400``, an exception's name...
-        status: of the retrieval, ``""`` where there is none.
+        status: of the retrieval, ``""`` if there is none.
         reason: of a degraded one.
-        http: status code, 0 where there was no answer.
-        metrics: one EMF record a call that met the fault, without its envelope.
+        http: status code, 0 without an answer.
+        metrics: one EMF record per call during the fault, without its envelope.
         crashed: whether the function died, which Lambda counts.
-        broken: promises that were not kept.
+        broken: the broken promises.
         not_run: why this machine can't run the fault, ``""`` if it did.
     """
 
@@ -83,10 +83,10 @@ class FaultResult:
 
 
 def run_fault(fault: Fault) -> FaultResult:
-    """Run one fault in this process, whose environment and service it takes over.
+    """Run one fault in this process, taking over its environment and service.
 
     Raises:
-        CannotRun: this machine lacks what it takes.
+        CannotRun: this machine lacks something that it needs.
     """
     service.reset()
     with tempfile.TemporaryDirectory() as folder, Scenario(Path(folder)) as scenario:
@@ -156,12 +156,12 @@ def _summary(fault: Fault, calls: list[Call], broken: tuple[Broken, ...]) -> Fau
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """A call's answer and output, parsed; what is not as it should be shows as missing.
+    """A call's answer and output, parsed; malformed parts appear as missing.
 
     Args:
-        http: status code: the envelope's, or 200 or 400 as the body of a flat answer has it.
+        http: status code: the envelope's, or 200 or 400 as the body of a flat answer indicates.
         body: of the answer.
-        logs: lines that are no metrics.
+        logs: lines that are not metrics.
         metrics: EMF records.
     """
 
@@ -178,7 +178,7 @@ class _Answer:
             http = response["httpStatusCode"]
             body = json.loads(response["responseBody"]["application/json"]["body"])
         elif isinstance(call.answer, dict):
-            # a flat answer says that it is refused, and why, but has no code
+            # a flat answer says that it is refused, and why, but has no status code
             body, refused = call.answer, "error" in call.answer
             http = (fault.expected.http or 400) if refused else 200
         records = [json.loads(line) for line in call.output.splitlines()]
@@ -195,7 +195,7 @@ class _Answer:
 
 
 def broken_by(fault: Fault, call: Call, expected: Expected) -> Iterator[Broken]:
-    """Check one call against what is promised of every call, and of this one."""
+    """Check one call against the promises for every call, and for this one."""
     if call.seconds > RETRIEVAL_BUDGET_SECONDS:
         budget = f"at most {RETRIEVAL_BUDGET_SECONDS} s"
         yield Broken("answered in time", budget, f"{call.seconds:.2f} s", timing=True)
@@ -216,7 +216,7 @@ def _broken_form(fault: Fault, answer: object) -> Iterator[Broken]:
     try:
         json.dumps(answer, ensure_ascii=False, allow_nan=False).encode()
     except ValueError as error:
-        yield Broken("an answer that is JSON", "JSON in UTF-8", str(error))
+        yield Broken("a JSON answer", "JSON in UTF-8", str(error))
     wants_envelope = isinstance(fault.event, dict) and "messageVersion" in fault.event
     form = {True: "an agent's envelope", False: "a flat body"}
     yield from _differ("the caller's own form", form[wants_envelope], form[_is_envelope(answer)])
@@ -228,8 +228,8 @@ def _broken_answer(answer: _Answer, expected: Expected) -> Iterator[Broken]:
     if expected.status is None:
         error = str(body.get("error", ""))
         if expected.error not in error:
-            yield Broken("why it is refused", expected.error, error)
-        yield from _differ("nothing but why", ["error"], sorted(body))
+            yield Broken("the reason for refusal", expected.error, error)
+        yield from _differ("only the reason", ["error"], sorted(body))
         return
     yield from _differ("status", expected.status, body.get("status"))
     for reason in _differ("reason", expected.reason, body.get("reason")):
@@ -237,7 +237,7 @@ def _broken_answer(answer: _Answer, expected: Expected) -> Iterator[Broken]:
     shown = [
         {k: v for k, v in result.items() if k != "metadata"} for result in body.get("results", ())
     ]
-    yield from _differ("the proven results and no other", list(expected.evidence), shown)
+    yield from _differ("exactly the proven results", list(expected.evidence), shown)
 
 
 def _broken_logs(answer: _Answer, expected: Expected, output: str) -> Iterator[Broken]:
@@ -258,7 +258,7 @@ def _broken_logs(answer: _Answer, expected: Expected, output: str) -> Iterator[B
 
 
 def _broken_line(line: Mapping[str, Any], expected: Expected, *, failed: bool) -> Iterator[Broken]:
-    if expected.status is Status.OK:  # an answer of the service's has its id of the request
+    if expected.status is Status.OK:  # an answer from the service has its request id
         yield from _differ("the request id in the log", REQUEST_ID, line.get("request_id"))
     if failed and not line.get("code"):
         yield Broken("a code in the log", "the failure's own name", "none")

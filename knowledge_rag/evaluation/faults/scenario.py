@@ -1,4 +1,4 @@
-"""Surroundings of a fault: servers on loopback, the environment that leads to them, a call of the function."""
+"""Environment of a fault: servers on loopback, the variables that lead to them, a call of the function."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ BUNDLE: Final = "AWS_CA_BUNDLE"
 
 _SOUND: Final = (item(), item("Tell the incident channel.", start=40))
 HEALTHY: Final = http(retrieved(*_SOUND))
-"""What a healthy service answers."""
+"""The response of a healthy service."""
 
 HEALTHY_ANSWER: Final = Expected(status=Status.OK, evidence=tuple(map(evidence, _SOUND)))
-"""What the caller must then get."""
+"""The answer that the caller must then get."""
 
 _HEALTH: Final = answering(HEALTHY)
 _INIT_SECONDS: Final = 30
@@ -43,21 +43,21 @@ _OURS: Final = (
     "AWS_", "POWERTOOLS_", "GUARDRAIL_", "EVIDENCE_", "KNOWLEDGE_BASE", "SEARCH_TYPE",
     "DEADLINE_SECONDS", "MAX_QUERIES_PER_TURN", "LOG_", "RAISE_INTERNAL_ERRORS", "_X_AMZN",
 )  # fmt: skip
-"""Beginnings of variables that would change how a fault is met."""
+"""Prefixes of variables that would change a fault's effect."""
 
 
 class Scenario:
-    """One fault's surroundings; a context manager that takes them down.
+    """One fault's environment; a context manager that removes it.
 
     Args:
         folder: for files that are part of the fault.
 
     Attributes:
-        environment: variables of the process under test; :meth:`enter` puts them in place.
-        server: the knowledge base's, once there is one.
-        command: to start instead of calling the function here, where its start is the fault.
-        mend: makes the surroundings healthy once the fault has been met.
-        exit: takes down what was set up.
+        environment: variables of the process under test; :meth:`enter` sets them.
+        server: the knowledge base's, if started.
+        command: to start instead of calling the function here, if the fault is in its start.
+        mend: makes the environment healthy after the fault.
+        exit: removes everything that was set up.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -87,7 +87,7 @@ class Scenario:
         """Start a server in the knowledge base's place.
 
         Args:
-            scripts: the fault's, one a connection.
+            scripts: the fault's, one per connection.
             tls: for all connections.
             then: for all later connections.
             port: to listen on, 0 for any free one.
@@ -98,13 +98,13 @@ class Scenario:
         return self.server
 
     def trusted(self) -> Certificate:
-        """Make a certificate that the client trusts, or raise :exc:`CannotRun`."""
+        """Create a certificate that the client trusts, or raise :exc:`CannotRun`."""
         certificate = self_signed(self.folder)
         self.environment[BUNDLE] = certificate.bundle
         return certificate
 
     def enter(self) -> None:
-        """Make the process's environment the scenario's; variables of other kinds stay."""
+        """Set the process's environment to the scenario's; other variables stay."""
         for name in list(os.environ):
             upper = name.upper()
             if upper.startswith(_OURS) or upper.endswith(("_PROXY", "CA_BUNDLE")):
@@ -124,7 +124,7 @@ def healthy(scenario: Scenario) -> None:
 
 
 def wire(*scripts: Script) -> SetUp:
-    """Run these scripts, one a connection, before the service is healthy again."""
+    """Run these scripts, one per connection, before the service is healthy again."""
 
     def set_up(scenario: Scenario) -> None:
         scenario.serve(*scripts)

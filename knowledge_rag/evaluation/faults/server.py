@@ -1,7 +1,7 @@
 """A real server on loopback that misbehaves byte by byte, and its certificates.
 
-Each connection is handed to a *script*: a function that gets the accepted socket and does with it
-whatever the fault is. The last of a server's scripts stays for all later connections.
+Each connection is given to a *script*: a function that receives the accepted socket and enacts the fault on
+it. The last of a server's scripts handles all later connections.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
 _OPENSSL_SECONDS: Final = 20
 
 Script = Callable[[socket.socket, "RawServer"], None]
-"""What to do with one connection; an ``OSError`` ends it, for a client may always go."""
+"""Handles one connection; an ``OSError`` ends it, since a client may disconnect at any time."""
 
 PATIENCE_SECONDS: Final = 40.0
-"""How long a script waits for a client: longer than any client of a game day is watched."""
+"""How long a script waits for a client: longer than any game day watches a client."""
 
 
 class RawServer:
     """Listens on 127.0.0.1; close it when done.
 
     Args:
-        scripts: one a connection, in this order; the last one for all that follow.
+        scripts: one per connection, in this order; the last one for all later ones.
         tls: for every connection; see also :func:`secured`.
         port: to listen on, 0 for any free one.
 
     Attributes:
-        connections: how many were accepted.
+        connections: number accepted.
         requests: read so far, head and body each.
-        stopping: set when the server closes; scripts that wait, wait for it.
+        stopping: set when the server closes; waiting scripts wait for it.
     """
 
     def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None, port: int = 0) -> None:
@@ -61,7 +61,7 @@ class RawServer:
 
     @property
     def url(self) -> str:
-        """Return where a client reaches it; certificates are made for ``localhost``."""
+        """Return its address for clients; certificates are for ``localhost``."""
         return f"https://localhost:{self.port}" if self._tls else f"http://127.0.0.1:{self.port}"
 
     def close(self) -> None:
@@ -156,8 +156,8 @@ def http(
     Args:
         body: sent as JSON, with NaN and Infinity as such, unless it is bytes or text.
         status: code and phrase.
-        content_type: as announced.
-        length: announced in place of the body's own.
+        content_type: value of the header.
+        length: announced instead of the body's own.
         headers: further lines.
     """
     if not isinstance(body, bytes | str):
@@ -175,7 +175,7 @@ def http(
 
 
 def answering(*responses: bytes) -> Script:
-    """Answer each request, on any connection, with the next response, then the last one for ever."""
+    """Answer each request, on any connection, with the next response, then always the last one."""
     queue = list(responses)
 
     def script(sock: socket.socket, server: RawServer) -> None:
@@ -187,7 +187,7 @@ def answering(*responses: bytes) -> Script:
 
 
 def sending(data: bytes) -> Script:
-    """Send ``data`` whatever the request was, then close without having said so."""
+    """Send ``data`` whatever the request was, then close without announcing it."""
 
     def script(sock: socket.socket, server: RawServer) -> None:
         server.read_request(sock)
@@ -208,7 +208,7 @@ def mute(_sock: socket.socket, server: RawServer) -> None:
 
 
 def dripping(response: bytes, *, at_once: int, seconds: float = 0.3) -> Script:
-    """Send ``at_once`` bytes, then one byte each ``seconds``."""
+    """Send ``at_once`` bytes, then one byte every ``seconds``."""
 
     def script(sock: socket.socket, server: RawServer) -> None:
         server.read_request(sock)
@@ -222,7 +222,7 @@ def dripping(response: bytes, *, at_once: int, seconds: float = 0.3) -> Script:
 
 
 def resetting(sock: socket.socket, server: RawServer) -> None:
-    """Reset the connection in place of an answer."""
+    """Reset the connection instead of answering."""
     server.read_request(sock)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     sock.close()
@@ -240,14 +240,14 @@ def secured(script: Script, tls: ssl.SSLContext) -> Script:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """A self-signed certificate: the server's side of it, and the path of the PEM file that a client trusts."""
+    """A self-signed certificate: the server's side of it, and the path of the PEM file for the client to trust."""
 
     tls: ssl.SSLContext
     bundle: str
 
 
 def self_signed(folder: Path, host: str = "localhost") -> Certificate:
-    """Make a certificate for ``host`` that is valid for a day.
+    """Create a certificate for ``host`` that is valid for a day.
 
     The ``openssl`` command makes it, since the standard library can't.
 
@@ -256,7 +256,7 @@ def self_signed(folder: Path, host: str = "localhost") -> Certificate:
     """
     openssl = shutil.which("openssl")
     if openssl is None:
-        raise CannotRun("TLS needs the openssl command, to make a certificate with")
+        raise CannotRun("TLS needs the openssl command, to create a certificate")
     pem, key = folder / f"{host}.pem", folder / f"{host}.key"
     command = [
         openssl, "req", "-x509", "-nodes", "-days", "1",
@@ -275,7 +275,7 @@ def self_signed(folder: Path, host: str = "localhost") -> Certificate:
 
 @contextlib.contextmanager
 def unanswered_port() -> Iterator[int]:
-    """Yield a port on which a SYN gets no answer: its backlog is full and nobody accepts."""
+    """Yield a port on which a SYN gets no answer: its backlog is full and nothing accepts."""
     with socket.socket() as listener, contextlib.ExitStack() as waiting:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", 0))
@@ -289,7 +289,7 @@ def unanswered_port() -> Iterator[int]:
 
 @contextlib.contextmanager
 def refused_port() -> Iterator[int]:
-    """Yield a port on which nobody listens, and which nobody else gets meanwhile."""
+    """Yield a port on which nothing listens, reserved while the block runs."""
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         holder.bind(("127.0.0.1", 0))

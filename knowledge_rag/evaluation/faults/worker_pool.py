@@ -1,4 +1,4 @@
-"""Runs faults side by side, each in a process that has the environment to itself."""
+"""Runs faults in parallel, each in a process that has the environment to itself."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 WATCHED_SECONDS: Final = 35.0
-"""Longest time of a fault; a client that still waits then is interrupted, and the row says so."""
+"""Maximum time of a fault; a client that still waits then is interrupted, and reported in the row."""
 
 RunFault = Callable[[Fault], FaultResult]
-"""Lets somebody meet a fault; a function of a module, which a new process can import."""
+"""Runs a fault; a module-level function, which a new process can import."""
 
 
 def run_all(
@@ -33,13 +33,13 @@ def run_all(
     run: RunFault = run_fault,
     workers: int = 6,
 ) -> list[FaultResult]:
-    """Run faults side by side and return the outcome of each, in their order.
+    """Run faults in parallel and return the outcome of each, in order.
 
     Args:
         faults: rows of the catalogue.
-        progress: called with how many faults are over, first with 0.
-        run: who meets them: by default the function.
-        workers: processes; rows mostly wait.
+        progress: called with the number of finished faults, first with 0.
+        run: runs one fault: by default against the function.
+        workers: number of processes; rows mostly wait.
 
     Raises:
         CannotRun: a process that runs faults could not start, or died.
@@ -47,7 +47,7 @@ def run_all(
     results: dict[str, FaultResult] = {}
     longest_first = sorted(faults, key=lambda it: it.pause_seconds + it.calls, reverse=True)
     with (
-        # a process that is killed clears nothing away, so it leaves its files where we do
+        # a killed process doesn't clean up, so its files go where this process removes them
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(
             min(workers, len(faults)),
@@ -57,7 +57,7 @@ def run_all(
         ) as pool,
     ):
         try:
-            with _interrupt_held_back():
+            with _interrupt_delayed():
                 running = [
                     pool.submit(_run, fault.name, run, WATCHED_SECONDS) for fault in longest_first
                 ]
@@ -68,7 +68,7 @@ def run_all(
                 progress(len(results))
         except BrokenProcessPool as error:
             raise CannotRun("a process that runs faults could not start, or died") from error
-        except BaseException:  # Ctrl-C above all: nobody is to wait for what is still queued
+        except BaseException:  # Ctrl-C above all: don't wait for queued faults
             pool.shutdown(wait=False, cancel_futures=True)
             for process in multiprocessing.active_children():
                 process.kill()
@@ -77,8 +77,8 @@ def run_all(
 
 
 @contextmanager
-def _interrupt_held_back() -> Iterator[None]:
-    """Hear Ctrl-C when the block is over: a process whose start is broken off prints a traceback."""
+def _interrupt_delayed() -> Iterator[None]:
+    """Delay Ctrl-C until the block ends: a process interrupted while starting prints a traceback."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -87,13 +87,13 @@ def _interrupt_held_back() -> Iterator[None]:
 
 
 def _prepare(folder: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is the parent's to hear
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal's Ctrl-C is for the parent
     os.environ["TMPDIR"] = tempfile.tempdir = folder
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
 
 
 class _StillWaiting(BaseException):
-    """The time of a fault is over; no client takes it for a failure of its own."""
+    """The time of a fault is over; no client catches it as its own failure."""
 
 
 def _run(name: str, run: RunFault, watched_seconds: float) -> FaultResult:
@@ -108,8 +108,8 @@ def _run(name: str, run: RunFault, watched_seconds: float) -> FaultResult:
         late = Broken("answered in time", "an answer", waiting, timing=True)
         return FaultResult(name, watched_seconds, waiting, broken=(late,))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the game day goes on, and reports it
-        broken = Broken("played", "to its end", f"{type(error).__name__}: {error}")
-        return FaultResult(name, 0.0, "not played to its end", broken=(broken,))
+        broken = Broken("run", "to the end", f"{type(error).__name__}: {error}")
+        return FaultResult(name, 0.0, "not run to the end", broken=(broken,))
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def test_no_key_is_shown_by_its_settings():
         (
             'to = ["oncall", "tracker"]',
             'to = ["oncall", "oncall"]',
-            "hooks.alertmanager: to names oncall more than once",
+            "hooks.alertmanager: to lists oncall more than once",
         ),
         ('kind = "slack"', 'kind = "teams"', "kind must be one of slack"),
         ('channel = "C0123ABCDEF"', 'channel = "#oncall"', "the channel's id"),
@@ -112,7 +112,7 @@ def test_a_note_for_another_makers_incidents_is_refused():
         '[destinations.pager]\nkind = "pagerduty"\ntoken_env = "GITHUB"\nsender = "a@b.example"\n'
     )
     text = GOOD.replace('"tracker"]', '"tracker", "pager"]') + pager
-    with pytest.raises(InvalidSettings, match="notes of pagerduty go to its own incidents"):
+    with pytest.raises(InvalidSettings, match="pagerduty notes need its own incidents"):
         read_settings(text, KEYS)
 
 

@@ -465,11 +465,11 @@ class TestTrouble:
         removed = played.settings.destinations.pop("slack")
         played.run(LONGEST_WAIT)
         assert played.states() == {"waiting": 1, "done": 1}
-        assert caplog.text.count("slack | not in the settings any more: 1 post kept for a day") == 1
+        assert caplog.text.count("slack | no longer in the settings: 1 post kept for a day") == 1
         played.now += GIVE_UP - LONGEST_WAIT + 1
         played.run()
         assert played.states() == {"dead": 1, "done": 1}
-        assert "slack | not in the settings any more: 1 post given up" in caplog.text
+        assert "slack | no longer in the settings: 1 post given up" in caplog.text
         played.settings.destinations["slack"] = removed
         played.run(LONGEST_WAIT)
         assert not makers.of(Kind.SLACK)

@@ -248,7 +248,7 @@ def test_results_that_were_cut_off_or_changed_are_refused(tmp_path):
     row = json.loads(lines[1])
     del row["mrr@10"]
     path.write_text("\n".join([lines[0], json.dumps(row), lines[2]]))
-    with pytest.raises(InvalidRequest, match="no results of"):
+    with pytest.raises(InvalidRequest, match="not results of"):
         read_results(path)
 
 
@@ -261,5 +261,5 @@ def test_a_figure_that_is_none_is_no_result(value, tmp_path):
     path.write_text("\n".join(lines))
     assert read_results(path).values["1"]["latency_ms"] == 1
     path.write_text("\n".join(lines).replace(f'"{MEASURES[0]}": 1.0', f'"{MEASURES[0]}": {value}'))
-    with pytest.raises(InvalidRequest, match="no results of"):
+    with pytest.raises(InvalidRequest, match="not results of"):
         read_results(path)

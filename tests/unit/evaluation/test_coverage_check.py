@@ -128,7 +128,7 @@ def test_what_another_query_finds_is_found_whatever_became_of_the_first(runbooks
 def test_where_nothing_is_found_the_message_says_so(runbooks):
     (checked,) = check_all([FAILOVER], runbooks, Scripted())
     assert (checked.gap, checked.reason, len(checked.queries)) == (Gap.NOT_FOUND, None, QUERIES)
-    assert checked.message == (f"alert RdsFailover does not find {RDS}; nothing at all was found")
+    assert checked.message == (f"alert RdsFailover does not find {RDS}; found nothing instead")
 
 
 def test_lines_of_another_section_are_not_the_runbook(runbooks):
@@ -235,7 +235,7 @@ def test_whether_there_are_steps_is_what_an_agent_would_be_told(tmp_path):
     assert queue.steps == Steps(0)
     assert [advised[1].guidance, queue.finding] == [(), Gap.NO_STEPS]
     assert queue.message == (
-        f"alert QueueAge finds {PROSE}, and no step to take in it; `knowledge-rag ask` gives none at all"
+        f"alert QueueAge finds {PROSE}, but no step in it; `knowledge-rag ask` gives none at all"
     )
 
 

@@ -174,7 +174,7 @@ def test_a_baseline_is_written_over_no_other_file(tmp_path):
     check_replaceable(path, FORM)
     path.write_text("groups: []\n")
     with pytest.raises(
-        InvalidRequest, match=r"known\.json is no baseline, so none is written there"
+        InvalidRequest, match=r"known\.json is not a baseline, so it is not overwritten"
     ):
         check_replaceable(path, FORM)
 
@@ -184,7 +184,7 @@ def test_a_map_is_names_and_files(tmp_path):
     path.write_text("A: a.md#Steps\nB: b.md\n")
     assert read_map(path) == {"A": "a.md#Steps", "B": "b.md"}
     for text, problem in {
-        "- a": ":1: a map is `AlertName: file#heading`",
+        "- a": ":1: a map has entries `AlertName: file#heading`",
         "A: b\nC: [d]\n": ":2: 'C' has no file",
         "A:\n": ":1: 'A' has no file",
     }.items():

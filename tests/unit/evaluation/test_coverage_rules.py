@@ -132,14 +132,17 @@ def test_only_what_is_called_a_runbook_or_is_a_document_is_a_link():
     ("text", "problem"),
     [
         ("groups: 7\n", "rules.yaml:1: groups is a list"),
-        ("groups:\n- 7\n", "rules.yaml:2: a group is a mapping with name and rules"),
+        ("groups:\n- 7\n", "rules.yaml:2: a group must be a mapping with name and rules"),
         ("groups:\n- name: g\n  rules: {}\n", "rules.yaml:3: rules is a list"),
-        (GROUP + "  - expr: x\n", "rules.yaml:4: a rule has alert or record"),
+        (GROUP + "  - expr: x\n", "rules.yaml:4: a rule needs alert or record"),
         (GROUP + "  - alert: ''\n", "rules.yaml:4: the alert has no name"),
-        (GROUP + "  - alert: A\n    annotations: [x]\n", "rules.yaml:5: annotations is a mapping"),
-        (GROUP + "  - alert: A\n    labels: {a: [x]}\n", "rules.yaml:5: labels is a mapping"),
+        (
+            GROUP + "  - alert: A\n    annotations: [x]\n",
+            "rules.yaml:5: annotations must be a mapping",
+        ),
+        (GROUP + "  - alert: A\n    labels: {a: [x]}\n", "rules.yaml:5: labels must be a mapping"),
         (GROUP + "  - record: a\n", "no alert in"),
-        ("a: 1\n", "rules.yaml:1: no rules; understood are rule files of Prometheus"),
+        ("a: 1\n", "rules.yaml:1: no rules; supported are Prometheus rule files"),
         ("# nothing\n", "rules.yaml:1: no rules"),
         ("just text\n", "rules.yaml:1: no rules"),
         (
@@ -186,7 +189,7 @@ def test_what_can_t_be_read_is_an_error_and_no_green_light(tmp_path, monkeypatch
         large.truncate(MAX_BYTES + 1)
     for path, problem in {
         "nowhere.yaml": "nowhere.yaml: No such file",
-        "empty": "no rules in empty: no file of it ends in",
+        "empty": "no rules in empty: no file in it ends in",
         "*.nothing": "no rules in *.nothing",
         "latin.yaml": "latin.yaml: not UTF-8",
         "large.yaml": "large.yaml: larger than 16 MiB",
@@ -241,11 +244,11 @@ def test_what_a_script_or_another_program_got_wrong_is_told_with_a_hint(tmp_path
     found = read_rules(["r", ""])
     hints = {each.file: each.message for each in found.broken}
     assert hints.keys() == {"", "r/powershell.yaml", "r/chart.yaml", "r/grafana.yaml"}
-    assert hints[""] == "--rules: names no file"
+    assert hints[""] == "--rules: empty name"
     assert "not UTF-8" in hints["r/powershell.yaml"]
     assert hints["r/chart.yaml"].endswith("; render it first: `helm template`")
     assert hints["r/grafana.yaml"].endswith(
-        "a rule has alert or record; Grafana's own are not read"
+        "a rule needs alert or record; Grafana's own are not supported"
     )
     assert [alert.name for alert in found.alerts] == ["A"]
 

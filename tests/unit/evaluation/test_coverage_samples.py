@@ -23,7 +23,7 @@ from tests.support.sample import sample_copy
 
 WANTED = Wanted(5)
 RULES = PROJECT / "tests/data/rules"
-INSTEAD = re.compile(r"; (?:found instead: .*|nothing at all was found)(?= \[)")
+INSTEAD = re.compile(r"; (?:found instead: .*|found nothing instead)(?= \[)")
 
 
 @pytest.fixture(scope="module")

@@ -58,25 +58,25 @@ def test_a_row_has_files_and_lines_and_what_goes_with_them(tmp_path):
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ("{", "no JSON"),
-        ("id,query", "no JSON; labels are JSON Lines"),
+        ("{", "not JSON"),
+        ("id,query", "not JSON; labels are JSON Lines"),
         (labelled(query="why \ud800?"), "query holds half a character"),
-        ("[1]", "a row is a JSON object"),
-        (labelled(id=7), "id is a text that is not blank"),
-        (labelled(query=" "), "query is a text that is not blank"),
+        ("[1]", "a row must be a JSON object"),
+        (labelled(id=7), "id must be a text that is not blank"),
+        (labelled(query=" "), "query must be a text that is not blank"),
         (labelled(query="x" * 20_001), "query has 20001 characters"),
-        (labelled(relevant=[]), "relevant is a list of at least one"),
-        (labelled(relevant=["a.md"]), "relevant is a list of {source_file"),
+        (labelled(relevant=[]), "relevant must be a list of at least one"),
+        (labelled(relevant=["a.md"]), "relevant must be a list of {source_file"),
         (labelled(relevant=[{"source_file": "../a.md"}]), "not a plain path"),
-        (labelled(relevant=[{"source_file": None}]), "source_file is a text"),
+        (labelled(relevant=[{"source_file": None}]), "source_file must be a text"),
         (labelled(relevant=[FILE | {"start_line": 1}]), "whole numbers"),
         (labelled(relevant=[LINES | {"start_line": 8}]), "in this order"),
         (labelled(relevant=[LINES | {"start_line": True}]), "whole numbers"),
-        (labelled(relevant=[LINES | {"sha256": 1}]), "sha256 is a text"),
-        (labelled(also_acceptable="a.md"), "also_acceptable is a list"),
+        (labelled(relevant=[LINES | {"sha256": 1}]), "sha256 must be a text"),
+        (labelled(also_acceptable="a.md"), "also_acceptable must be a list"),
         (labelled(alert=[1]), "alert is a text"),
         (labelled(answer_start_line=1), "answer_start_line and answer_end_line"),
-        (labelled(), "id 'q1' stands at"),
+        (labelled(), "duplicate id 'q1', first at"),
     ],
 )
 def test_what_is_no_row_is_named_by_file_and_line_in_one_line(tmp_path, row, problem):
@@ -93,7 +93,7 @@ def test_what_is_no_row_is_named_by_file_and_line_in_one_line(tmp_path, row, pro
 
 def test_a_file_without_rows_is_refused(tmp_path):
     (tmp_path / "empty.jsonl").write_text("\n\n")
-    with pytest.raises(InvalidRequest, match="no rows in it"):
+    with pytest.raises(InvalidRequest, match="no rows"):
         load_datasets([tmp_path / "empty.jsonl"])
 
 

@@ -28,15 +28,15 @@ def test_what_can_t_work_is_refused_before_anything_is_asked(tmp_path):
     run = CliRunner()
     for arguments, problem in {
         (): "name a dataset",
-        ("a.jsonl", "--compare", "a", "b"): "name no dataset",
+        ("a.jsonl", "--compare", "a", "b"): "leave out the datasets",
         ("--compare", "a", "b", "--seed", "0"): "--compare asks nothing: leave --seed out",
         ("--compare", "a", "b", "--json", "--plot", "a.svg"): "leave --plot out",
         ("a.jsonl", "--function", "f", "--knowledge-base", "k"): "choose one",
         ("a.jsonl", "--region", "us-east-1"): "--region goes with",
         ("a.jsonl", "--results", str(tmp_path / "none" / "a")): "its folder is missing",
-        ("a.jsonl", "--plot", str(tmp_path / "a.gif")): "ends in .svg or .png",
+        ("a.jsonl", "--plot", str(tmp_path / "a.gif")): "must end in .svg or .png",
         ("a.jsonl", "b.jsonl", "--results", "./b.jsonl"): "it is a dataset",
-        ("a.jsonl", "--results", "a.svg", "--plot", "./a.svg"): "name two files",
+        ("a.jsonl", "--results", "a.svg", "--plot", "./a.svg"): "need different files",
     }.items():
         raised = run.invoke(command_line(), ["eval", *arguments]).exception
         assert isinstance(raised, InvalidRequest)
@@ -48,4 +48,4 @@ def test_a_folder_that_may_not_be_written_is_refused_before_anything_is_asked(
 ):
     monkeypatch.setattr("os.access", lambda path, _: Path(path) != tmp_path)
     run = CliRunner().invoke(command_line(), ["eval", "a.jsonl", "--results", str(tmp_path / "a")])
-    assert str(run.exception).endswith("its folder may not be written")
+    assert str(run.exception).endswith("its folder is not writable")

@@ -171,7 +171,7 @@ def test_a_drawing_has_units_and_is_the_same_every_time(done, tmp_path):
     assert first == second
     texts = {"".join(each.itertext()).strip() for each in ET.fromstring(first).iter()}
     assert {"k (results)", "share of queries (0 to 1)", "time (ms)", "number of queries"} <= texts
-    assert {"searched", "degraded", "p95 of the searched: 20 ms"} <= texts
+    assert {"searched", "degraded", "p95 of searched queries: 20 ms"} <= texts
     assert BLUE.encode() in first
     assert ORANGE.encode() in first
     assert b"<dc:date>" not in first
@@ -194,5 +194,5 @@ def test_a_run_without_an_answer_can_be_drawn(tmp_path):
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(os.environ, "MPLCONFIGDIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(NotInstalled, match=r"not installed, which drawing needs: .*\[eval\]'"):
+    with pytest.raises(NotInstalled, match=r"not installed, and plots need it: .*\[eval\]'"):
         check_plot(tmp_path / "a.svg", tmp_path)

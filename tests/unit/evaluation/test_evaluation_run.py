@@ -254,7 +254,7 @@ def test_labels_that_do_not_fit_the_documents_are_named(documents):
     assert doubts(Target(RDS, (length, length))) == []
     (one,) = doubts(Target(RDS, (2, length + 1)), Target(RDS, (1, 2)))
     assert one == (
-        f"lines are labelled that are not there: {RDS} has {length} lines, labelled to {length + 1}"
+        f"labelled lines that don't exist: {RDS} has {length} lines, labelled to {length + 1}"
     )
 
 

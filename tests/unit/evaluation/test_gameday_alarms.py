@@ -58,7 +58,7 @@ def test_a_metric_without_data_gives_none_and_breaches_nothing():
     ("expression", "problem"),
     [
         ("x + 1", "'x' is not supported: use numbers, e, n,"),
-        ("e +", "is no metric math"),
+        ("e +", "is not metric math"),
         ("1 < e < 5", "not supported"),
         ("SUM(METRICS())", "'SUM(METRICS())' is not supported"),
         ("__import__('os').system('true')", "not supported"),
@@ -71,8 +71,8 @@ def test_a_metric_without_data_gives_none_and_breaches_nothing():
         ("e ** 9", "not supported"),
         ("True", "not supported"),
         ("'e'", "not supported"),
-        ("", "is no metric math"),
-        ("e\x00", "is no metric math"),
+        ("", "is not metric math"),
+        ("e\x00", "is not metric math"),
     ],
 )
 def test_what_is_outside_the_subset_is_named(expression, problem):
