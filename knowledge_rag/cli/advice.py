@@ -1,4 +1,4 @@
-"""From a question or an incident to advice: its queries, and the answer while it is written."""
+"""Turns a question or an incident into advice: its queries, and the answer while it is written."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 
 def incident_of(question: str | None, path: Path | None) -> Incident:
-    """Return the file's incident, or the one that was pasted as the question, or one with the question as title.
+    """Return the file's incident, or the one pasted as the question, or one with the question as title.
 
-    A question beside a file is the incident's title, unless it has one.
+    A question with a file becomes the incident's title, unless it has one.
 
     Raises:
         InvalidRequest: there is neither, or both are JSON; the question is too long; or the file
@@ -58,7 +58,7 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
         incident = Incident.from_state(_read(path))
         if incident.is_empty and not asked:
             name = input_name(str(path))
-            raise InvalidRequest(f"{name}: nothing in it that could be asked about; {SUPPORTED}")
+            raise InvalidRequest(f"{name}: nothing in it to ask about; {SUPPORTED}")
     elif here is not None:
         return here
     elif not asked:
@@ -71,10 +71,10 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
 
 
 def placed(incident: Incident, at: str | None) -> Incident:
-    """Return an incident with the place of its procedure, as ``FILE:LINE``.
+    """Return an incident with its procedure's place from ``FILE:LINE``.
 
     Raises:
-        InvalidRequest: it isn't written so, or the incident is a group, whose alerts have a procedure each.
+        InvalidRequest: it has another form, or the incident is a group, whose alerts have a procedure each.
     """
     if at is None:
         return incident
@@ -87,7 +87,7 @@ def placed(incident: Incident, at: str | None) -> Incident:
 
 
 def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | None:
-    """Return the question as it was typed, and the incident's queries; ``None`` for a group, whose alerts have their own."""
+    """Return the question as typed, and the incident's queries; ``None`` for a group, whose alerts have their own."""
     if incident.is_group:
         return None
     asked = " ".join((question or "").split())
@@ -95,7 +95,7 @@ def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | 
         return build_queries(incident)
     if replace(incident, at=None) == Incident(title=one_line(asked) or ""):
         return queries_for(asked)
-    # of three, all that is known and the reports: the question asks for the rest
+    # of three, those for all known facts and for the reports: the question asks for the rest
     found = build_queries(incident)
     return (Query(asked), *found[:1], *found[1:][-1:])
 
@@ -109,7 +109,7 @@ def consulted(
     kb: Path | None = None,
     notify: Notify | None = None,
 ) -> Consultation:
-    """Search a knowledge base, here or deployed, and return the advice."""
+    """Search a knowledge base, local or deployed, and return the advice."""
     queries = queries_of(question, incident)
     if not backend.is_local:
         with deployed(backend) as found:
@@ -122,7 +122,7 @@ def consulted(
             knowledge_base, search_type=backend.search_type, budget=backend.budget
         ) as retrieval,
     ):
-        # retrieval corrects the queries itself, and says so; procedures are chosen by the title
+        # retrieval corrects the queries itself, and reports it; procedures are chosen by the title
         incident = replace(incident, title=knowledge_base.corrected(incident.title).text)
         findings = asyncio.run(_looked_up(incident, retrieval, queries, notify))
     # outside the block, which hides the user's own AWS settings from the local function
@@ -153,7 +153,7 @@ async def _looked_up(
 
 
 def _read(path: Path) -> object:
-    """Return the JSON of a file, also with words or a Markdown fence around it."""
+    """Return the JSON in a file, ignoring words or a Markdown fence around it."""
     data = read_input(str(path))
     try:
         return read_json(data)
@@ -168,17 +168,17 @@ _REFRESHES_PER_SECOND: Final = 8
 
 
 class LiveAnswer:
-    """Shows the progress of a consultation for as long as the block runs.
+    """Shows the progress of a consultation while the block runs.
 
     Args:
         console: to show it on; standard error by default.
-        by_model: whether a model writes, whose text is shown meanwhile; quoted steps are there at once.
+        by_model: whether a model writes, whose text is shown as it arrives; quoted steps come at once.
     """
 
     def __init__(self, console: Console | None = None, *, by_model: bool = True) -> None:
         self._console = console or err()
         self._by_model = by_model
-        self._stage = ""
+        self._progress = ""
         self._written = ""
         self._live = Live(
             console=self._console,
@@ -196,18 +196,18 @@ class LiveAnswer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._written = ""  # stopping draws once more, and the answer follows at once
+        self._written = ""  # stopping draws once more, and the answer follows immediately
         self._live.stop()
 
     def notify(self, event: Mapping[str, Any]) -> None:
         """Show an event of the consultation; see :mod:`knowledge_rag.orchestrator.consultation`."""
         if self._console.is_terminal and not self._live.is_started:
-            self._live.start()  # not before: until then others show how far they are
+            self._live.start()  # not earlier: until then others show their progress
         match event["event"]:
             case "searching":
-                self._stage = f"searching: {counted(len(event['queries']), 'query')} ..."
+                self._progress = f"searching: {counted(len(event['queries']), 'query')} ..."
             case "found":
-                self._stage = f"found {counted(event['sources'], 'passage')}, writing ..."
+                self._progress = f"found {counted(event['sources'], 'passage')}, writing ..."
             case "text" if self._by_model:
                 self._written += event["text"]
             case "restarted":
@@ -219,4 +219,4 @@ class LiveAnswer:
         width = max(1, self._console.width - len(BAR))
         lines = written.wrap(self._console, width)[-room:] if written else []
         barred = [Text.assemble(BAR, line) for line in lines]
-        return Text("\n").join([Text(neutralise(self._stage), "dim"), *barred])
+        return Text("\n").join([Text(neutralise(self._progress), "dim"), *barred])

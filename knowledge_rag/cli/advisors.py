@@ -1,4 +1,4 @@
-"""Who writes the guidance: the options for it, and the advisor that they name."""
+"""Options for the writer of the guidance, and their advisor."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class AdvisorName(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AdvisorChoice:
-    """Which advisor writes.
+    """The selected advisor.
 
     Args:
         name: ``extractive``, ``model`` with ``provider:model``, ``converse`` with a model's id, or
@@ -42,7 +42,7 @@ class AdvisorChoice:
 
 @dataclass(frozen=True, slots=True)
 class WriterOptions:
-    """Who may write answers, besides nobody."""
+    """Options for models that may write answers."""
 
     model: Annotated[
         str | None,
@@ -62,28 +62,30 @@ class WriterOptions:
 
     @property
     def given(self) -> bool:
-        """Whether one of them is given, though it may be empty."""
+        """Whether one of them is given, even if empty."""
         return any(one is not None for one in (self.model, self.model_id, self.agent))
 
     def or_configured(self) -> WriterOptions:
-        """Return these options; if none is given, with the model of ``knowledge-rag.toml``, and say so."""
+        """Return these options, or if none is given, with the model of ``knowledge-rag.toml``, and report that."""
         from knowledge_rag.cli.config import config
         from knowledge_rag.cli.terminal import print_note
 
         if self.given or not (model := (settings := config()).model):
             return self
-        print_note("model:", f"{model} writes, as {settings.path} says; --model '' uses none")
+        print_note(
+            "model:", f"{model} writes answers, set in {settings.path}; --model '' uses none"
+        )
         return replace(self, model=model)
 
     def check_region(self, backend: BackendOptions) -> None:
-        """Refuse --region where nothing in AWS is asked."""
+        """Refuse --region if AWS isn't used."""
         of_bedrock = bool(self.model_id or self.agent) or asks_aws("model", self.model)
         backend.check_region("--model-id", "--agent", asks_aws=of_bedrock)
 
     def advisors(
         self, region: str | None, deployed_agent: str = "", *, strict: bool = False
     ) -> dict[str, Advisor]:
-        """Return the advisors by name; the default first. Says of one that it can't write, and why."""
+        """Return the advisors by name, the default first. Reports one that can't write, and why."""
         from knowledge_rag.cli.terminal import print_note
         from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 
@@ -108,7 +110,7 @@ class WriterOptions:
 
 
 def asks_aws(advisor: str, model: str | None) -> bool:
-    """Whether an advisor is Bedrock's."""
+    """Whether an advisor uses Bedrock."""
     if advisor == "model":
         return (model or "").startswith("bedrock")
     return advisor != "extractive"
@@ -117,11 +119,11 @@ def asks_aws(advisor: str, model: str | None) -> bool:
 def chosen_advisor(
     choice: AdvisorChoice, deployed_agent: str = "", *, strict: bool = False
 ) -> Advisor:
-    """Return the advisor; the extractive one is the fallback of a model, see ``FallbackAdvisor``.
+    """Return the advisor; a model's fallback is the extractive one, see ``FallbackAdvisor``.
 
     Raises:
         InvalidRequest: an option is missing or for another advisor, or no region is set.
-        InvalidSettings: no model or agent can have such a name.
+        InvalidSettings: the name of a model or agent is invalid.
     """
     options = (
         ("--model", choice.model, "model"),

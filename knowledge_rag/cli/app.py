@@ -1,6 +1,6 @@
-"""The ``knowledge-rag`` command: its sub-commands, and how failures leave it.
+"""The ``knowledge-rag`` command: its sub-commands, and the handling of failures.
 
-A command raises what went wrong; here it becomes one line on standard error and an exit code.
+A command raises an exception; here it becomes one line on standard error and an exit code.
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ TASKS: Final = {
         "model": ("model", "model install"),
     },
 }
-"""Tasks in the order of the help; of each command the function or group in its module here, and an example."""
+"""Tasks in help order; for each command its function or group in its module here, and an example."""
 
 COMMANDS: Final = {name: made for commands in TASKS.values() for name, made in commands.items()}
 
 
 class _ByTask(TyperGroup):
-    """Lists commands below the task that they are for."""
+    """Lists commands by task."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401, ARG002 - typer's
         longest = max(map(len, self.commands))
@@ -83,7 +83,7 @@ class _ByTask(TyperGroup):
 
 
 def command_line(commands: Iterable[str] = COMMANDS) -> typer.Typer:
-    """Make the command line of some commands; only their modules are loaded."""
+    """Create the command line of some commands; only their modules are imported."""
     app = typer.Typer(
         cls=_ByTask,
         no_args_is_help=True,
@@ -105,13 +105,13 @@ def command_line(commands: Iterable[str] = COMMANDS) -> typer.Typer:
 
 
 def _help(command: object, example: str) -> str:
-    """Return what a command is for, an example, and then the rest of what it says of itself."""
+    """Return the first line of a command's help, an example, and then the rest."""
     first, _, more = (getdoc(command) or "").partition("\n\n")
     return f"{first}\n\n\b\n  knowledge-rag {example}\n\n{more}".rstrip()
 
 
 def _wanted() -> typer.Typer:
-    """Make the command line of the one command that was typed, or the whole one."""
+    """Create the command line of the typed command, or the whole one."""
     word = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
     return command_line([word] if word in COMMANDS else COMMANDS)
 
@@ -130,7 +130,7 @@ def _common(
         ),
     ] = False,
 ) -> None:
-    """Runbook answers whose every citation points at exact lines of a real file."""
+    """Runbook answers in which every citation points to exact lines of a real file."""
 
 
 def main() -> None:
@@ -139,7 +139,7 @@ def main() -> None:
     exit_cleanly_when_killed()
     logging.getLogger("knowledge_rag").addHandler(
         logging.NullHandler()
-    )  # commands say it themselves
+    )  # commands report it themselves
     try:
         code = _run()
     except typer.TyperException as error:
@@ -164,17 +164,17 @@ def _run() -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         pass
-    except SystemExit as ending:  # which typer makes of some broken pipes
+    except SystemExit as ending:  # typer's result of some broken pipes
         if not isinstance(ending.__context__, BrokenPipeError):
             raise
     else:
         return code
-    discard_output()  # the reader has gone (`... | head`), which is its right
+    discard_output()  # the reader is gone (`... | head`), which is fine
     return ExitCode.OK
 
 
 def _wrong_usage(error: typer.TyperException) -> int:
-    message = error.format_message().replace("Value error, ", "")  # pydantic's, to programs
+    message = error.format_message().replace("Value error, ", "")  # pydantic's prefix, for programs
     if message.startswith("Usage:"):  # a group without a command: the message is its help
         sys.stderr.write(message + "\n")
         return ExitCode.BAD_INPUT
@@ -184,7 +184,7 @@ def _wrong_usage(error: typer.TyperException) -> int:
 
 
 def _command_named(words: Sequence[str]) -> str:
-    """Return the command that was typed; an error about an option lacks it."""
+    """Return the typed command, which an error about an option lacks."""
     command: object = get_command(command_line())
     named = ["knowledge-rag"]
     for word in words:
@@ -196,6 +196,6 @@ def _command_named(words: Sequence[str]) -> str:
 
 
 def _failed(message: str, code: int) -> int:
-    with suppress(OSError):  # nowhere left to say it
+    with suppress(OSError):  # nowhere left to report it
         print_note("error:", message)
     return code

@@ -44,14 +44,14 @@ class AnswerFormat(StrEnum):
 
 QuestionArgument = Annotated[
     str | None,
-    typer.Argument(help="Your question; optional with --incident, and asked for at a terminal."),
+    typer.Argument(help="Your question; optional with --incident, and prompted for at a terminal."),
 ]
 IncidentOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         help=(
-            "JSON of an alert or incident, as your pager sends it or as you write it (PagerDuty, Opsgenie, "
+            "JSON of an alert or incident, from your pager or hand-written (PagerDuty, Opsgenie, "
             "Alertmanager, Grafana, CloudWatch, Datadog and others); - is standard input."
         ),
     ),
@@ -94,7 +94,7 @@ RepositoryOption = Annotated[
     str | None,
     typer.Option(
         metavar="URL",
-        help="Where cited lines can be opened, with {path}, {start} and {end}.  [default: as ingest found it]",
+        help="Template of links to cited lines, with {path}, {start} and {end}.  [default: as ingest found it]",
     ),
 ]
 ExplainOption = Annotated[
@@ -116,7 +116,7 @@ AtOption = Annotated[
     str | None,
     typer.Option(
         metavar="FILE:LINE",
-        help="The procedure to give, where an answer has offered several: lines as it showed them.",
+        help="The procedure to show if an answer offered several: its lines, as printed.",
     ),
 ]
 
@@ -133,7 +133,7 @@ OpenOption = Annotated[
 CorpusOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="DIR", help="Folder with the documents, for --open.  [default: as ingest noted it]"
+        metavar="DIR", help="Folder with the documents, for --open.  [default: the ingested one]"
     ),
 ]
 
@@ -161,9 +161,9 @@ def ask(
 ) -> None:
     """Get steps for a question or an incident, each with its lines.
 
-    At a terminal it then takes further questions, such as "how do I undo it?", until an empty line. Where it
-    is unclear which procedure is meant, it asks which one. Exits 1 if nothing is documented, 3 if the
-    knowledge base is unavailable.
+    At a terminal it then takes further questions, such as "how do I undo it?", until an empty line. If it is
+    unclear which procedure is meant, it asks. Exits 1 if nothing is documented, 3 if the knowledge base is
+    unavailable.
     """
     from knowledge_rag.cli.advice import consulted, incident_of, placed
     from knowledge_rag.cli.config import config
@@ -234,7 +234,7 @@ def _text(
     question: str | None,
     consultation: Consultation,
 ) -> str:
-    """Return an answer in the form that it is printed in."""
+    """Return an answer in its output format."""
     from knowledge_rag.channel.markdown import to_note
     from knowledge_rag.channel.message import message_of
     from knowledge_rag.channel.slack import to_slack

@@ -1,4 +1,4 @@
-"""The knowledge base that a command asks: on this machine, or deployed."""
+"""The knowledge base of a command: on this machine, or deployed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 StackOption = Annotated[
     str | None,
-    typer.Option(metavar="DEPLOYMENT", help="Ask a deployment in AWS: the setting `name` of it."),
+    typer.Option(metavar="DEPLOYMENT", help="Ask a deployment in AWS: its setting `name`."),
 ]
 FunctionOption = Annotated[
     str | None,
@@ -33,7 +33,8 @@ FunctionOption = Annotated[
 KnowledgeBaseOption = Annotated[
     str | None,
     typer.Option(
-        metavar="ID", help="Ask a Bedrock knowledge base, by Retrieve, without a floor: its id."
+        metavar="ID",
+        help="Ask a Bedrock knowledge base with Retrieve, without a score threshold: its id.",
     ),
 ]
 GatewayOption = Annotated[
@@ -47,7 +48,7 @@ GatewayOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class BackendOptions:
-    """Which knowledge base is asked, and how; ``search`` is an option of some commands only."""
+    """The selected knowledge base and its options; only some commands have ``search``."""
 
     stack: StackOption = None
     function: FunctionOption = None
@@ -62,7 +63,7 @@ class BackendOptions:
             raise InvalidRequest(f"{' and '.join(named)}: choose one")
         if self.search is not None and self.name not in ("local", "retrieve"):
             raise InvalidRequest(
-                "--search: how a deployed function searches is a setting of its own"
+                "--search: the search type of a deployed function is its own setting"
             )
         self.check_alone(timeout=self.timeout)
         if self.timeout is not None:
@@ -91,38 +92,38 @@ class BackendOptions:
 
     @property
     def method(self) -> str:
-        """Return the search type; ``""`` where the function's own setting decides."""
+        """Return the search type; ``""`` if the function's own setting decides."""
         return (self.search or Search.HYBRID).value if self.name in ("local", "retrieve") else ""
 
     @property
     def search_type(self) -> SearchType:
-        """The search type of a knowledge base, here or by Retrieve."""
+        """The search type of a knowledge base on this machine or with Retrieve."""
         return (self.search or Search.HYBRID).search_type
 
     @property
     def budget(self) -> Budget:
-        """The budget of one query of a knowledge base here."""
+        """The budget of one query of a knowledge base on this machine."""
         return budget_of(self.timeout)
 
     def check_alone(self, **local_options: object) -> None:
-        """Refuse options that only a knowledge base on this machine has."""
+        """Refuse options for knowledge bases on this machine."""
         for option, given in local_options.items():
             if given is not None and not self.is_local:
                 named = next(self._named())
                 raise InvalidRequest(
-                    f"--{option} is for a knowledge base here, {named} for another"
+                    f"--{option} is for a knowledge base on this machine, {named} for another"
                 )
 
     def check_region(self, *others: str, asks_aws: bool = False) -> None:
-        """Refuse --region where nothing in AWS is asked."""
+        """Refuse --region if AWS isn't used."""
         if self.is_local and self.region is not None and not asks_aws:
-            wanted = " or ".join(("--stack and the like", *others))
-            raise InvalidRequest(f"--region goes with {wanted}")
+            *names, last = "--stack", "--function", "--knowledge-base", "--gateway", *others
+            raise InvalidRequest(f"--region goes with {', '.join(names)} or {last}")
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A knowledge base, and how to ask it."""
+    """A knowledge base, and its retrieval."""
 
     retrieval: BoundedRetrieval
     about: str
@@ -134,12 +135,12 @@ class Backend:
 
 @contextmanager
 def deployed(options: BackendOptions) -> Iterator[Backend]:
-    """Yield the deployed knowledge base that the options name.
+    """Yield the deployed knowledge base of the options.
 
     Raises:
         InvalidRequest: no region is set, or there is no such deployment.
-        InvalidSettings: nothing can have such a name.
-        CallFailed: CloudFormation can't be asked.
+        InvalidSettings: a name is invalid.
+        CallFailed: the call of CloudFormation failed.
     """
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.stacks import find_deployed
@@ -148,7 +149,7 @@ def deployed(options: BackendOptions) -> Iterator[Backend]:
     aws = Aws(options.region)
     region = aws.required_region()
     found = find_deployed(aws, options.stack) if options.stack is not None else None
-    retrieval = BoundedRetrieval(_way_to(options, region, found))
+    retrieval = BoundedRetrieval(_retrieval_of(options, region, found))
     about = f"{options.stack or options.function or options.knowledge_base or options.gateway} in {region}"
     try:
         if found is None:
@@ -167,7 +168,7 @@ def _documents(aws: Aws, found: Deployed) -> Documents | None:
     return BucketDocuments(aws, found.corpus_bucket, found.corpus_prefix)
 
 
-def _way_to(options: BackendOptions, region: str, found: Deployed | None) -> BlockingBackend:
+def _retrieval_of(options: BackendOptions, region: str, found: Deployed | None) -> BlockingBackend:
     from knowledge_rag.cli.inputs import gateway_token
     from knowledge_rag.core.retrieval import SearchSettings
     from knowledge_rag.orchestrator.backends.aws import BedrockRetrieve, RetrievalFunction

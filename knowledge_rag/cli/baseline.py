@@ -1,4 +1,4 @@
-"""The files of ``--baseline`` and ``--write-baseline``, the same for each command that has them."""
+"""Files for ``--baseline`` and ``--write-baseline``, the same for each command that has them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def read_baseline(path: Path, form: Form) -> Baseline:
 
 
 def known_findings(path: Path | None, form: Form, *, writes: bool) -> Baseline | None:
-    """Read the baseline; with ``writes`` check only that it can be written there."""
+    """Read the baseline; with ``writes``, only check that it can be written there."""
     if path is None:
         if writes:
             raise InvalidRequest("--write-baseline: name the file with --baseline")
@@ -48,4 +48,4 @@ def check_replaceable(path: Path, form: Form) -> None:
     try:
         read_baseline(path, form)
     except (InvalidRequest, UnreadableDocument) as error:
-        raise InvalidRequest(f"{path} is no baseline, so none is written there") from error
+        raise InvalidRequest(f"{path} is not a baseline, so it is not overwritten") from error

@@ -1,4 +1,4 @@
-"""``knowledge-rag bench``: what people measure on their own questions and documents."""
+"""``knowledge-rag bench``: measurements on people's own questions and documents."""
 
 from __future__ import annotations
 
@@ -23,18 +23,20 @@ def floor(
     kb: KbOption = None,
     on: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Questions it answers, JSON Lines with id and query."),
+        typer.Option(
+            metavar="FILE", help="Questions that it answers, JSON Lines with id and query."
+        ),
     ] = None,
     off: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Questions it doesn't answer.")
+        Path | None, typer.Option(metavar="FILE", help="Questions that it doesn't answer.")
     ] = None,
     search: Annotated[Search, typer.Option(help="Whose scores.")] = Search.HYBRID,
     json: JsonOption = False,
 ) -> None:
     """Measure how well off-topic questions are rejected.
 
-    By default on the sample knowledge base and this project's labelled questions. Exits 1 if the
-    floor in use rejects under 90 % of off-topic or loses over 5 % of on-topic questions.
+    By default uses the sample knowledge base and this project's labelled questions. Exits 1 if the
+    threshold in use rejects under 90 % of off-topic or loses over 5 % of on-topic questions.
     """
     from knowledge_rag.cli.knowledge_bases import opened, sample_knowledge_base
     from knowledge_rag.core.resources import shipped
@@ -53,13 +55,13 @@ def floor(
 def ingest(
     docs: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="To ingest.  [default: the sample runbooks]"),
+        typer.Option(metavar="DIR", help="Folder to ingest.  [default: the sample runbooks]"),
     ] = None,
     json: JsonOption = False,
 ) -> None:
     """Time an ingest, and a second one that changes nothing.
 
-    Exits 1 if under 90 % of the first is the embedding model's, or the second embeds anything.
+    Exits 1 if the embedding model takes under 90 % of the first, or the second embeds anything.
     """
     from knowledge_rag.core.resources import shipped
     from knowledge_rag.evaluation.ingest_bench import as_table, run_ingest_bench
@@ -75,13 +77,13 @@ def ingest(
 def drift(
     docs: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="To copy.  [default: the sample runbooks]"),
+        typer.Option(metavar="DIR", help="Folder to copy.  [default: the sample runbooks]"),
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Time the checks of drift on ever more documents.
+    """Time the checks of drift on increasing numbers of documents.
 
-    Exits 1 if under 1,000 documents are checked in a minute, or memory grows with their number.
+    Exits 1 if under 1,000 documents are checked per minute, or memory grows with their number.
     """
     from knowledge_rag.core.resources import shipped
     from knowledge_rag.evaluation.drift_bench import as_table, run_drift_bench

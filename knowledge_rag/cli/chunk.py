@@ -30,15 +30,16 @@ def chunk(
     text: Annotated[
         bool,
         typer.Option(
-            "--text", help="Print the text that lines are counted in, of one web page or PDF say."
+            "--text",
+            help="Print the text that line numbers refer to, for example of a web page or PDF.",
         ),
     ] = False,
     json: JsonOption = False,  # noqa: ARG001 - the output is JSON either way
 ) -> None:
     """Print the chunks of a document or a folder, as JSON Lines.
 
-    Each has source_file (relative to the folder), start_line, end_line, section_header, for a PDF
-    its page, and the lines' verbatim content. Exits 1 if a file of the folder could not be read.
+    Each has source_file (relative to the folder), start_line, end_line, section_header, for PDFs the page, and
+    the lines' verbatim content. Exits 1 if a file in the folder could not be read.
     """
     from knowledge_rag.core.chunking import ChunkingSettings
 
@@ -86,8 +87,8 @@ def _print_text(path: Path) -> None:
     from knowledge_rag.local.corpus import read_extracted
 
     if path.is_dir():
-        raise InvalidRequest(f"--text is of one document, and {path} is a folder")
+        raise InvalidRequest(f"--text is for one document, and {path} is a folder")
     (file,) = _files(path)
     whole = read_extracted(file).text
-    # exact where a program reads it; what a person reads may not steer the terminal
+    # exact for programs; text for people must not steer the terminal
     sys.stdout.write(neutralise(whole) if sys.stdout.isatty() else whole)

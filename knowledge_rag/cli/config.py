@@ -1,4 +1,4 @@
-"""The user's settings file, ``knowledge-rag.toml``: defaults for options that are given again and again."""
+"""The user's settings file, ``knowledge-rag.toml``: defaults for frequent options."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ NAME: Final = "knowledge-rag.toml"
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What a settings file says; options and environment variables come before it.
+    """The content of a settings file; options and environment variables take precedence.
 
     Args:
         path: of the file; ``None`` if there is none.
         kb: knowledge base of commands without ``--kb``, relative to the file's folder.
         corpus: folder with the documents, for ``serve`` and ``ask --open``, relative to the file's folder.
         model: of ``--advisor model``, as ``provider:name``.
-        links: where cited lines can be opened, as ``--repository-url``.
+        links: template of links to cited lines, as for ``--repository-url``.
     """
 
     path: Path | None = None
@@ -54,17 +54,17 @@ def config() -> Config:
 
 
 def find(user_folder: Path, here: Path | None = None) -> Path | None:
-    """Return the nearest settings file.
+    """Return the path of the nearest settings file.
 
-    From the current folder up to the root of its repository, then the user's folder for settings; outside of a
-    repository the current folder alone.
+    Searches from the current folder up to the root of its repository, then the user's folder for settings; outside
+    a repository only the current folder.
 
     Args:
         user_folder: the user's folder for settings.
         here: the current folder, absolute.
     """
     folders: list[Path] = []
-    with suppress(OSError):  # the current folder may be gone
+    with suppress(OSError):  # the current folder may no longer exist
         folders += _up(here or Path.cwd())
     return next((it / NAME for it in (*folders, user_folder) if (it / NAME).is_file()), None)
 
@@ -76,10 +76,10 @@ def _up(here: Path) -> Iterator[Path]:
 
 
 def read(path: Path) -> Config:
-    """Read a settings file; all mistakes are reported together.
+    """Read a settings file; all errors are reported together.
 
     Raises:
-        InvalidSettings: it isn't TOML, has a setting that isn't known, or a value that isn't allowed.
+        InvalidSettings: it isn't TOML, has an unknown setting, or a value that isn't allowed.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -109,6 +109,6 @@ def read(path: Path) -> Config:
 
 
 def _line_of(key: str, text: str) -> int:
-    """Return the line on which a setting or a table begins, from 1; 1 where it is written in another way."""
+    """Return the line on which a setting or a table begins, from 1; 1 if it is written in another form."""
     begins = re.compile(rf"""[ \t]*\[?[ \t]*["']?{re.escape(key)}["']?[ \t]*[].=]""")
     return next((n for n, it in enumerate(text.split("\n"), start=1) if begins.match(it)), 1)

@@ -1,4 +1,4 @@
-"""What a person asks at the terminal after an answer: further questions, a section to choose, a citation to open."""
+"""The dialogue at the terminal after an answer: further questions, a section to choose, a citation to open."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.incident import Incident
 
 _PASTED_SECONDS: Final = 0.05
-"""Between two lines of one paste, at most."""
+"""Maximum seconds between two lines of one paste."""
 
 
 _LONGEST_LINE: Final = 4095
-"""Bytes that a terminal passes on of a line; it drops the rest."""
+"""Bytes of a line that a terminal passes on; it drops the rest."""
 
 
 def first_question() -> str | None:
-    """Return what a person asks who has only typed the command; ``None`` without a keyboard.
+    """Prompt for a question after the bare command; return ``None`` without a keyboard.
 
     Raises:
-        InvalidRequest: the terminal has cut it.
+        InvalidRequest: the terminal has truncated it.
     """
     if not _has_keyboard():
         return None
@@ -54,7 +54,7 @@ def first_question() -> str | None:
 
 
 def since_asked(kb: Path | None, consultation: Consultation) -> SinceIngest | None:
-    """Return what changed in the folder of a knowledge base, cited lines of an answer first."""
+    """Return the changes in a knowledge base's folder, cited lines of an answer first."""
     if kb is None:
         return None
     shown = consultation.recommendation.shown
@@ -68,16 +68,16 @@ def since_asked(kb: Path | None, consultation: Consultation) -> SinceIngest | No
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Answers a question at a terminal, then those that follow it.
+    """Answers a question at a terminal, then follow-up questions.
 
     Args:
-        backend: that is asked.
-        choice: of who writes.
+        backend: to ask.
+        choice: of the writer.
         kb: the knowledge base on this machine; ``None`` for a deployed one.
-        corpus: folder of its documents; ``None`` as ingest noted it.
-        fit: leaves out what is too much of an answer.
+        corpus: folder of its documents; ``None`` for the ingested one.
+        fit: shortens an answer.
         by_model: whether a model writes.
-        explain: whether queries and evidence are shown, too.
+        explain: whether to show queries and evidence, too.
     """
 
     backend: BackendOptions
@@ -91,12 +91,12 @@ class Conversation:
     def hold(
         self, question: str | None, asked: Incident, named_kb: Path | None, number: int | None
     ) -> Consultation:
-        """Answer until nothing more is asked, and return the last answer.
+        """Answer until there are no more questions, and return the last answer.
 
         Args:
-            question: as it was typed; ``None`` for an incident alone.
+            question: as typed; ``None`` for an incident without one.
             asked: the incident.
-            named_kb: as the user named it: the sample one is mentioned once.
+            named_kb: from the user: the sample knowledge base is mentioned once.
             number: of a citation to open, which ends the conversation.
         """
         folder = self.corpus or config().corpus or (folder_of(self.kb) if self.kb else None)
@@ -143,7 +143,7 @@ def _open(folder: Path | None, citations: Sequence[str], number: int) -> None:
         have = f"1 to {len(citations)}" if citations else "none"
         raise InvalidRequest(f"no citation {number}: the answer has {have}")
     if folder is None:
-        raise InvalidRequest("the documents aren't at hand: name their folder by --corpus")
+        raise InvalidRequest("the documents aren't available: pass their folder with --corpus")
     source_file, line, _ = read_lines(citations[number - 1])
     open_at(path_in(folder, source_file), line)
 
@@ -154,11 +154,11 @@ def _next(
     asked: Incident,
     opening: Callable[[int], None] | None,
 ) -> tuple[str | None, Incident] | None:
-    """Return what a person asks next, as question and incident; ``None`` where they end.
+    """Return the person's next question and its incident; ``None`` when they end.
 
     Args:
-        before: the answer that is on the screen.
-        question: that it answers.
+        before: the answer on the screen.
+        question: of that answer.
         asked: its incident.
         opening: opens a citation of the answer by its number; ``None`` if none can be opened.
     """
@@ -171,7 +171,7 @@ def _next(
         if chosen := choices.get(said):
             return question, replace(asked, at=(chosen.source_file, chosen.end_line))
         try:
-            if said.isdecimal():  # a number that isn't offered is asked for again
+            if said.isdecimal():  # an invalid number is prompted for again
                 if opening and not choices:
                     opening(int(said))
                 continue
@@ -195,11 +195,11 @@ def _prompt(choices: int, *, can_open: bool) -> str:
         numbers = "1" if choices == 1 else f"1-{choices}"
         return f"Show one of them? [{numbers}, Enter for none] "
     number = "a citation's number to open it, " if can_open else ""
-    return f"Ask further [{number}Enter to end] "
+    return f"Ask a follow-up [{number}Enter to end] "
 
 
 def _typed(prompt: str) -> str:
-    """Return what is typed in one line, or pasted in several; ``""`` at the end of the file."""
+    """Return one typed line, or several pasted ones; ``""`` at the end of the file."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")
     lines: list[str] = []
@@ -213,12 +213,12 @@ def _typed(prompt: str) -> str:
 def _check_whole(said: str) -> None:
     if any(len(line.encode(errors="replace")) >= _LONGEST_LINE for line in said.split("\n")):
         raise InvalidRequest(
-            f"a terminal cuts lines of more than {_LONGEST_LINE} bytes: save it, and name the file with --incident"
+            f"a terminal cuts lines of more than {_LONGEST_LINE} bytes: save it, and pass the file with --incident"
         )
 
 
 def _goes_on() -> bool:
-    """Whether another line of what was pasted is there."""
-    with suppress(OSError, ValueError):  # some systems can't tell for a keyboard
+    """Whether another pasted line is waiting."""
+    with suppress(OSError, ValueError):  # some systems can't poll a keyboard
         return bool(select.select([sys.stdin], [], [], _PASTED_SECONDS)[0])
     return False

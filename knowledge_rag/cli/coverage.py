@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from knowledge_rag.extract.yaml_nodes import Place
 
 UNREADABLE: Final = "rules-unreadable"
-"""The rule of a file of which nothing was checked."""
+"""The rule of a file that couldn't be checked."""
 
 
 def coverage(
@@ -39,7 +39,7 @@ def coverage(
         list[str],
         typer.Option(
             metavar="PATH",
-            help="Rules of Prometheus, PrometheusRule resources or CloudFormation templates: "
+            help="Prometheus rules, PrometheusRule resources or CloudFormation templates: "
             "a file, a folder or a pattern. May be given several times.",
         ),
     ],
@@ -56,7 +56,7 @@ def coverage(
         typer.Option(
             min=0,
             max=1,
-            help="Share of alerts that must be covered.  [default: 1; 0 with --baseline]",
+            help="Minimum share of covered alerts.  [default: 1; 0 with --baseline]",
         ),
     ] = None,
     steps: Annotated[
@@ -82,9 +82,9 @@ def coverage(
 ) -> None:
     """Check that each alert rule finds its own runbook.
 
-    For each alert, what an agent would ask when it fires goes through the real Lambda, and lines of
-    the alert's own runbook have to be among the results. Exits 1 if they are not, 2 if a file of
-    rules can't be read, 3 if the knowledge base is unavailable.
+    For each alert, an agent's queries go through the real Lambda, and lines of the alert's own runbook must be
+    among the results. Exits 1 if they are not, 2 if a rule file can't be read, 3 if the knowledge base is
+    unavailable.
     """
     from knowledge_rag.evaluation.coverage_report import FORM, as_baseline
 
@@ -136,7 +136,7 @@ def _read_rules(paths: Sequence[str], *, writes: bool) -> RuleFiles:
     except NoAlerts as error:
         for each in error.broken[:-1]:
             print_note("error:", each.message)
-        raise  # it has the words of the last one
+        raise  # its message is the last one's
     for each in rules.broken:
         print_note("error:", each.message)
     if writes and rules.broken:
@@ -148,14 +148,14 @@ def _read_rules(paths: Sequence[str], *, writes: bool) -> RuleFiles:
 
 
 def _report_oddities(rules: RuleFiles, documents: Documents, mapping: dict[str, str]) -> None:
-    """Report skipped files, and entries of the map that name no alert."""
+    """Report skipped files, and map entries without an alert."""
     for skipped in documents.skipped:
         print_note("skipped", str(skipped))
     if rules.skipped:
         print_note("skipped", f"{_some(list(rules.skipped))}: no rules in it")
     unused = sorted(mapping.keys() - {alert.name for alert in rules.alerts})
     if unused:
-        print_note("warning", f"the map names no alert of these rules: {_some(unused)}")
+        print_note("warning", f"the map has alerts that are not in these rules: {_some(unused)}")
 
 
 def _some(names: list[str]) -> str:
@@ -174,11 +174,11 @@ def write(form: Format, done: Coverage, *, explain: bool = False) -> None:
             show_evidence(out(), done)
         show(out(), done)
     for alert, file in done.mended:
-        print_note("mended", f"{alert} in {file}: take it out of the baseline")
+        print_note("mended", f"{alert} in {file}: remove it from the baseline")
 
 
 def as_sarif(done: Coverage) -> dict[str, Any]:
-    """Return the new findings as SARIF, at the names of their alerts, and the files not checked."""
+    """Return the new findings as SARIF, at the names of their alerts, and the unchecked files."""
     from knowledge_rag.core.sarif import SarifResult, SarifRule, sarif_log
     from knowledge_rag.core.version import VERSION
     from knowledge_rag.evaluation.coverage_runbooks import Gap
@@ -190,7 +190,7 @@ def as_sarif(done: Coverage) -> dict[str, Any]:
         for gap in Gap
     ]
     rules.append(
-        SarifRule(UNREADABLE, "A file of rules can't be read: nothing of it was checked.", "error")
+        SarifRule(UNREADABLE, "A rule file can't be read, so it was not checked.", "error")
     )
     results = [
         SarifResult(
@@ -206,7 +206,7 @@ def as_sarif(done: Coverage) -> dict[str, Any]:
 
 
 def show(console: Console, done: Coverage) -> None:
-    """Show the gaps, each in a line that editors open, then one line that sums them up."""
+    """Show the gaps, each in a line that editors open, then a summary line."""
     for level, style, found in (
         ("error", "red", done.gaps),
         ("warning", "yellow", done.warnings),
@@ -218,7 +218,7 @@ def show(console: Console, done: Coverage) -> None:
         message = f"alert {each.alert.name} could not be checked: {each.reason}"
         _line(console, each, "degraded", "yellow", message, "degraded")
     for each in done.steps_unknown:
-        message = f"alert {each.alert.name} is covered, but its steps could not be looked for: {each.steps_unknown}"
+        message = f"alert {each.alert.name} is covered, but its steps could not be checked: {each.steps_unknown}"
         _line(console, each, "degraded", "yellow", message, "degraded")
     print_sentence(console, _summary(done), "green" if done.passed else "red")
 
@@ -248,7 +248,7 @@ def _line(console: Console, each: Checked, level: str, style: str, message: str,
 
 
 def _on_one_line(text: str) -> str:
-    """Return a stranger's text so that it can't look like a line of ours."""
+    """Return someone else's text so that it can't look like a line of ours."""
     return neutralise(" ".join(text.split()))
 
 
@@ -267,5 +267,5 @@ def _summary(done: Coverage) -> str:
 def _region(file: str, place: Place) -> Region:
     from knowledge_rag.core.sarif import Region
 
-    path = file.encode(errors="replace").decode()  # bytes of a name that are no text
+    path = file.encode(errors="replace").decode()  # bytes of a name that are not text
     return Region(path, place.line, place.end_line, place.column, place.end_column)

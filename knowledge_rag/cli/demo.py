@@ -30,10 +30,10 @@ Next:
   knowledge-rag ask "SQS queue is backing up"
   # nothing documented, and it says so
   knowledge-rag ask "how do I bake bread"
-  # make a knowledge base of your own runbooks, and ask it
+  # create a knowledge base of your own runbooks, and ask it
   knowledge-rag ingest DIR --kb team.kb
   knowledge-rag ask "..." --kb team.kb
-  # ask in a browser, or by any Bedrock client
+  # ask in a browser, or with any Bedrock client
   knowledge-rag serve
 """
 
@@ -41,7 +41,7 @@ _ADVICE = "The same question to knowledge-rag ask, which answers with whole proc
 
 
 def demo(
-    question: Annotated[str, typer.Argument(help="What to ask the sample runbooks.")] = QUESTION,
+    question: Annotated[str, typer.Argument(help="Question about the sample runbooks.")] = QUESTION,
     json: JsonOption = False,
 ) -> None:
     """Ask the sample runbooks, through every real part.
@@ -101,7 +101,7 @@ async def _advised(question: str, group: ActionGroup, budget: Budget) -> Recomme
 
 
 def _command() -> str:
-    """Return this program's name, or its path where a shell would not find it."""
+    """Return this program's name, or its path if a shell would not find it."""
     if shutil.which("knowledge-rag"):
         return "knowledge-rag"
     path = Path(sys.argv[0])

@@ -17,7 +17,7 @@ def doctor(
     region: RegionOption = None,
     profile: ProfileOption = None,
     name: Annotated[
-        str, typer.Option(metavar="DEPLOYMENT", help="The setting `name` of the deployment.")
+        str, typer.Option(metavar="DEPLOYMENT", help="The deployment's setting `name`.")
     ] = "knowledge-rag-dev",
     embedding_model: Annotated[
         str | None,
@@ -39,31 +39,31 @@ def doctor(
         str, typer.Option(metavar="ARN", help="The setting `kms_key_arn`, if you have one.")
     ] = "",
     permissions_boundary: Annotated[
-        str, typer.Option(metavar="ARN", help="The setting `permissions_boundary`, likewise.")
+        str,
+        typer.Option(metavar="ARN", help="The setting `permissions_boundary`, if you have one."),
     ] = "",
     bootstrap_qualifier: Annotated[
-        str, typer.Option(metavar="TEXT", help="The setting `bootstrap_qualifier`, likewise.")
+        str,
+        typer.Option(metavar="TEXT", help="The setting `bootstrap_qualifier`, if you have one."),
     ] = "",
     advice_destinations: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", help="The setting `advice_destinations`, if answers are to be posted."
-        ),
+        typer.Option(metavar="FILE", help="The setting `advice_destinations`, to post answers."),
     ] = None,
     advice_secret_arn: Annotated[
-        str, typer.Option(metavar="ARN", help="The setting `advice_secret_arn`, likewise.")
+        str, typer.Option(metavar="ARN", help="The setting `advice_secret_arn`, if you have one.")
     ] = "",
     advice_secret_key: Annotated[
-        str, typer.Option(metavar="ARN", help="The setting `advice_secret_key`, likewise.")
+        str, typer.Option(metavar="ARN", help="The setting `advice_secret_key`, if you have one.")
     ] = "",
     advice_model: Annotated[
-        str, typer.Option(metavar="ID", help="The setting `advice_model`, likewise.")
+        str, typer.Option(metavar="ID", help="The setting `advice_model`, if you have one.")
     ] = "",
     json: JsonOption = False,
 ) -> None:
     """Check whether a deployment to AWS can work before you make it.
 
-    Changes nothing. Exits 1 if something is in the way, 4 if AWS didn't answer at all.
+    Changes nothing. Exits 1 if something prevents it, 4 if AWS didn't answer at all.
     """
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.doctor.checks import (

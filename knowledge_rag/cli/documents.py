@@ -23,7 +23,7 @@ FACTS: Final = {
     "owner": "owner ",
     "last_reviewed": "reviewed ",
 }
-"""What is shown of a document, and what stands before it."""
+"""Metadata shown for a document, with their labels."""
 
 KEYS: Final = ("document_type", "service", "severity", "owner", "status", "tags", "alerts")
 
@@ -32,7 +32,7 @@ FiltersOption = Annotated[
     typer.Option(
         "--filter",
         metavar="KEY=VALUE",
-        help=f"Only documents with this value, whatever its case; KEY is one of {', '.join(KEYS)}. "
+        help=f"Only documents with this value, in any case; KEY is one of {', '.join(KEYS)}. "
         "An empty VALUE finds those without one. May be given several times.",
     ),
 ]
@@ -40,15 +40,16 @@ FiltersOption = Annotated[
 
 def documents(
     part: Annotated[
-        str, typer.Argument(metavar="[TEXT]", help="Only documents with this in path or title.")
+        str,
+        typer.Argument(metavar="[TEXT]", help="Only documents with this in their path or title."),
     ] = "",
     kb: KbOption = None,
     filters: FiltersOption = None,
     json: JsonOption = False,
 ) -> None:
-    """List the documents of a knowledge base, with owner and review.
+    """List the documents of a knowledge base, with owner and review date.
 
-    Exits 1 if none is found.
+    Exits 1 if there are none.
     """
     from knowledge_rag.cli.knowledge_bases import chosen
     from knowledge_rag.cli.terminal import print_json
@@ -75,9 +76,7 @@ def documents(
 def _wanted(text: str) -> tuple[str, str]:
     key, equals, value = text.partition("=")
     if not equals or key not in KEYS:
-        raise InvalidRequest(
-            f"--filter {text!r}: write it as KEY=VALUE; KEY is one of {', '.join(KEYS)}"
-        )
+        raise InvalidRequest(f"--filter {text!r}: write KEY=VALUE; KEY is one of {', '.join(KEYS)}")
     return key, value.strip().casefold()
 
 

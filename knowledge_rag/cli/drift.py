@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.corpus import CorpusFile
 
 SHOWN: Final = 5
-"""Files of the code that can't be read and are named."""
+"""Maximum unreadable files of the code that are named."""
 
 
 def drift(
@@ -53,18 +53,18 @@ def drift(
     check: Annotated[
         list[Check] | None,
         typer.Option(
-            help="Run this check only. May be given several times.  [default: all but danger]"
+            help="Run only this check. May be given several times.  [default: all but danger]"
         ),
     ] = None,
     skip: Annotated[
         list[Check] | None,
-        typer.Option(help="Leave this check out. May be given several times."),
+        typer.Option(help="Skip this check. May be given several times."),
     ] = None,
     owners: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Owners, one a line, or CODEOWNERS.  [default: @names against the repository's CODEOWNERS]",
+            help="Owners, one per line, or CODEOWNERS.  [default: @names against the repository's CODEOWNERS]",
             show_default=False,
         ),
     ] = None,
@@ -100,7 +100,7 @@ def drift(
     form: FormatOption = Format.TEXT,
     json: JsonOption = False,
 ) -> None:
-    """Check that runbooks still fit the world.
+    """Check that runbooks are still accurate.
 
     Checks commands, links, owners and review dates and, with --code, names, figures of alerts and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
     Placeholders are never findings. Exits 1 on new errors and warnings, 4 if --live learned nothing of any resource.
@@ -156,7 +156,7 @@ def drift(
 def _facts(
     files: Sequence[CorpusFile], world: World, cannot: Callable[[str, str], None]
 ) -> Iterator[Facts]:
-    """Yield the facts of each document that can be read."""
+    """Yield the facts of each readable document."""
     from knowledge_rag.drift.check import facts_of
     from knowledge_rag.drift.facts import Facts
     from knowledge_rag.extract.documents import extract
@@ -182,7 +182,7 @@ def _facts(
 
 @contextmanager
 def _cache(*, off: bool) -> Iterator[Recall]:
-    """Return what recalls what an earlier run found in the same files."""
+    """Yield the cache of an earlier run's findings in the same files."""
     from knowledge_rag.drift.cache import Cache, afresh
     from knowledge_rag.local.settings import LocalSettings
 
@@ -208,7 +208,7 @@ def _note_unchecked(account: Live) -> None:
 def _reader_of(
     roots: Sequence[Path], docs: Path, recall: Recall
 ) -> tuple[Callable[[frozenset[str]], Code] | None, list[str]]:
-    """Return what reads the code, and a list that it fills with the files that it can't read."""
+    """Return the reader of the code, and a list that it fills with unreadable files."""
     from knowledge_rag.drift.code import read_code
 
     gone = next((root for root in roots if not root.exists()), None)
@@ -225,7 +225,7 @@ def _reader_of(
 
 
 def _ages(roots: Sequence[Path], docs: Path, names: set[str], max_days: int | None) -> Ages:
-    """Return what ages are measured by: today, and the history of documents and code."""
+    """Return the reference for ages: today, and the history of documents and code."""
     from functools import cache
 
     from knowledge_rag.drift import history
@@ -266,7 +266,7 @@ def _today() -> date:
 
 
 def _owners(given: Path | None, docs: Path) -> Owners | None:
-    """Return the owners of a given file, else those of the repository's own list."""
+    """Return the owners in a given file, else those in the repository's own list."""
     from knowledge_rag.drift.owners import CODEOWNERS, read_owners
 
     top = _repository_of(docs)
@@ -288,7 +288,7 @@ def _repository_of(docs: Path) -> Path:
 
 
 def _exists_below(docs: Path) -> Callable[[str], bool]:
-    """Return whether there may be a file: what lies outside the folder's repository isn't known."""
+    """Return a function that says whether a file may exist: files outside the folder's repository are unknown."""
     root, top = docs.resolve(), _repository_of(docs)
 
     def exists(path: str) -> bool:

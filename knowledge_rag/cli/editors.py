@@ -1,4 +1,4 @@
-"""Opens a document at a cited line in the user's editor or pager; no shell reads the document's name."""
+"""Opens a document at a cited line in the user's editor or pager; no shell parses the document's name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 VARIABLES: Final = ("VISUAL", "EDITOR", "PAGER")
-"""Where the program is named, the first that is set."""
+"""Environment variables with the program; the first that is set wins."""
 
 _PLUS_LINE: Final = ("+{line}", "{file}")
 _GOTO: Final = ("--goto", "{file}:{line}")
@@ -31,7 +31,7 @@ ARGUMENTS: Final = {
     **dict.fromkeys(("hx", "helix", "subl", "zed"), _SUFFIX),
     **dict.fromkeys(("idea", "pycharm", "goland", "webstorm"), _LINE),
 }  # fmt: skip
-"""How programs are told a line; others get the file alone."""
+"""Programs' options for a line; others get only the file."""
 
 
 class ProgramFailed(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
@@ -39,19 +39,19 @@ class ProgramFailed(KnowledgeRagError):  # noqa: N818 - named for what it is, as
 
 
 def path_in(folder: Path, source_file: str) -> Path:
-    """Return where a document of a folder lies; only what an ingest would read is one.
+    """Return a document's path in a folder; only files that an ingest would read count.
 
     Raises:
-        UnusableCorpus: the folder is missing, or holds no document.
-        InvalidRequest: it has no such document, or one whose lines are those of extracted text.
+        UnusableCorpus: the folder is missing, or has no documents.
+        InvalidRequest: it has no such document, or the document's lines are extracted text.
     """
     found = next((it for it in find_documents(folder) if it.source_file == source_file), None)
     if found is None:
-        raise InvalidRequest(f"{folder} has no document {source_file}: name its folder by --corpus")
-    if is_extracted(source_file):
         raise InvalidRequest(
-            f"{found.path}: its lines are those of its extracted text; open it yourself"
+            f"{folder} has no document {source_file}: pass its folder with --corpus"
         )
+    if is_extracted(source_file):
+        raise InvalidRequest(f"{found.path}: its lines are extracted text; open it yourself")
     return found.path
 
 
@@ -59,7 +59,7 @@ def opened_by(path: Path, line: int, environment: Mapping[str, str] = os.environ
     """Return the command that opens a file at a line.
 
     Raises:
-        InvalidRequest: no program is set, or what is set is no command.
+        InvalidRequest: no program is set, or the value is not a command.
     """
     variable = next((it for it in VARIABLES if environment.get(it, "").strip()), None)
     if variable is None:
@@ -69,7 +69,7 @@ def opened_by(path: Path, line: int, environment: Mapping[str, str] = os.environ
     except ValueError as error:
         raise InvalidRequest(f"{variable}={environment[variable]!r}: {error}") from error
     arguments = ARGUMENTS.get(Path(program).name.removesuffix(".exe"), ("{file}",))
-    # an absolute path begins no option
+    # an absolute path can't look like an option
     named = {"file": str(path.absolute()), "line": line}
     return [program, *words, *(it.format(**named) for it in arguments)]
 

@@ -43,7 +43,7 @@ AnswersOption = Annotated[
     list[Path] | None,
     typer.Option(
         metavar="CASES",
-        help="Score whole answers: labelled cases, JSON Lines; further files may follow.",
+        help="Score whole answers: labelled cases, JSON Lines; more files may follow.",
     ),
 ]
 ClaimsOption = Annotated[
@@ -58,7 +58,7 @@ KbOption = Annotated[
     typer.Option(
         "--kb",
         metavar="PATH",
-        help="Knowledge base of the documents.  [default: one in the cache, made if it is missing]",
+        help="Knowledge base of the documents.  [default: one in the cache, created if missing]",
     ),
 ]
 DocsOption = Annotated[
@@ -69,7 +69,7 @@ DocsOption = Annotated[
     ),
 ]
 MaxResultsOption = Annotated[
-    int, typer.Option(min=5, max=100, help="Results asked for with each question.")
+    int, typer.Option(min=5, max=100, help="Number of results for each question.")
 ]
 WithAlertOption = Annotated[
     bool, typer.Option("--with-alert", help="Ask with the alert's name before the question.")
@@ -77,16 +77,16 @@ WithAlertOption = Annotated[
 LimitOption = Annotated[
     int | None, typer.Option(min=1, help="Ask only this many questions, chosen by the seed.")
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of that choice.")]
+SeedOption = Annotated[int, typer.Option(help="Seed for choosing questions.")]
 ResultsOption = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Write the result of each question, JSON Lines.")
 ]
 PlotOption = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Draw hit@k and latency, *.svg or *.png.")
+    Path | None, typer.Option(metavar="FILE", help="Plot hit@k and latency, *.svg or *.png.")
 ]
 CompareOption = Annotated[
     tuple[Path, Path] | None,
-    typer.Option(metavar="A B", help="Compare two files of --results, and ask nothing."),
+    typer.Option(metavar="A B", help="Compare two files from --results, and ask nothing."),
 ]
 
 
@@ -120,9 +120,9 @@ def evaluate(
 
     Retrieval goes through the real Lambda. Exits 1 if a target is missed: latency p95 < 2 s,
     success > 95 %, all citations exact, hit@5 > 80 %, zero results < 20 %. --compare shows the
-    difference between two runs, and whether it is more than chance. --answers asks as `ask`
-    does, and exits 1 if under 90 % of the cases pass, one is torn, or over 1 % are dangerous.
-    --claims asks nothing: it checks each claim against the evidence of its row, and has no target.
+    difference between two runs, and whether it is more than chance. --answers asks like `ask`,
+    and exits 1 if under 90 % of the cases pass, one is torn, or over 1 % are dangerous.
+    --claims asks nothing: it checks each claim against the evidence in its row, and has no target.
     """
     if claims or compare is not None:
         _apart(context, claims, compare, datasets, json=json)
@@ -162,12 +162,12 @@ def _apart(
     *,
     json: bool,
 ) -> None:
-    """Do what asks nothing, and takes no other option."""
+    """Run the options that ask nothing and stand alone."""
     name, reads = (
         ("--claims", "labelled claims") if claims else ("--compare", "two files of results")
     )
     if datasets:
-        raise InvalidRequest(f"{name} reads {reads}: name no dataset")
+        raise InvalidRequest(f"{name} reads {reads}: leave out the datasets")
     for option in _given(context, lambda other: other not in {name.removeprefix("--"), "json"}):
         raise InvalidRequest(f"{name} asks nothing: leave {option} out")
     if claims:
@@ -177,7 +177,7 @@ def _apart(
 
 
 def _given(context: typer.Context, wanted: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the given options whose parameters' names are wanted."""
+    """Yield the given options whose parameters have matching names."""
     for option in context.command.params:
         source = context.get_parameter_source(option.name or "")
         if wanted(option.name or "") and source and source.name == "COMMANDLINE":
@@ -224,7 +224,7 @@ def _claims(files: list[Path], *, json: bool) -> None:
 
 
 def _check_outputs(results: Path | None, plot: Path | None, datasets: Sequence[Path]) -> None:
-    """Refuse outputs that can't be written, or would replace a dataset."""
+    """Refuse outputs that can't be written, or would overwrite a dataset."""
     from knowledge_rag.evaluation.evaluation_plot import check_plot
     from knowledge_rag.evaluation.evaluation_run import check_installed
     from knowledge_rag.local.settings import LocalSettings
@@ -236,11 +236,11 @@ def _check_outputs(results: Path | None, plot: Path | None, datasets: Sequence[P
         if path.is_dir() or not path.absolute().parent.is_dir():
             raise InvalidRequest(f"can't write {path}: it is a folder, or its folder is missing")
         if not os.access(path.absolute().parent, os.W_OK):
-            raise InvalidRequest(f"can't write {path}: its folder may not be written")
+            raise InvalidRequest(f"can't write {path}: its folder is not writable")
         if path.resolve() in {dataset.resolve() for dataset in datasets}:
             raise InvalidRequest(f"can't write {path}: it is a dataset")
     if results is not None and plot is not None and results.resolve() == plot.resolve():
-        raise InvalidRequest("--results and --plot: name two files")
+        raise InvalidRequest("--results and --plot need different files")
 
 
 def read_rows(
@@ -251,14 +251,14 @@ def read_rows(
 
     rows = sample(load_datasets(datasets), limit, seed)
     if with_alert and not any(row.alert for row in rows):
-        raise InvalidRequest("--with-alert: no question here names an alert")
+        raise InvalidRequest("--with-alert: no question names an alert")
     return rows
 
 
 def read_labelled(
     rows: tuple[Row, ...], docs: Path | None, datasets: Sequence[Path]
 ) -> CitationCheck:
-    """Read the documents, and warn where the labels don't fit them."""
+    """Read the documents, and warn if the labels don't match them."""
     from knowledge_rag.evaluation.datasets import docs_beside
     from knowledge_rag.evaluation.evaluation_corpus import Documents, doubts_about_labels
 
@@ -300,7 +300,7 @@ def _evaluated(
 def _scored_cases(
     files: Sequence[Path], docs: Path | None, kb: Path | None, backend: BackendOptions
 ) -> AnswersReport:
-    """Ask every case of some files as ``knowledge-rag ask`` does, and score the answers."""
+    """Ask every case in some files like ``knowledge-rag ask``, and score the answers."""
     from knowledge_rag.evaluation.answers_cases import LabelledLines, doubts_about_cases, read_cases
     from knowledge_rag.evaluation.answers_eval import run_cases
     from knowledge_rag.evaluation.datasets import docs_beside
@@ -328,7 +328,7 @@ def _rated_alerts(
     limit: int | None,
     seed: int,
 ) -> AlertsReport:
-    """Ask every labelled alert of some datasets, and rate the answers."""
+    """Ask every labelled alert in some datasets, and score the answers."""
     from knowledge_rag.evaluation.answers_alerts import Local, run_alerts
     from knowledge_rag.evaluation.datasets import load_datasets, sample
     from knowledge_rag.local.embeddings import MiniLm
@@ -340,7 +340,7 @@ def _rated_alerts(
         )
     alerts = [row for row in load_datasets(files) if row.alert]
     if not alerts:
-        raise InvalidRequest("--answers: no question here names an alert")
+        raise InvalidRequest("--answers: no question names an alert")
     rows = sample(alerts, limit, seed)
     reader = read_labelled(rows, docs, files)
     embedder = MiniLm(LocalSettings.from_environment())
@@ -364,7 +364,7 @@ def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | st
     except (InvalidRequest, UnreadableDocument) as error:
         return str(error)
     if incident.is_empty:
-        return "nothing in it that could be asked about"
+        return "nothing in it to ask about"
     queries = queries_of(question, incident)
     if knowledge_base is not None:
         incident = replace(incident, title=knowledge_base.corrected(incident.title).text)

@@ -42,7 +42,7 @@ def show_outcome(console: Console, body: Mapping[str, Any], knowledge_base: Path
 
 
 def show_changes(since: SinceIngest | None, kb: Path) -> None:
-    """Show what changed in the folder of a knowledge base since the ingest: cited lines first."""
+    """Show the changes in a knowledge base's folder since the ingest: cited lines first."""
     if not since:
         return
     for said in since.on_citations():
@@ -59,7 +59,7 @@ def exit_code_of(status: str) -> ExitCode:
 def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> None:
     citation = Citation(**result["citation"])
     metadata = result.get("metadata", {})
-    # on one line, whatever it holds: several could pass for a citation that was never returned
+    # on one line, whatever it contains: several could pass for a citation that was never returned
     where = metadata.get("section_path") or metadata.get("title") or citation.source_file
     score = f"{result['relevance_score']:.2f}" if "relevance_score" in result else "-"
     where = heading_words(where) or citation.source_file
@@ -79,14 +79,14 @@ _WHOLE = re.compile(r" *[$|]")
 
 
 def _show_lines(console: Console, citation: Citation, lines: Sequence[str]) -> None:
-    """Show cited lines with their numbers; a terminal's rows end between words, but never within code."""
+    """Show cited lines with their numbers; lines are wrapped between words, but never inside code."""
     digits = len(str(citation.end_line))
     width = width_of(console)
     room = None if width is None else max(1, width - len(_MARGIN) - digits - len(" │ "))
     is_words = is_markdown(citation.source_file)
     code = code_lines(lines) if room and is_words else frozenset()
     for position, line in enumerate(lines):
-        # in other texts, what is indented may be a command
+        # in other texts, indented lines may be commands
         may_be_command = _WHOLE.match(line) is not None or (not is_words and line[:1].isspace())
         whole = may_be_command or code is None or position in code
         gutter = f"{_MARGIN}{citation.start_line + position:>{digits}} │ "
@@ -97,7 +97,7 @@ def _show_lines(console: Console, citation: Citation, lines: Sequence[str]) -> N
 
 _HEADINGS = ("before", "after", "source", "dates", "lines", "why")
 _NUMBERS = 2
-"""Columns that are set to the right."""
+"""Right-aligned columns."""
 
 
 def show_explanation(
@@ -117,7 +117,7 @@ def show_explanation(
     for line in _table([_HEADINGS, *map(_cells, listed)]):
         console.print(neutralise(line))
     if len(listed) < len(entries):
-        console.print(f"and {len(entries) - len(listed)} more behind them", style="dim")
+        console.print(f"and {len(entries) - len(listed)} more below them", style="dim")
 
 
 def _cells(entry: Mapping[str, Any]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""How commands end: exit codes, and signals."""
+"""Ends commands: exit codes, and signals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ExitCode(IntEnum):
 
     OK = 0
     FINDINGS = 1
-    """Something was found wanting, or nothing was found."""
+    """There are findings, or nothing was found."""
     BAD_INPUT = 2
     """The command line, a file or a setting is wrong."""
     DEGRADED = 3
@@ -38,16 +38,16 @@ class ExitCode(IntEnum):
     FAILED = 4
     """Any other failure."""
     INTERRUPTED = 130
-    """Ended by Ctrl-C: 128 + SIGINT, as shells have it; other signals likewise, SIGTERM 143."""
+    """Interrupted by Ctrl-C: 128 + SIGINT, as in shells; other signals in the same way, SIGTERM 143."""
 
 
 def exit_code_for(error: KnowledgeRagError) -> ExitCode:
-    """Return BAD_INPUT for errors of the caller, else FAILED."""
+    """Return BAD_INPUT for the caller's errors, else FAILED."""
     return ExitCode.BAD_INPUT if isinstance(error, _BAD_INPUT) else ExitCode.FAILED
 
 
 def exit_cleanly_when_killed() -> None:
-    """Exit by an exception on SIGTERM and a closed terminal, so that clean-up runs."""
+    """Turn SIGTERM and a closed terminal into an exception, so that clean-up runs."""
     for name in ("SIGTERM", "SIGHUP"):
         number = getattr(signal, name, None)  # not every system has both
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:

@@ -22,7 +22,7 @@ def gameday(
     """Run every known fault against the real function.
 
     Shows the time, answer, metrics and alarms of each; takes about a minute. Exits 1 if any
-    promise is broken: an answer after 2 s, a wrong status, an alarm that stays silent.
+    promise is broken: an answer after 2 s, a wrong status, an alarm that doesn't fire.
     """
     from knowledge_rag.evaluation.gameday import as_list, as_table, chosen, run_gameday
 

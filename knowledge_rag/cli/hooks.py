@@ -51,10 +51,10 @@ if TYPE_CHECKING:
 
 DEFAULT_PORT: Final = 8322
 RECEIPTS_FOLDER: Final = "receipts"
-"""In the data folder: the receipts, a file for each day."""
+"""Folder of the receipts in the data folder, with a file for each day."""
 
 QUEUE_FILE: Final = "hooks.sqlite"
-"""In the data folder: what was received and is to be posted."""
+"""File of received events and outgoing posts in the data folder."""
 
 
 def serve_hooks(
@@ -71,19 +71,19 @@ def serve_hooks(
 
     Args:
         path: of the settings.
-        kb: the knowledge base; ``None`` for the usual one.
-        backend: or what is deployed.
-        writers: who may write.
-        port: on 127.0.0.1; ``None`` for the usual one.
-        dry_run: whether posts are printed instead of sent.
-        json: whether the address is printed as JSON.
+        kb: the knowledge base; ``None`` for the default.
+        backend: or a deployed one.
+        writers: models that may write.
+        port: on 127.0.0.1; ``None`` for the default.
+        dry_run: whether to print posts instead of sending them.
+        json: whether to print the address as JSON.
     """
     settings = settings_of(path)
     data = LocalSettings.from_environment().data_dir  # the block below hides the user's settings
-    log_to_standard_error(info_of="knowledge_rag.channel")  # what became of each alert
+    log_to_standard_error(info_of="knowledge_rag.channel")  # the result of each alert
     with (
         until_stopped(),
-        # what is only printed leaves no queue and no receipts behind
+        # printed posts leave no queue and no receipts behind
         TemporaryDirectory(prefix="knowledge-rag-") if dry_run else nullcontext(data) as folder,
         asked_base(kb, backend) as (retrieval, agent, corrected, links, about),
     ):
@@ -112,7 +112,7 @@ def serve_hooks(
 
 
 def settings_of(path: Path) -> HookSettings:
-    """Read the settings of a file; keys come from the environment.
+    """Read the settings file; keys come from the environment.
 
     Raises:
         InvalidSettings: something in it is wrong.
@@ -129,7 +129,7 @@ def settings_of(path: Path) -> HookSettings:
 def asked_base(
     kb: Path | None, backend: BackendOptions
 ) -> Iterator[tuple[Retrieval, str, Callable[[str], str], RepositoryLinks | None, str]]:
-    """Yield a knowledge base to ask: its retrieval, agent, spelling, links, and what it is."""
+    """Yield a knowledge base to ask: its retrieval, agent, spelling, links and description."""
     if not backend.is_local:
         with deployed(backend) as found:
             yield found.retrieval, found.agent, str, None, found.about
@@ -161,7 +161,7 @@ def _serve(
 
 
 def _body(call: Call) -> object:
-    """Return a body as JSON; those of SNS are forms."""
+    """Return a body as JSON; SNS's are forms."""
     try:
         return json.loads(call.body)
     except ValueError:
@@ -169,7 +169,7 @@ def _body(call: Call) -> object:
 
 
 def _printed(call: Call) -> httpx.Response:
-    """Print what would be posted, without keys, and say that it was taken."""
+    """Print a post without its keys, and pretend that it was accepted."""
     shown: dict[str, Any] = {
         "method": call.method,
         "url": call.url,

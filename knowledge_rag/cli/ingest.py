@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 KbPath = Annotated[
     Path | None,
     typer.Option(
-        "--kb", metavar="PATH", help="Knowledge base file to make or update.  [default: your own]"
+        "--kb", metavar="PATH", help="Knowledge base file to create or update.  [default: your own]"
     ),
 ]
 
@@ -45,7 +45,7 @@ def ingest(
         DateOrder | None,
         typer.Option(
             envvar="DATE_ORDER",
-            help="How 03/04/2026 is read.  [default: as no date]",
+            help="How to read 03/04/2026.  [default: not as a date]",
             show_default=False,
         ),
     ] = None,
@@ -53,8 +53,8 @@ def ingest(
         bool | None,
         typer.Option(
             "--languages/--english",
-            help="Also embed by the multilingual model, for questions and documents in other languages.  "
-            "[default: as it was made; a new one by its documents]",
+            help="Also embed with the multilingual model, for questions and documents in other languages.  "
+            "[default: as before; for a new one, depending on its documents]",
             show_default=False,
         ),
     ] = None,
@@ -62,15 +62,15 @@ def ingest(
     delay: DelayOption = 1.0,
     allow_private: PrivateOption = False,
     watch: Annotated[
-        bool, typer.Option("--watch", help="Go on, and ingest whenever a document changes.")
+        bool, typer.Option("--watch", help="Keep running, and ingest whenever a document changes.")
     ] = False,
     json: JsonOption = False,
 ) -> None:
     """Bring a knowledge base up to date with a folder.
 
-    Unchanged files cost nothing; deleted files disappear. A run that stops keeps the
-    documents that are done, and the next one goes on from there. Exits 1 if a file or a page could
-    not be read. Shows what lint finds, which changes neither the ingest nor the exit code.
+    Unchanged files cost nothing; deleted files are removed. A run that stops keeps the finished documents, and the
+    next one continues from there. Exits 1 if a file or a page could not be read. Shows lint findings, which change
+    neither the ingest nor the exit code.
     """
     from knowledge_rag.cli.knowledge_bases import own_knowledge_base
     from knowledge_rag.local.corpus import changes
@@ -78,7 +78,7 @@ def ingest(
 
     path = own_knowledge_base(kb)
     pages = fetched(folder, urls, delay, private=allow_private)
-    failed = tell_failures(pages)  # at once: without them there may be nothing to ingest
+    failed = report_failures(pages)  # first: without them there may be nothing to ingest
     settings = IngestSettings(date_order=date_order)
     changed = changes(folder) if watch else iter(())
     shown = None if urls is None else pages
@@ -89,7 +89,7 @@ def ingest(
         try:
             _ingest(folder, path, settings, None, languages=languages, json=json)
         except (UnusableCorpus, KnowledgeBaseBusy) as error:
-            print_note("error:", str(error))  # the next change may mend it
+            print_note("error:", str(error))  # the next change may fix it
     if skipped or failed:
         raise typer.Exit(ExitCode.FINDINGS)
 
@@ -103,7 +103,7 @@ def _ingest(
     languages: bool | None,
     json: bool,
 ) -> bool:
-    """Ingest once and show what it did; return whether a file could not be read."""
+    """Ingest once and show the result; return whether a file could not be read."""
     from knowledge_rag.cli.knowledge_bases import ingest_folder, note_links
     from knowledge_rag.cli.lint import show_first
 
@@ -112,7 +112,7 @@ def _ingest(
     except KeyboardInterrupt:
         print_note(
             "stopped",
-            f"documents that are done stay in {path}; the same command goes on from there",
+            f"finished documents stay in {path}; the same command continues from there",
         )
         raise
     note_links(folder, path)
@@ -122,7 +122,7 @@ def _ingest(
     else:
         show_report(out(), report, path)
         show_pages(pages or ())
-    sys.stdout.flush()  # whoever watches a folder waits for it
+    sys.stdout.flush()  # people who watch a folder wait for it
     for left_out in report.left_out:
         print_note("left out", str(left_out))
     for skipped in report.skipped:
@@ -135,7 +135,7 @@ def _ingest(
 
 
 def show_report(console: Console, report: IngestReport, path: Path) -> None:
-    """Print what an ingest did."""
+    """Print the result of an ingest."""
     documents = len(report.added) + len(report.changed) + report.unchanged
     changes = (
         f"{len(report.added)} new, {len(report.changed)} changed, {report.unchanged} unchanged, "
@@ -170,14 +170,14 @@ def as_json(report: IngestReport, path: Path) -> dict[str, Any]:
 UrlsOption = Annotated[
     str | None,
     typer.Option(
-        "--urls", metavar="FILE", help="Fetch these web pages into DIR/web first, one URL a line."
+        "--urls", metavar="FILE", help="Fetch these web pages into DIR/web first, one URL per line."
     ),
 ]
 DelayOption = Annotated[
     float, typer.Option(min=0, max=60, help="Seconds between two requests to a host.")
 ]
 PrivateOption = Annotated[
-    bool, typer.Option("--allow-private", help="Also fetch from this network's machines.")
+    bool, typer.Option("--allow-private", help="Also fetch from addresses in this network.")
 ]
 
 
@@ -191,7 +191,7 @@ def fetched(
     if urls is None:
         return ()
     addresses = read_addresses(input_name(urls), read_input(urls))
-    if not folder.is_dir():  # told before anybody is asked for a page
+    if not folder.is_dir():  # reported before any page is fetched
         raise UnusableCorpus(f"{'not a' if folder.exists() else 'no such'} folder: {folder}")
     settings = WebSettings(FetchLimits(private=private), delay)
     warnings: list[str] = []
@@ -204,14 +204,14 @@ def fetched(
 
 
 def show_pages(pages: Sequence[PageOutcome]) -> None:
-    """Print what became of the pages."""
+    """Print the result of each page."""
     if pages:
         states = [page.state.value for page in pages]
         counts = ", ".join(f"{states.count(state)} {state}" for state in dict.fromkeys(states))
         out().print(f"({counted(len(pages), 'web page')}: {counts})", style="dim")
 
 
-def tell_failures(pages: Sequence[PageOutcome]) -> bool:
+def report_failures(pages: Sequence[PageOutcome]) -> bool:
     """Report pages that could not be fetched; return whether there were any."""
     failed = [page for page in pages if page.is_failure]
     for page in failed:

@@ -1,4 +1,4 @@
-"""Reads what a user passes in: files, standard input, a gateway's token."""
+"""Reads the user's inputs: files, standard input, a gateway's token."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 
 STDIN: Final = "-"
 MAX_BYTES: Final = 64 << 20
-"""Of an input file."""
+"""Maximum bytes of an input file."""
 
 
 def read_input(path: str) -> bytes:
@@ -26,7 +26,7 @@ def read_input(path: str) -> bytes:
         if path == STDIN:
             data = sys.stdin.buffer.read(MAX_BYTES + 1)
         else:
-            with Path(path).open("rb") as file:  # also of a pipe or a device, which may never end
+            with Path(path).open("rb") as file:  # may be a pipe or a device, which never ends
                 data = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise InvalidRequest(f"{input_name(path)}: {error.strerror or error}") from error
@@ -36,7 +36,7 @@ def read_input(path: str) -> bytes:
 
 
 def input_name(path: str) -> str:
-    """Return the name of a file for messages."""
+    """Return a file's name for messages."""
     return "standard input" if path == STDIN else path
 
 
@@ -44,21 +44,21 @@ TOKEN_VARIABLE: Final = "KNOWLEDGE_RAG_GATEWAY_TOKEN"  # noqa: S105 - the name o
 
 
 def gateway_token(path: Path | None) -> str:
-    """Return the token; ``""`` where none is set.
+    """Return the token; ``""`` if none is set.
 
     Raises:
-        UnreadableDocument: the file can't be read, or holds no token.
-        InvalidRequest: what is set can't be a token.
+        UnreadableDocument: the file can't be read, or has no token.
+        InvalidRequest: the value can't be a token.
     """
     try:
         text = path.read_text(encoding="ascii") if path else os.environ.get(TOKEN_VARIABLE, "")
     except OSError as error:
         raise UnreadableDocument(str(path), error.strerror or str(error)) from error
     except UnicodeDecodeError as error:
-        raise UnreadableDocument(str(path), "a token is ASCII") from error
+        raise UnreadableDocument(str(path), "a token must be ASCII") from error
     token = text.strip()
     if not token.isprintable() or " " in token:
-        raise InvalidRequest("the gateway's token is one word without spaces or line breaks")
+        raise InvalidRequest("a gateway's token must be one word without spaces or line breaks")
     if path and not token:
         raise UnreadableDocument(str(path), "there is no token in it")
     return token

@@ -1,4 +1,4 @@
-"""Which knowledge base a command works on, and the sample one that is there from the start."""
+"""Selects a command's knowledge base, and provides the sample one."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ USING_SAMPLE: Final = (
     "using the sample knowledge base; pass --kb FILE or set KNOWLEDGE_RAG_KB for your own"
 )
 _BUSY_SECONDS: Final = 60.0
-"""How long to wait for other commands that are making the sample knowledge base just now."""
+"""How long to wait for other commands that are creating the sample knowledge base."""
 
 
 def ingest_folder(
@@ -58,11 +58,11 @@ def ingest_folder(
     Args:
         folder: with the documents.
         kb_path: of the knowledge base.
-        settings: how to ingest.
-        languages: whether the second model is used; ``None`` as the knowledge base was made, or for a new one
-            where its documents need it.
+        settings: of the ingest.
+        languages: whether to use the second model; ``None`` for the same as before, or for a new knowledge base
+            if its documents need it.
     """
-    # what reads documents takes longer to import than a question to be answered
+    # readers of documents take longer to import than a question takes to answer
     from knowledge_rag.local.ingest import ingest
 
     model = _embedder_for(folder, kb_path, languages=languages)
@@ -78,7 +78,7 @@ def _embedder_for(folder: Path, kb_path: Path, *, languages: bool | None) -> Emb
         named = f"documents in other languages than English ({languages_found}), such as {example}"
         languages = has_multilingual(settings)
         if languages:
-            print_note("languages", f"{named}: also embedded by the multilingual model")
+            print_note("languages", f"{named}: also embedded with the multilingual model")
         else:
             advice = "`knowledge-rag model install --languages`, then `ingest --languages`, finds more in them"
             print_note("languages", f"{named}: {advice}")
@@ -91,7 +91,7 @@ _NAMED_LANGUAGES: Final = 3
 
 
 def note_links(folder: Path, kb_path: Path) -> str:
-    """Note where a folder's lines can be opened; return why they can't, ``""`` if they can."""
+    """Store links to a folder's lines; return why there are none, ``""`` if there are."""
     documents = KnowledgeBaseDocuments(kb_path).after("", sys.maxsize)
     found = links_of_checkout(folder, frozenset(one.source_file for one in documents))
     stored = found.to_json() if isinstance(found, RepositoryLinks) else ""
@@ -101,7 +101,7 @@ def note_links(folder: Path, kb_path: Path) -> str:
 
 
 def links_to_lines(kb_path: Path | None, repository_url: str | None) -> RepositoryLinks | None:
-    """Return where cited lines can be opened: by the template given, or in the settings file, else as ingest found it."""
+    """Return links to cited lines: by the given template, or the settings file's, else as ingest found it."""
     if template := repository_url or config().links:
         return RepositoryLinks(template)
     return RepositoryLinks.from_json(noted(kb_path, LINKS)) if kb_path else None
@@ -110,8 +110,7 @@ def links_to_lines(kb_path: Path | None, repository_url: str | None) -> Reposito
 def sample_knowledge_base() -> tuple[Path, IngestReport]:
     """Bring the sample knowledge base up to date with the documents that ship.
 
-    One that can't be used any more (an older version's, a damaged one) is made anew: it holds
-    nothing that does not ship.
+    An unusable one (an older version's, a damaged one) is recreated: it contains only documents that ship.
     """
     path = _sample_path()
     deadline = time.monotonic() + _BUSY_SECONDS
@@ -123,7 +122,7 @@ def sample_knowledge_base() -> tuple[Path, IngestReport]:
             if time.monotonic() > deadline:
                 raise
         except UnusableKnowledgeBase:
-            # of an earlier version, or damaged: this file is ours, and nothing in it is anyone's
+            # of an earlier version, or damaged: this file is ours, and has no user data
             if made_anew or not path.is_file():
                 raise
             path.unlink()
@@ -133,13 +132,13 @@ def sample_knowledge_base() -> tuple[Path, IngestReport]:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which knowledge base is asked.
+    """The selected knowledge base.
 
     Args:
         path: of its file.
-        why: that one.
-        is_sample: whether it is the one that ships.
-        is_of_config: whether the settings file names it.
+        why: reason for the selection.
+        is_sample: whether it is the sample.
+        is_of_config: whether it is from the settings file.
     """
 
     path: Path
@@ -152,7 +151,7 @@ def choice_of(kb_path: Path | None) -> Choice:
     """Return the knowledge base to ask.
 
     That is the named one, else that of ``KNOWLEDGE_RAG_KB``, else that of the settings file, else the user's own,
-    else the sample one.
+    else the sample.
 
     Raises:
         InvalidSettings: the settings file is wrong.
@@ -166,21 +165,21 @@ def choice_of(kb_path: Path | None) -> Choice:
     if (found := config()).kb is not None:
         return Choice(found.kb, f"{found.path} names it", is_of_config=True)
     if own.exists():
-        return Choice(own, "`ingest` without --kb made it")
+        return Choice(own, "`ingest` without --kb created it")
     return Choice(_sample_path(), "nothing else is named, and this one ships", is_sample=True)
 
 
 def own_knowledge_base(kb_path: Path | None) -> Path:
-    """Return the knowledge base that an ingest makes or updates: never the sample one."""
+    """Return the knowledge base that an ingest creates or updates: never the sample one."""
     choice = choice_of(kb_path)
     own = LocalSettings.from_environment().default_knowledge_base
     return own if choice.is_sample else choice.path
 
 
 def chosen(kb_path: Path | None, *, quiet: bool = False) -> Path:
-    """Return the knowledge base to ask; the sample one is made if need be.
+    """Return the knowledge base to ask; the sample one is created if missing.
 
-    Standard error says each time if it is that of the settings file, or the sample one, unless it is quiet.
+    If it is the settings file's or the sample one, standard error says so each time, unless ``quiet``.
     """
     choice = choice_of(kb_path)
     if choice.is_sample:
@@ -200,18 +199,18 @@ def _sample() -> Path:
     try:
         path, report = sample_knowledge_base()
         note(path, CORPUS, corpus)
-    except IngestFailed:  # a folder that is only read from: what is there will do
+    except IngestFailed:  # a read-only folder: the existing one suffices
         if not path.exists():
             raise
         return path
     if report.added and not report.unchanged:
-        made = f"made the sample knowledge base ({len(report.added)} documents)"
+        made = f"created the sample knowledge base ({len(report.added)} documents)"
         err().print(made, style="dim")
     return path
 
 
 def _shipped_state() -> str:
-    """Return what changes whenever a shipped document or this package does: their sizes and times."""
+    """Return a value that changes with every shipped document and this package: their sizes and times."""
     package = Path(__file__).parents[1]
     files = [*shipped(SAMPLE_CORPUS).rglob("*.*"), *package.rglob("*.py")]
     known = sorted((str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files)
@@ -244,13 +243,13 @@ def asked(
 ) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
     """Serve a knowledge base on loopback and point the real Lambda at it while the block runs.
 
-    Gives what calls the Lambda: from a direct caller's event to the answer's body.
+    Yields a function that calls the Lambda: from a direct caller's event to the answer's body.
 
     Args:
-        kb_path: its file; ``None`` as :func:`chosen` has it.
-        search_type: what the function asks for.
-        policy: of sources; by default what the user's ``SOURCE_POLICY`` says.
-        budget: of each query; by default the function gives it up as in AWS.
+        kb_path: its file; ``None`` as in :func:`chosen`.
+        search_type: sent with every query.
+        policy: of sources; by default the user's ``SOURCE_POLICY``.
+        budget: of each query; by default as in AWS.
     """
     from knowledge_rag.local.action_group import local_action_group
     from knowledge_rag.local.bedrock.server import LocalBedrock

@@ -61,7 +61,7 @@ def lint(
 
 
 def show_first(findings: Sequence[Finding], folder: Path) -> None:
-    """Print the first findings of an ingest on standard error, and how to see the others."""
+    """Print the first findings of an ingest on standard error, and the command for the others."""
     for finding in findings[:SHOWN_AFTER_INGEST]:
         print_note("lint", str(finding))
     more = sum(finding.count for finding in findings[SHOWN_AFTER_INGEST:])

@@ -35,17 +35,17 @@ def locate(
         str,
         typer.Option(
             metavar="URI",
-            help="What DIR stands for in locations, such as s3://bucket/docs/.  "
-            "[default: where most of them are documents of DIR]",
+            help="Prefix of DIR's documents in locations, such as s3://bucket/docs/.  "
+            "[default: the one with which most are documents of DIR]",
         ),
     ] = "",
     json: JsonOption = False,
 ) -> None:
     """Find the lines of passages that another knowledge base returned.
 
-    Prints `path:first-last` for each passage, or why it has no lines: its document doesn't have
-    exactly this text, or has it in several places. Lines that a passage names itself are compared
-    with the documents. Exits 1 if a passage isn't located.
+    Prints `path:first-last` for each passage, or why it has no lines: its document doesn't have exactly this text,
+    or has it in several places. Lines that a passage names itself are compared with the documents. Exits 1 if a
+    passage isn't located.
     """
     from knowledge_rag.cli.verification import evidence_items
     from knowledge_rag.core import locating
@@ -76,7 +76,7 @@ def locate(
 def _rows(
     items: Sequence[Item], located: Sequence[Item], originals: FolderOriginals
 ) -> list[dict[str, Any]]:
-    """Return one row a passage: its number and result, or its source and why it has none."""
+    """Return one row per passage: its number and result, or its source and why it has none."""
     from knowledge_rag.core.locating import RawPassage
     from knowledge_rag.guardrails.ledger import Passage
 
@@ -86,7 +86,7 @@ def _rows(
         reason: Item | None = found
         if isinstance(item, RawPassage):
             source = item.source
-        elif isinstance(item, Passage):  # names its lines, which may be anybody's
+        elif isinstance(item, Passage):  # names its lines, which may come from anybody
             source = originals.prefix + item.result.citation.source_file
             reason = originals.compared(item.result)
         if isinstance(reason, DropReason):
@@ -104,7 +104,7 @@ _REASONS: Final = {
     DropReason.AMBIGUOUS: "its document has this text in several places",
     DropReason.NOT_TEXT: "no text",
     DropReason.NO_CITATION: "names no document",
-    DropReason.NOT_PROVEN: "its text is not what its lines in the document, its hash or their number say",
+    DropReason.NOT_PROVEN: "its text doesn't match its lines in the document, its hash or their number",
 }
 
 

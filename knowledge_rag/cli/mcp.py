@@ -31,36 +31,36 @@ _DEFAULT_PORT = 8322
 
 @dataclass(frozen=True, slots=True)
 class HttpOptions:
-    """How HTTP is served."""
+    """HTTP options."""
 
     http: Annotated[
-        bool, typer.Option("--http", help="Serve HTTP, not standard input and output.")
+        bool, typer.Option("--http", help="Serve HTTP instead of standard input and output.")
     ] = False
     port: Annotated[int | None, port_option("--http", str(_DEFAULT_PORT))] = None
     host: Annotated[
         str | None,
         typer.Option(
             metavar="ADDRESS",
-            help="IP address to listen on; beyond this machine, with --issuer only.  [default: 127.0.0.1]",
+            help="IP address to listen on; other than loopback only with --issuer.  [default: 127.0.0.1]",
         ),
     ] = None
     issuer: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Ask for access tokens of this OAuth authorization server. Off by default.",
+            help="Require access tokens of this OAuth authorization server. Off by default.",
         ),
     ] = None
     resource: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Address of this server as clients know it, for which tokens are issued.",
+            help="This server's address for clients, for which tokens are issued.",
         ),
     ] = None
     scope: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME", help="Scope that tokens need; may be repeated."),
+        typer.Option(metavar="NAME", help="Required scope of tokens; may be repeated."),
     ] = None
 
     def __post_init__(self) -> None:
@@ -70,11 +70,11 @@ class HttpOptions:
                 raise InvalidRequest(f"--{name} goes with --http")
         if bool(self.issuer) != bool(self.resource) or (self.scope and not self.issuer):
             raise InvalidRequest(
-                "--issuer URL and --resource URL go together: whose tokens count, and for which address"
+                "--issuer URL and --resource URL go together: the tokens' issuer, and their audience"
             )
         if not self._is_here() and not self.issuer:
             raise InvalidRequest(
-                f"--host {self.host}: anybody who reaches it could ask; add --issuer and --resource, or "
+                f"--host {self.host}: anybody who can reach it could use it; add --issuer and --resource, or "
                 "leave it out to serve this machine only"
             )
 
@@ -86,7 +86,7 @@ class HttpOptions:
             raise InvalidRequest(f"--host {host[:60]!a}: must be an IP address") from error
 
     def access(self) -> Access | None:
-        """Return whose tokens are asked for; ``None`` for none."""
+        """Return the required access tokens; ``None`` for none."""
         from knowledge_rag.mcp_server.tokens import Access
 
         if self.issuer is None or self.resource is None:
@@ -106,13 +106,15 @@ def mcp(
 ) -> None:
     """Serve the Model Context Protocol to agents and editors.
 
-    It offers ask, retrieve_knowledge, through the real Lambda, verify_citations, which checks an
-    answer against what was retrieved, the documents with their lines, and skills. It only reads.
-    Without --http it speaks over standard input and output, as clients start it, until standard
-    input is closed. With --model and the like, ask gives what that model writes from the lines, verified.
+    It offers ask, retrieve_knowledge (through the real Lambda), verify_citations (which checks an answer against what
+    was retrieved), the documents with their lines, and skills. It only reads. Without --http it uses standard input
+    and output, as clients start it, until standard input is closed. With a model (--model, --model-id or --agent),
+    ask returns that model's answer from the lines, verified.
     """
     if not served.http and (served.port is not None or json):
-        raise InvalidRequest("--port and --json go with --http: standard output is the protocol's")
+        raise InvalidRequest(
+            "--port and --json go with --http: standard output carries the protocol"
+        )
     if find_spec("mcp") is None:
         raise NotInstalled(f"the Model Context Protocol's SDK is missing: {how_to_install('mcp')}")
     from knowledge_rag.mcp_server.asking import Asking
@@ -156,7 +158,7 @@ def _here(backend: BackendOptions, kb: Path | None) -> Iterator[Backend]:
             knowledge_base, search_type=backend.search_type, budget=backend.budget, unexplained=()
         ) as retrieval,
     ):
-        # the first question would wait for the model's first run
+        # otherwise the first question would wait for the model's first run
         asyncio.run(retrieval.retrieve(Query("warm up")))
         about = f"{knowledge_base.path} ({knowledge_base.chunks} chunks)"
         documents = KnowledgeBaseDocuments(knowledge_base.path)

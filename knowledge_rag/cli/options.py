@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options shared by several commands."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take the annotated fields of its dataclasses as options, each by its own name."""
+    """Let a command use the annotated fields of its dataclasses as options, each by its own name."""
     signature = inspect.signature(command, eval_str=True)
     groups: dict[str, tuple[Any, list[str]]] = {}
     parameters: list[inspect.Parameter] = []
@@ -58,7 +58,7 @@ def _options_of(group: Any) -> list[inspect.Parameter]:  # noqa: ANN401 - a data
 
 
 class Format(StrEnum):
-    """What to print."""
+    """Output format."""
 
     TEXT = "text"
     JSON = "json"
@@ -66,14 +66,14 @@ class Format(StrEnum):
 
 
 class Search(StrEnum):
-    """How to search."""
+    """Search type."""
 
     HYBRID = "hybrid"
     SEMANTIC = "semantic"
 
     @property
     def search_type(self) -> SearchType:
-        """The search type as the knowledge base names it."""
+        """The knowledge base's name of the search type."""
         from knowledge_rag.core.retrieval import SearchType
 
         return SearchType(self.value.upper())
@@ -81,7 +81,7 @@ class Search(StrEnum):
 
 def port_option(of: str, default: str) -> Any:  # noqa: ANN401 - as typer has it
     """Return the option for a port on loopback."""
-    text = f"Port of {of}; 0 takes a free one.  [default: {default}]"
+    text = f"Port of {of}; 0 picks a free one.  [default: {default}]"
     return typer.Option(metavar="N", min=0, max=65535, help=text)
 
 
@@ -98,12 +98,12 @@ def budget_of(timeout: float | None) -> Budget:
 
 
 MIN_TOKENS = 100
-"""Smallest budget: room for what was found and where it stands."""
+"""Minimum budget: room for results and their places."""
 
 
 def max_tokens_option(what: str) -> Any:  # noqa: ANN401 - as typer has it
-    """Return the option for the longest output, in tokens."""
-    text = f"{what} Tokens are estimated by kinds of characters."
+    """Return the option for the maximum output, in tokens."""
+    text = f"{what} Tokens are estimated from kinds of characters."
     return typer.Option("--max-tokens", metavar="N", min=MIN_TOKENS, help=text)
 
 
@@ -128,11 +128,11 @@ TimeoutOption = Annotated[
 ]
 SearchOption = Annotated[
     Search | None,
-    typer.Option(help="Vectors and keywords, or vectors alone.  [default: hybrid]"),
+    typer.Option(help="Vectors and keywords, or vectors only.  [default: hybrid]"),
 ]
 RegionOption = Annotated[
     str | None,
-    typer.Option(metavar="REGION", help="AWS region.  [default: as the AWS command line has it]"),
+    typer.Option(metavar="REGION", help="AWS region.  [default: as in the AWS command line]"),
 ]
 ProfileOption = Annotated[
     str | None,
@@ -140,7 +140,7 @@ ProfileOption = Annotated[
 ]
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="What to print.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 
 
 def chosen_format(form: Format, *, json: bool) -> Format:

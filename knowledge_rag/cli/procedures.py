@@ -1,4 +1,4 @@
-"""Shows one procedure on a terminal: its steps, what governs them, and what isn't shown."""
+"""Shows one procedure on a terminal: its steps, their guards, and notes on the lines not shown."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ _OWN_LABEL: Final = re.compile(
     r"^[^\w*_]*([*_]{0,3})(?:warning|caution|danger|important|attention)\b[^\w`<*_]*\1[^\w`<*_]*(?=[\w`<*_])",
     re.IGNORECASE,
 )
-"""The author's own label of a caution, which ours replaces."""
+"""The author's own label of a caution, replaced by ours."""
 
 _SMALL: Final = 2
-"""Lines of a step, with its citation, up to which no blank line follows."""
+"""Maximum lines of a step, with its citation, without a blank line after it."""
 
 
 class _Last(StrEnum):
@@ -86,7 +86,7 @@ def procedure_lines(
 
 
 def markup_of(source_file: str, markdown: Markup) -> Markup:
-    """Return what becomes of a document's Markdown: nothing, if it is none."""
+    """Return how to treat a document's Markdown: ignored, if it has none."""
     return markdown if is_markdown(source_file) else Markup.NONE
 
 
@@ -108,7 +108,7 @@ def source_lines(
 ) -> Iterator[Line]:
     """Yield ``path:start-end`` for each range of cited lines; editors and terminals open it.
 
-    Ranges of one file with no more than a blank line between them are one.
+    Ranges of one file with at most a blank line between them are joined.
     """
     ranges: list[tuple[str, int, int, str]] = []
     for one in cited:
@@ -126,7 +126,7 @@ def source_lines(
 
 
 def place(source_file: str, start: int, end: int) -> str:
-    """Return where lines stand: as editors take it, or in the text that was extracted from a file.
+    """Return the place of lines: in editors' form, or in the text extracted from a file.
 
     >>> place("runbooks/rds.md", 3, 9), place("runbooks/rds.md", 3, 3)
     ('runbooks/rds.md:3-9', 'runbooks/rds.md:3')
@@ -149,9 +149,9 @@ class _Procedure:
         self._markdown = markup_of(section.source_file, markdown)
         self._base = section.path or common_path(steps)[:1]
         self._under = self._base
-        self._heading: list[Line] = []  # waits until there is something to show below it
+        self._heading: list[Line] = []  # until there is something to show below it
         self._not_shown = sorted(section.not_shown, key=self._line)
-        # what the page says of all steps
+        # guards of all steps
         self._of_all = [
             it for it in _conditions(steps[0]) if all(it in step.guards for step in steps)
         ]
@@ -177,7 +177,7 @@ class _Procedure:
         return self._page
 
     def _made(self) -> Iterator[tuple[Sequence[Step], list[Line], bool]]:
-        """Yield runs of steps, their lines, and whether blank lines part them: if any step of their list is long."""
+        """Yield runs of steps, their lines, and whether blank lines separate them (if any of the list's is long)."""
         for _, runs in groupby(self._runs(), lambda run: (run[0].path, _conditions(run[0]))):
             made = [(run, list(self._run(run))) for run in runs]
             is_loose = any(len(lines) > _SMALL for _, lines in made)
@@ -188,7 +188,7 @@ class _Procedure:
         return self._table(run, indent) if len(run) > 1 else self._step(run[0], indent)
 
     def _indent(self, step: Step, guard: Guard | None = None) -> str:
-        """Return the margin of a step or a guard: conditions that don't hold for all steps move it in."""
+        """Return the margin of a step or a guard: conditions that don't apply to all steps indent it."""
         return INDENT * (1 + sum(it not in self._of_all for it in _conditions(step, guard)))
 
     def _sentence(self, words: str, indent: str, style: str) -> Iterator[Line]:
@@ -212,7 +212,7 @@ class _Procedure:
         self._last = what
 
     def _runs(self) -> Iterator[Sequence[Step]]:
-        """Yield the steps one by one, but the rows of a table together."""
+        """Yield the steps one by one, with a table's rows together."""
         position = 0
         while position < len(self._steps):
             behind = position + 1
@@ -265,7 +265,7 @@ class _Procedure:
         self._put_heading()
 
     def _head(self, path: tuple[str, ...], kind: Governs) -> None:
-        # back from a section inside: its heading no longer holds
+        # back from a section inside: its heading no longer applies
         words = " > ".join(path[len(self._base) :] or path[-1:])
         label = " (condition)" if kind is Governs.CONDITION else ""
         self._heading = list(self._sentence(words + label, "", "bold")) if words else []
@@ -289,7 +289,7 @@ class _Procedure:
             text = " | ".join(filter(None, cells_of(text)))
         label = f"{LABELS[guard.kind]}: " if LABELS[guard.kind] else ""
         if not label:
-            # what leads into a list, and what may be run, is more than background
+            # a list's introduction, and runnable code, are more than background
             is_background = not text.endswith(":") and not _COMMAND.search(text)
             style = "dim" if is_background else ""
             yield from self._laid_out(text, [(indent, "")], indent, style)
@@ -306,7 +306,7 @@ class _Procedure:
             margin = [(rest, "")]
         markdown = Markup.NONE if never else self._markdown
         for line in laid_out(text, self._width, first=margin, rest=rest, markdown=markdown):
-            # a gap without its mark would end what must not be done
+            # without its mark, a gap would end the prohibition
             is_gap = never and not any(part.strip() for part, _ in line)
             yield [(rest.rstrip(), "")] if is_gap else line
 
@@ -367,7 +367,7 @@ _ANY_HEADING: Final = re.compile(r"[ \t]*#{1,6}[ \t][^\n]*|[^\n]+\n[ \t]*(?:=+|-
 _ROW: Final = re.compile(r"[ \t]*\|.*\|[ \t]*")
 _COMMAND: Final = re.compile(r"`[^`\n]*\S [^`\n]+`")
 _MAX_HANGING: Final = 11
-"""Columns of a label up to which further lines are aligned with the words behind it."""
+"""Maximum columns of a label for further lines to be aligned with the words after it."""
 
 
 def _heading_words(text: str) -> str:
@@ -381,7 +381,7 @@ def _own(step: Step) -> Sequence[CitedLines]:
 
 
 def _lists_below(steps: Sequence[Step]) -> dict[Guard, Guard]:
-    """Return the forbidden list or code below each sentence that forbids it: they are shown as one."""
+    """Return the forbidden list or code below each sentence that forbids it: they are shown together."""
     never = dict.fromkeys(it for step in steps for it in step.guards if it.kind in NEVER)
     return {
         lead: it
@@ -393,7 +393,7 @@ def _lists_below(steps: Sequence[Step]) -> dict[Guard, Guard]:
 
 
 def _level(guard: Guard, step: Step) -> int:
-    """Return a guard's level among the headings of a step's path, 1 for the outermost; 0 if it is no heading."""
+    """Return a guard's level among the headings of a step's path, 1 for the outermost; 0 if it is not a heading."""
     said = guard.text.lstrip("# \t").partition("\n")[0]
     names = {plain_words(said).strip(" *:#"), said.strip(" *:#")}
     levels = (n for n, it in enumerate(step.path, start=1) if it.strip(" *:#") in names)
@@ -423,7 +423,7 @@ def _heads(guard: Guard | None) -> list[str]:
 
 
 def _cells_of(step: Step) -> list[str]:
-    """Return the cells of a table's row, whose text is ``head: cell | head: cell`` without empty ones; else nothing."""
+    """Return the non-empty cells of a table's row of the form ``head: cell | head: cell``; else nothing."""
     heads = _heads(_table_head(step))
     if not heads or len(step.parts) != 1:
         return []

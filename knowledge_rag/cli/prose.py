@@ -1,4 +1,4 @@
-"""Lays out documents' words on a terminal: paragraphs are wrapped, tables aligned, and commands left whole.
+"""Lays out documents' words on a terminal: wraps paragraphs, aligns tables, and leaves commands whole.
 
 A command must survive copy and paste, so code is never broken: a code span that doesn't fit goes to the next line, and
 a code block runs over the edge.
@@ -27,22 +27,22 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 Piece = tuple[str, str]
-"""Text and its style; no line break in it."""
+"""Text without line breaks, and its style."""
 Line = list[Piece]
-"""A line as it is printed."""
+"""A printed line."""
 
 CODE: Final = "bold"
-"""Style of commands, in their own lines or between words."""
+"""Style of commands, on their own lines or between words."""
 _SPAN: Final = "bold magenta"
 """Style of code between words that has no backticks."""
 
 
 class Markup(Enum):
-    """What becomes of Markdown between words: bold is bold, links are words with their target."""
+    """How Markdown between words is treated: bold is bold, links are words with their target."""
 
-    NONE = "nothing: the text is no Markdown, and only its code spans are kept whole"
+    NONE = "nothing: the text is not Markdown, and only its code spans are kept whole"
     MARKED = "code keeps its backticks, for output without styles"
-    STYLED = "code is shown by its style alone"
+    STYLED = "code is shown only by its style"
 
 
 _MARK: Final = re.compile(r"^([ \t]*)([-*+]|(?:\d{1,9}|[a-i])\\?[.)])[ \t]+(?=\S)")
@@ -50,15 +50,15 @@ _FENCE: Final = re.compile(r"^[ \t]*(`{3,}|~{3,})")
 _ROW: Final = re.compile(r"^[ \t]*\|.*\|[ \t]*$")
 _HARD_BREAK: Final = re.compile(r"(?: {2,}|\\)$")
 _SHORT: Final = 60
-"""Characters up to which a line isn't full, so that its author broke it on purpose."""
+"""Maximum characters of a line that its author broke on purpose."""
 _MIN_COLUMN: Final = 24
-"""Columns to which a table's cells may be narrowed."""
+"""Minimum columns of a table's narrowed cells."""
 _UNWRAPPED: Final = 100
-"""Columns of a table if lines aren't wrapped; a wider one is shown cell by cell."""
+"""Maximum columns of a table if lines aren't wrapped; a wider one is shown cell by cell."""
 _GUTTER: Final = "  "
 _RULE: Final = re.compile(r"^[ \t|:-]*-[ \t|:-]*$")
 _ASIDE: Final = 2
-"""Indent of a line after an empty one that makes it code, as commands in plain text."""
+"""Indent that makes a line after an empty one code, as commands in plain text."""
 
 
 def laid_out(
@@ -75,11 +75,11 @@ def laid_out(
 
     Args:
         text: of a document, or of a model.
-        width: columns of a line; ``None`` wraps nothing.
+        width: columns of a line; ``None`` for no wrapping.
         first: left margin of the first line.
-        rest: that of the others, as wide as ``first``.
+        rest: left margin of the others, as wide as ``first``.
         style: of the words.
-        markdown: what becomes of it.
+        markdown: how to treat it.
         spaced: whether blank lines stay.
     """
     margin: Line = first
@@ -119,12 +119,12 @@ def barred(
     """Yield a model's words, each line on the screen with a bar at its left.
 
     Args:
-        text: that a model wrote.
-        width: columns of a line; ``None`` wraps nothing.
+        text: by a model.
+        width: columns of a line; ``None`` for no wrapping.
         first: left margin of the first bar.
-        rest: that of the others, as wide.
+        rest: left margin of the others, as wide.
         label: our own words before the text; ``None`` for a text whose marks and blanks all stay.
-        markdown: what becomes of it, if it is laid out.
+        markdown: how to treat it, if the text is laid out.
     """
     room = None if width is None else width - len(rest + BAR)
     plain = text if width is None else text.expandtabs(_TAB)
@@ -145,15 +145,15 @@ _WORD: Final = re.compile(r" *(?:`[^`]*`|[^ ])+(?: +$)?| +$")
 def folded(
     line: str, width: int | None, *, start: int = 0, hanging: str | None = None
 ) -> Iterator[str]:
-    """Yield a line as it is written in rows.
+    """Yield the rows of a wrapped line.
 
-    It is broken at blanks outside code spans, and only those at a break are left out.
+    It is broken at blanks outside code spans, and only the blanks at a break are dropped.
 
     Args:
-        line: to be broken.
-        width: columns of a row; ``None`` breaks nothing.
-        start: columns that are taken before the first row.
-        hanging: left margin of further rows; ``None`` puts them below the first word of a list's item.
+        line: to wrap.
+        width: columns of a row; ``None`` for no wrapping.
+        start: columns already taken in the first row.
+        hanging: left margin of further rows; ``None`` aligns them with the first word of a list's item.
 
     >>> list(folded("1. Run `make all`, then wait.", 18))
     ['1. Run', '   `make all`,', '   then wait.']
@@ -176,7 +176,7 @@ def folded(
 
 
 def cut(lines: Iterable[Line], width: int | None, rest: str = "") -> Iterator[Line]:
-    """Yield lines without tabs, cut into parts of at most ``width`` columns; ``rest`` is the margin of further parts."""
+    """Yield lines without tabs, cut into parts of at most ``width`` columns; ``rest`` is the others' margin."""
     for line in lines:
         if width is None:
             yield line
@@ -188,7 +188,7 @@ def cut(lines: Iterable[Line], width: int | None, rest: str = "") -> Iterator[Li
             while _widest(left) > room:
                 fits = _fitting(left, room)
                 if not fits and room >= whole:
-                    break  # not even one character has room
+                    break  # no room for a single character
                 yield [*part, (left[:fits], style)]
                 part, room, left = [(rest, "")] if rest else [], whole, left[fits:]
             part.append((left, style))
@@ -197,7 +197,7 @@ def cut(lines: Iterable[Line], width: int | None, rest: str = "") -> Iterator[Li
 
 
 def _fitting(text: str, room: int) -> int:
-    """Return how many characters fit into so many columns on every terminal."""
+    """Return how many characters fit into the given columns on every terminal."""
     used = 0
     for count, character in enumerate(text):
         used += _columns(character)
@@ -207,13 +207,13 @@ def _fitting(text: str, room: int) -> int:
 
 
 def _widest(text: str) -> int:
-    """Return the columns that a text takes on any terminal, at most."""
+    """Return the maximum columns of a text on any terminal."""
     return len(text) if text.isascii() else sum(map(_columns, text))
 
 
 @lru_cache(maxsize=4096)
 def _columns(character: str) -> int:
-    """Return the columns that a character takes at most: terminals differ on marks, flags and skin tones."""
+    """Return the maximum columns of a character: terminals differ on marks, flags and skin tones."""
     category = unicodedata.category(character)
     if category in ("So", "Sk", "No") or character in "\u302e\u302f":
         return 2
@@ -239,10 +239,10 @@ def table(
 
     Args:
         rows: the head first; each with as many cells as the head.
-        width: columns of a line; ``None`` wraps nothing.
+        width: columns of a line; ``None`` for no wrapping.
         indent: left margin.
-        markdown: what becomes of it in cells.
-        with_head: whether the head is shown.
+        markdown: how to treat it in cells.
+        with_head: whether to show the head.
     """
     head, *body = rows
     room = (_UNWRAPPED if width is None else width) - len(indent)
@@ -307,7 +307,7 @@ def heads_of(text: str) -> list[str]:
 def _column_widths(
     rows: Sequence[Sequence[str]], room: int, *, markdown: Markup
 ) -> list[int] | None:
-    """Return the widths at which all columns fit, the widest narrowed; ``None`` if they don't."""
+    """Return the widths at which all columns fit, with the widest narrowed; ``None`` if they don't."""
     sizes = [
         [_atom_sizes(cell, markdown=markdown) for cell in column]
         for column in zip(*rows, strict=True)
@@ -399,7 +399,7 @@ def _blocks(text: str) -> Iterator[_Block]:
 
 
 def _rows(lines: Sequence[str], start: int) -> tuple[tuple[str, ...], ...]:
-    """Return the rows of the table that begins at a line, the head first; nothing if none does."""
+    """Return the rows of the table that begins at a line, the head first; nothing if there is none."""
     head = heads_of("\n".join(lines[start : start + 2]))
     if not head or not _ROW.match(lines[start]):
         return ()
@@ -434,7 +434,7 @@ def _code(lines: Sequence[str], column: int) -> Iterator[_Block]:
 
 
 def _joined(lines: Sequence[str]) -> Iterator[str]:
-    """Join lines that their author broke only because they were full; the first line's indent says nothing."""
+    """Join lines that their author broke only because they were full; the first line's indent is irrelevant."""
     widest = max(_SHORT, *(len(line.strip()) for line in lines))
     words = lines[0].strip()
     for number, (before, line) in enumerate(pairwise(lines)):
@@ -454,10 +454,10 @@ def _indent(line: str) -> int:
     return len(line.expandtabs()) - len(line.expandtabs().lstrip())
 
 
-# what stands in a line
+# inline content
 
 _Atom = list[Piece]
-"""Never broken: a word, a code span, and what touches them."""
+"""Text that is never broken: a word, a code span, and characters that touch them."""
 
 
 @lru_cache(maxsize=1)
@@ -469,9 +469,9 @@ _CLOSING: Final = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*\r?")
 
 
 def code_lines(lines: Sequence[str]) -> frozenset[int] | None:
-    """Return which lines of a Markdown text are code, counted from 0.
+    """Return the lines of a Markdown text that are code, counted from 0.
 
-    ``None`` where a fence stays open, since the text may begin inside another one: any of them may be code.
+    ``None`` if a fence stays open, since the text may begin inside another one: any of them may be code.
     """
     found: set[int] = set()
     for token in _parser().parse("\n".join(line.replace("\r", " ") for line in lines)):
@@ -510,7 +510,7 @@ def _plain(words: str, style: str) -> Iterator[tuple[str, str, bool]]:
 
 
 def _read(words: str, style: str, markdown: Markup) -> Iterator[tuple[str, str, bool]]:
-    """Yield a line's text, style, and whether it is code; marks but ``**`` stay, as ``*`` may be a shell's pattern."""
+    """Yield a line's text, style, and whether it is code; only ``**`` is removed, as ``*`` may be a shell's pattern."""
     (inline,) = _parser().parseInline(words)
     current = style
     targets: list[str] = []

@@ -15,20 +15,21 @@ if TYPE_CHECKING:
 
     from knowledge_rag.guardrails.staleness import Corpus
 
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="As the posted answer names it.")]
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="From the posted answer.")]
 CorpusOption = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Folder that was ingested: compare the cited lines with it as it is now.",
+        help="Folder that was ingested: compare the cited lines with its current files.",
     ),
 ]
 
 
 def receipt(number: IdArgument, corpus: CorpusOption = None, json: JsonOption = False) -> None:
-    """Show what a posted answer was made of, and check the record.
+    """Show the sources of a posted answer, and check the record.
 
-    Lists citations that were reported as wrong, too. Exits 1 if the record was changed, or cited lines differ from the folder.
+    Also lists citations that were reported as wrong. Exits 1 if the record was changed, or cited lines differ from the
+    folder.
     """
     from knowledge_rag.channel.receipts import Receipts
     from knowledge_rag.cli.hooks import RECEIPTS_FOLDER
@@ -52,7 +53,7 @@ def receipt(number: IdArgument, corpus: CorpusOption = None, json: JsonOption = 
 
 
 def _state(evidence: Mapping[str, Any], corpus: Corpus) -> str:
-    """Return whether the cited lines are in the folder as they were: ``same``, ``changed`` or ``gone``."""
+    """Return whether the cited lines are unchanged in the folder: ``same``, ``changed`` or ``gone``."""
     import hashlib
 
     now = corpus.now(evidence["source_file"])
@@ -98,4 +99,4 @@ def _show(
     for problem in problems:
         show(f"changed: {problem}", "bold red")
     if not problems:
-        show("The record is as it was written.")
+        show("The record is intact.")

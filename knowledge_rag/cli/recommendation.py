@@ -1,7 +1,7 @@
 """Shows a recommendation on a terminal: whole procedures in their authors' order, with their lines.
 
-Nothing depends on colour: cautions, conditions, prohibitions and destructive steps are named in words. A model's words
-have a bar at their left, so that none of them can pass for a citation or for the product's own words.
+Nothing depends on colour: cautions, conditions, prohibitions and destructive steps are named in words. A model's
+words have a bar at their left, so that none can pass for a citation or for the product's own words.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ _STRENGTHS: Final = {
 }
 _WARNING: Final = "Warning: "
 _OF_WORDING: Final = frozenset({Concern.UNCITED_STEPS, Concern.UNSUPPORTED, Concern.NEGATION})
-"""Warnings about a model's wording, not about what was found."""
+"""Warnings about a model's wording, not about the results."""
 
 
 def show_recommendation(
     console: Console, recommendation: Recommendation, *, numbered: bool = False
 ) -> list[str]:
-    """Print a recommendation, words wrapped to the terminal's width, or to COLUMNS; commands are never wrapped.
+    """Print a recommendation, wrapped to the terminal's width, or to COLUMNS; commands are never wrapped.
 
-    Returns the citations in their order; their numbers are shown if they are ``numbered``.
+    Returns the citations in order; their numbers are shown if they are ``numbered``.
     """
     markdown = Markup.STYLED if shows_styles(console) else Markup.MARKED
     is_wrapped = os.environ.get("COLUMNS", "").isdigit()
     shown: list[str] = []
     for line in lines_of(recommendation, width_of(console, anywhere=is_wrapped), markdown):
         for position, (text, style) in enumerate(line):
-            if style == CITATION:  # ours alone: words of documents and models have other styles
+            if style == CITATION:  # only ours: words of documents and models have other styles
                 shown.append(text)
                 if numbered:
                     line.insert(position, (f"[{len(shown)}] ", "dim"))
@@ -76,7 +76,7 @@ def show_recommendation(
 def lines_of(
     recommendation: Recommendation, width: int | None, markdown: Markup = Markup.MARKED
 ) -> Iterator[Line]:
-    """Yield what :func:`show_recommendation` prints."""
+    """Yield the lines that :func:`show_recommendation` prints."""
     page = _Page(recommendation, width, markdown)
     yield from page.summary()
     yield from page.guidance()
@@ -86,7 +86,7 @@ def lines_of(
 
 
 def show_evidence(console: Console, findings: Findings) -> None:
-    """Print what was asked, how each search ended, and the evidence, numbered."""
+    """Print the queries, how each search ended, and the evidence, numbered."""
     for asked in findings.asked:
         print_pieces(
             console, [(f"asked: {' '.join(asked.query.text.split())}{_ended(asked)}", "dim")]
@@ -115,7 +115,7 @@ class _Page:
         self._markdown = markdown
 
     def summary(self) -> Iterator[Line]:
-        """Yield what was found, the strength of the evidence, and the warnings to read first."""
+        """Yield the result, the strength of the evidence, and the warnings to read first."""
         given = self._given
         if given.status is Status.OK:
             yield from self._found()
@@ -216,7 +216,7 @@ class _Page:
             yield from ([], [("It could be" if given.meant else closest, HEADING)])
         names = map(heading_words, given.meant or [""] * len(given.reading))
         for number, (name, one) in enumerate(zip(names, given.reading, strict=True), start=1):
-            # where one of them can be chosen
+            # if one of them can be chosen
             mark = "" if given.guidance else f"{number}. "
             if name:
                 yield from self._said(f"{mark}{name}", "bold", INDENT)

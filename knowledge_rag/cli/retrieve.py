@@ -33,7 +33,7 @@ def retrieve(
         str,
         typer.Option(metavar="N", help="Number of results, clamped to 1-100."),
     ] = "5",
-    search: Annotated[Search, typer.Option(help="Vectors and keywords, or vectors alone.")] = (
+    search: Annotated[Search, typer.Option(help="Vectors and keywords, or vectors only.")] = (
         Search.HYBRID
     ),
     filters: Annotated[
@@ -64,8 +64,7 @@ def retrieve(
 ) -> None:
     """Retrieve the lines that answer a question.
 
-    It asks through the real Lambda. Exits 1 if nothing is documented, 3 if the knowledge base
-    could not be searched.
+    It calls the real Lambda. Exits 1 if nothing is documented, 3 if the knowledge base could not be searched.
     """
     from knowledge_rag.cli.evidence import (
         exit_code_of,
@@ -89,7 +88,7 @@ def retrieve(
         body = ask(event)
     if "error" in body:
         raise InvalidRequest(body["error"])
-    body.pop(NEAREST, None)  # programs hand what is printed to models, as evidence
+    body.pop(NEAREST, None)  # programs pass the output to models, as evidence
     if body.get("reason") == Reason.TIMEOUT:
         body["notice"] = timed_out(budget.seconds)
     if max_tokens and body["results"]:
@@ -145,11 +144,11 @@ def _arguments(filters: list[str]) -> dict[str, str]:
     for text in filters:
         key, equals, value = text.partition("=")
         if not (equals and value.strip()):
-            raise InvalidRequest(f"--filter {text!r}: write it as KEY=VALUE, e.g. service=rds")
+            raise InvalidRequest(f"--filter {text!r}: write KEY=VALUE, e.g. service=rds")
         if key not in FILTER_KEYS:
             raise InvalidRequest(f"--filter {text!r}: KEY is one of {', '.join(FILTER_KEYS)}")
         if key in arguments:
-            raise InvalidRequest(f"--filter {text!r}: there is a filter for {key} already")
+            raise InvalidRequest(f"--filter {text!r}: duplicate filter for {key}")
         if key == DOCUMENT_TYPE:
             value = value.strip().lower()
             if value not in tuple(DocumentType):

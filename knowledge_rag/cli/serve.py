@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _DEFAULT_PORT: Final = 8321
 _LEAVING_SECONDS: Final = 2.0
-"""After which the process ends, even during a model's call."""
+"""Seconds after which the process ends, even during a model's call."""
 
 _PLACEHOLDERS: Final = {
     "AWS_DEFAULT_REGION": "us-east-1",
@@ -48,15 +48,15 @@ _PLACEHOLDERS: Final = {
 }
 
 REPORTS_FILE: Final = "wrong-citations.jsonl"
-"""In the data folder: reports from the console."""
+"""Folder in the data folder for reports from the console."""
 
 ANSWERS_FOLDER: Final = "answers"
-"""In the data folder: the last answers, a file each."""
+"""Folder in the data folder for recent answers, a file each."""
 
 MISSING: Final = how_to_install("console")
 
 _NEEDED: Final = ("markdown_it", "nh3", "sse_starlette")
-"""What the console needs beyond the command line itself."""
+"""Packages that the console needs in addition to the command line's."""
 
 PortOption = Annotated[
     int | None, port_option("Bedrock's API on 127.0.0.1", f"{_DEFAULT_PORT}, or a free one")
@@ -68,18 +68,18 @@ HooksOption = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
-        help="Receive webhooks of your pager and post answers, as this TOML file says; serves nothing else.",
+        help="Receive webhooks of your pager and post answers, configured by this TOML file; serves nothing else.",
     ),
 ]
 DryRunOption = Annotated[
     bool,
-    typer.Option("--dry-run", help="With --hooks: print what would be posted, and post nothing."),
+    typer.Option("--dry-run", help="With --hooks: print posts instead of sending them."),
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleOptions:
-    """Options of the console; ``None`` where not given."""
+    """Options of the console; ``None`` if not given."""
 
     console_port: Annotated[
         int | None, port_option("the console on 127.0.0.1", "8320, or a free one")
@@ -95,7 +95,7 @@ class ConsoleOptions:
         list[str] | None,
         typer.Option(
             metavar="PATH",
-            help="Alert rules, as for coverage: the console's health page names alerts without a runbook. "
+            help="Alert rules, as for coverage: the console's health page lists alerts without a runbook. "
             "May be given several times.",
         ),
     ] = None
@@ -103,7 +103,7 @@ class ConsoleOptions:
         str | None,
         typer.Option(
             metavar="URL",
-            help="Where the console leads to for changes, with {path}, {start} and {end}.  [default: as ingest found it]",
+            help="Template of the console's links for changes, with {path}, {start} and {end}.  [default: as ingest found it]",
         ),
     ] = None
     a2a: Annotated[
@@ -117,13 +117,13 @@ class ConsoleOptions:
         bool,
         typer.Option(
             "--keep-answers/--forget-answers",
-            help="Keep the console's last answers in the data folder, so that their links open after a restart.",
+            help="Keep the console's recent answers in the data folder, so that their links work after a restart.",
         ),
     ] = True
 
     @property
     def given(self) -> bool:
-        """Whether an option is given that only the console has."""
+        """Whether an option of the console alone is given."""
         wanted = (self.console_port, self.corpus, self.rules, self.repository_url)
         return self.a2a or any(one is not None for one in wanted)
 
@@ -188,15 +188,15 @@ def serve(
     with its lines, and chat clients that speak OpenAI's or Anthropic's API, at /v1. With --a2a
     it answers other agents, too, which find it by its card at /.well-known/agent-card.json.
 
-    The API speaks Retrieve (knowledge base LOCALKB001), InvokeAgent (agent LOCALAGENT, alias
-    LOCALALIAS, which asks the real Lambda function) and Converse and ConverseStream (model
-    local.extractive-v1). No model runs: they quote the lines that were found.
+    The API offers Retrieve (knowledge base LOCALKB001), InvokeAgent (agent LOCALAGENT, alias
+    LOCALALIAS, which calls the real Lambda function) and Converse and ConverseStream (model
+    local.extractive-v1). No model runs: answers quote the retrieved lines.
 
-    Any Amazon Bedrock client works against it with the printed variables. The
-    server looks at neither region nor credentials, but clients do not start without them.
+    Any Amazon Bedrock client works against it with the printed variables. The server checks neither region nor
+    credentials, but clients do not start without them.
 
-    With --stack and the like, only the console is served. With --hooks, webhooks of your pager
-    are received instead, and answers are posted where the file says.
+    With --stack, --function, --knowledge-base or --gateway, only the console is served. With --hooks, webhooks of your
+    pager are received instead, and answers are posted as the file says.
     """
     backend.check_alone(
         kb=kb, corpus=options.corpus, rules=options.rules, **({} if hooks else {"port": port})
@@ -224,7 +224,7 @@ def serve(
         writers.check_region(backend)
         _serve_local(kb, port, backend, options if console else None, writers, json=json)
     elif not console:
-        raise InvalidRequest("--no-console leaves nothing to serve of what is deployed")
+        raise InvalidRequest("--no-console leaves nothing to serve for a deployed knowledge base")
     else:
         _serve_deployed(backend, options, writers, json=json)
     leaving = threading.Timer(_LEAVING_SECONDS, os._exit, (ExitCode.OK,))
@@ -233,7 +233,7 @@ def serve(
 
 
 def is_installed() -> bool:
-    """Whether all that the console needs is there."""
+    """Whether all the console's packages are installed."""
     return all(map(find_spec, _NEEDED))
 
 
@@ -276,7 +276,7 @@ def _local_console(
     options: ConsoleOptions,
     writers: WriterOptions,
 ) -> Callable[[str], AbstractContextManager[str]]:
-    """Check the console's options, and return what serves it, from the wire API's address to its own."""
+    """Check the console's options, and return a function that serves it, from the wire API's address to its own."""
     from knowledge_rag.cli.knowledge_bases import links_to_lines
     from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.console.server import FunctionInItsProcess, local_console

@@ -36,7 +36,7 @@ MaxTokensOption = Annotated[int, max_tokens_option("Print at most N tokens.")]
 _LISTED: Final = 2_000
 _FOUND: Final = 500
 _MADE: Final = (1980, 1, 1, 0, 0, 0)
-"""The time of every file in a zip: the oldest that it can have, so that equal skills are equal bytes."""
+"""Time of every file in a zip: the earliest possible, so that equal skills have equal bytes."""
 
 
 @skills.command()
@@ -56,8 +56,9 @@ def export(
 ) -> None:
     """Write each runbook as a skill.
 
-    A page with sections under several alerts' names gives one for each of these. The files are the same for the same documents. Postmortems and superseded pages are no skills. Exits 1 if lint found
-    text aimed at a model in a skill, which isn't exported then.
+    A page with sections named after several alerts yields one for each. The files are the same for the same documents.
+    Postmortems and superseded pages are not exported. Exits 1 if lint found text aimed at a model in a skill, which is
+    then left out.
     """
     from knowledge_rag.cli.terminal import err, out, print_json, print_note
     from knowledge_rag.orchestrator.wording import counted
@@ -118,9 +119,10 @@ def find(
     max_tokens: MaxTokensOption = _FOUND,
     json: JsonOption = False,
 ) -> None:
-    """Name the one skill to load for an alert.
+    """Find the one skill to load for an alert.
 
-    Its procedure follows if it fits. Exits 1 if nothing is documented, or if it is unclear which skill is meant; 3 if the knowledge base is unavailable.
+    Its procedure follows if it fits. Exits 1 if nothing is documented, or if it is unclear which skill is meant; 3 if
+    the knowledge base is unavailable.
     """
     from knowledge_rag.channel.find_skill import found, in_words
     from knowledge_rag.channel.skills import Skills

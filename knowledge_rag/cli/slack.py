@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 BOT_TOKEN: Final = "SLACK_BOT_TOKEN"  # noqa: S105 - a variable's name
 APP_TOKEN: Final = "SLACK_APP_TOKEN"  # noqa: S105
 API_URL: Final = "SLACK_API_URL"
-"""Another address of Slack's API, as GovSlack has."""
+"""Overrides the address of Slack's API, for example for GovSlack."""
 
 WORKERS: Final = 4
-"""Events that are answered at once; look-ups wait for each other, posts don't."""
+"""Concurrent events; look-ups wait for each other, posts don't."""
 
 
 @with_options

@@ -15,7 +15,7 @@ from knowledge_rag.cli.terminal import print_report, progress_bar
 
 def smoke(
     name: Annotated[
-        str, typer.Option(metavar="DEPLOYMENT", help="The setting `name` of the deployment.")
+        str, typer.Option(metavar="DEPLOYMENT", help="The deployment's setting `name`.")
     ],
     region: RegionOption = None,
     profile: ProfileOption = None,
@@ -23,7 +23,7 @@ def smoke(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Your own questions, JSON Lines with query, and topic, source_file if you like.  "
+            help="Your own questions, JSON Lines with query, and optionally topic and source_file.  "
             "[default: some about the sample corpus]",
         ),
     ] = None,
@@ -54,9 +54,9 @@ def smoke(
 ) -> None:
     """Test a deployment in AWS: every citation, byte for byte.
 
-    Checks its documents and answers against the promises. Asks about forty questions, which
-    costs cents, and changes nothing without --apply or --test-alarm. Exits 1 if a promise is broken, 3 if something was unavailable or could not be
-    checked.
+    Checks its documents and answers against the promises. Asks about forty questions, which costs cents, and changes
+    nothing without --apply or --test-alarm. Exits 1 if a promise is broken, 3 if something was unavailable or could
+    not be checked.
     """
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.smoke.questions import (

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def status(kb: KbOption = None, json: JsonOption = False) -> None:
-    """Show which knowledge base is asked, why, and how old it is.
+    """Show the selected knowledge base, why it was selected, and its age.
 
-    Also its model, what changed in its folder since the ingest, and the settings file. Exits 2 if the
-    knowledge base can't be used.
+    Also shows its model, changes in its folder since the ingest, and the settings file. Exits 2 if the knowledge
+    base can't be used.
     """
     from knowledge_rag.cli.config import KEYS, config
     from knowledge_rag.cli.knowledge_bases import choice_of
@@ -43,7 +43,7 @@ _NAMES: Final = len("knowledge base  ")
 
 
 def _about(path: Path, now: datetime, *, is_sample: bool) -> dict[str, Any]:
-    """Return what is known of a knowledge base; nothing of the sample one before its first use."""
+    """Return the facts about a knowledge base; none for the sample one before its first use."""
     from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
     from knowledge_rag.local.since_ingest import folder_of, since_ingest
@@ -75,7 +75,7 @@ def _lines(known: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield "knowledge base", known["kb"]
     yield "because", known["chosen"]
     if known["documents"] is None:
-        yield "holds", "nothing yet: the first question makes it"
+        yield "holds", "nothing yet: the first question creates it"
     else:
         holds = f"{counted(known['documents'], 'document')}, {counted(known['chunks'], 'chunk')}"
         left = known["unfinished"]
@@ -84,7 +84,7 @@ def _lines(known: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "model", known["model"]
         written = datetime.fromisoformat(known["written_at"])
         yield "written", f"{written:%Y-%m-%d %H:%M} UTC, {_ago(known['age_seconds'])} ago"
-        folder = known["folder"] or "not at hand"
+        folder = known["folder"] or "not available"
         changes = known["changes"] or (
             "nothing changed since the ingest" if known["folder"] else ""
         )

@@ -41,7 +41,7 @@ MIN_WIDTH: Final = 20
 
 
 class _Plain(Console):
-    """Shows text as it is, without markup, emoji names or coloured numbers, and never wraps lines."""
+    """Shows text literally, without markup, emoji names or coloured numbers, and never wraps lines."""
 
     def __init__(self, file: TextIO) -> None:
         super().__init__(
@@ -54,7 +54,7 @@ class _Plain(Console):
         )
 
     def on_broken_pipe(self) -> None:
-        raise BrokenPipeError  # which the command line knows how to end with
+        raise BrokenPipeError  # which the command line handles
 
 
 def out() -> Console:
@@ -75,14 +75,14 @@ def err() -> Console:
 
 
 def width_of(console: Console, *, anywhere: bool = False) -> int | None:
-    """Return the columns to which words are wrapped: a terminal's, or those of anything that is printed to."""
+    """Return the columns to which words are wrapped: a terminal's, or those of any output."""
     if console.is_terminal or anywhere:
         return max(MIN_WIDTH, min(console.width, MAX_WIDTH))
     return None
 
 
 def shows_styles(console: Console) -> bool:
-    """Whether words can be told apart by their style alone."""
+    """Whether style alone can distinguish words."""
     return console.is_terminal and console.color_system is not None
 
 
@@ -100,12 +100,12 @@ def print_sentence(
     first: Sequence[tuple[str, str]] = (),
     rest: str = "  ",
 ) -> None:
-    """Print a sentence in one line; a terminal's lines end between words, and what is in backticks stays whole.
+    """Print a sentence on one line; a terminal's lines end between words, and text in backticks stays whole.
 
     Args:
         console: to print on.
         text: of the product, which may quote others.
-        style: of it.
+        style: of the text.
         first: pieces before it.
         rest: left margin of further lines.
     """
@@ -136,7 +136,7 @@ def _rows(text: str, console: Console, start: int, hanging: str) -> Iterable[str
     width = width_of(console)
     if width is None:
         return [text]
-    # what lays words out takes longer to import than a pipe should wait
+    # the layout takes longer to import than a pipe should wait
     from knowledge_rag.cli.prose import folded
 
     return folded(text, width, start=start, hanging=hanging)
@@ -155,7 +155,7 @@ def print_pieces(console: Console, pieces: Iterable[tuple[str, str]]) -> None:
 
 
 def print_address(about: str, url: str, *, json: bool, key: str = "url") -> None:
-    """Print the address of a server at once: a program may wait for it."""
+    """Print a server's address immediately: a program may wait for it."""
     if json:
         print_json({key: url})
     else:
@@ -166,7 +166,7 @@ def print_address(about: str, url: str, *, json: bool, key: str = "url") -> None
 
 @contextmanager
 def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
-    """Show a bar on standard error while the block runs; nothing where that is no terminal."""
+    """Show a progress bar on standard error while the block runs; nothing if it isn't a terminal."""
     columns = (
         TextColumn("{task.description:<10}"),
         BarColumn(),
@@ -181,7 +181,7 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
         tasks: dict[str, TaskID] = {}
 
         def show(done: int, total: int, phase: str) -> None:
-            # a bar for each phase: embedding starts anew with each batch, and reading goes on meanwhile
+            # a bar for each phase: embedding restarts with each batch, and reading continues in parallel
             if phase not in tasks:
                 tasks[phase] = bar.add_task(phase)
             bar.update(tasks[phase], completed=done, total=total)
@@ -190,7 +190,7 @@ def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
 
 
 class _Rate(ProgressColumn):
-    """How many are done a second."""
+    """Items per second."""
 
     def render(self, task: Task) -> Text:
         speed = task.finished_speed or task.speed
@@ -198,14 +198,14 @@ class _Rate(ProgressColumn):
 
 
 class _OneLine(logging.Formatter):
-    """Writes a record in one line, so that nothing in it can steer a terminal or pass for another record."""
+    """Writes a record on one line, so that nothing in it can steer a terminal or pass for another record."""
 
     def format(self, record: logging.LogRecord) -> str:
         return neutralise(" ".join(super().format(record).split()))
 
 
 def log_to_standard_error(logger: str = "knowledge_rag", *, info_of: str = "") -> None:
-    """Log the warnings of a logger, ``""`` for all, to standard error; of one below it also what is of level INFO."""
+    """Log a logger's warnings, ``""`` for all, to standard error; for ``info_of`` below it also level INFO."""
     handler = logging.StreamHandler()
     handler.setFormatter(_OneLine("%(levelname)s %(name)s: %(message)s"))
     handler.setLevel(logging.INFO if info_of else logging.WARNING)
@@ -215,7 +215,7 @@ def log_to_standard_error(logger: str = "knowledge_rag", *, info_of: str = "") -
 
 
 def prepare_streams() -> None:
-    """Make both streams accept any text: escaped where the encoding lacks it, dropped if the stream is closed."""
+    """Make both streams accept any text: escaped if the encoding lacks it, dropped if the stream is closed."""
     if sys.stdout is None:
         sys.stdout = _nowhere()
     if sys.stderr is None:
@@ -226,7 +226,7 @@ def prepare_streams() -> None:
 
 
 def discard_output() -> None:
-    """Discard what is still buffered: writing it has failed, and would fail again at exit."""
+    """Discard the buffered output: writing it has failed, and would fail again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
@@ -236,7 +236,7 @@ def _nowhere() -> io.TextIOWrapper:
 
 
 _FRAME: Final = 3
-"""Columns that a table's column takes for its line and the blanks around it."""
+"""Columns of a table's column for its line and the blanks around it."""
 
 
 def print_report(report: dict[str, Any] | RenderableType, *, passed: bool = True) -> None:

@@ -49,7 +49,7 @@ class Verification:
 
     Args:
         name: of the answer's file.
-        sources: names of the files of evidence, in their order.
+        sources: names of the files of evidence, in order.
         review: of the answer, with the findings on the evidence and the documents.
         evidence: of each file.
         staleness: of each distinct citation, in order; empty without a corpus.
@@ -68,9 +68,9 @@ def run(
     """Verify an answer.
 
     Raises:
-        UnreadableDocument: a file is no text.
-        InvalidRequest: a file is missing or can't be read, or holds no evidence or no answer.
-        UnusableCorpus: the folder holds no documents.
+        UnreadableDocument: a file is not text.
+        InvalidRequest: a file is missing or can't be read, or has no evidence or no answer.
+        UnusableCorpus: the folder has no documents.
     """
     read = _evidence(evidence, corpus)
     name, text = _answer(answer, evidence, read)
@@ -85,11 +85,11 @@ def run(
 
 
 def evidence_items(path: str) -> list[Item]:
-    """Read what a file of evidence holds.
+    """Read the items in a file of evidence.
 
     Raises:
-        UnreadableDocument: it is no text.
-        InvalidRequest: it is missing or can't be read, or holds no evidence.
+        UnreadableDocument: it is not text.
+        InvalidRequest: it is missing or can't be read, or has no evidence.
     """
     text = _read(path)
     try:
@@ -115,13 +115,13 @@ def _answer(
     if path is not None:
         text = _read(path)
         if not any(map(str.isalnum, text)):
-            raise InvalidRequest(f"{input_name(path)}: no answer in it, not a letter or digit")
+            raise InvalidRequest(f"{input_name(path)}: no answer in it, not even a letter or digit")
         return input_name(path), text
     for where, one in zip(evidence, read, strict=True):
         if one.answer:
             return input_name(where), one.answer
     raise InvalidRequest(
-        f"{', '.join(map(input_name, evidence))}: no answer in it; name its file with --answer"
+        f"{', '.join(map(input_name, evidence))}: no answer in it; pass its file with --answer"
     )
 
 
@@ -153,7 +153,7 @@ def _unproven(read: Sequence[EvidenceFile]) -> Iterator[Finding]:
     """Find evidence that no hash binds to its lines."""
     passages = [passage for one in read for passage in one.passages]
     if unproven := sum(not passage.proven for passage in passages):
-        message = f"{unproven} of {len(passages)} passages carry no hash that binds them to their lines; --corpus holds them against the files."
+        message = f"{unproven} of {len(passages)} passages have no hash that binds them to their lines; --corpus compares them with the files."
         yield Finding(Rule.UNPROVEN_EVIDENCE, message, 0, 0)
 
 
@@ -163,12 +163,12 @@ _APART: Final = "    "
 _LOSSES: Final = {
     DropReason.NOT_TEXT: "no text",
     DropReason.NO_CITATION: "no file and lines",
-    DropReason.NOT_PROVEN: "the text is not what its hash or its number of lines says",
+    DropReason.NOT_PROVEN: "the text doesn't match its hash or its number of lines",
     DropReason.UNLOCATED: "their documents don't have exactly this text",
     DropReason.AMBIGUOUS: "their documents have this text in several places",
     DropReason.UNREAD: "--corpus has no such document",
 }
-"""Why a passage is no evidence; a second copy of one loses nothing."""
+"""Why a passage is no evidence; dropping a second copy loses nothing."""
 
 
 def as_json(done: Verification) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def as_sarif(done: Verification) -> dict[str, Any]:
 
 
 def losses(done: Verification) -> Iterator[str]:
-    """Yield the number of passages that can't be cited, and why, for each file of evidence."""
+    """Yield the number of unusable passages for each file of evidence, and why they can't be cited."""
     for name, one in zip(done.sources, done.evidence, strict=True):
         lost = {reason: count for reason, count in one.dropped.items() if reason in _LOSSES}
         total = len(one.passages) + sum(one.dropped.values())
@@ -213,7 +213,7 @@ def losses(done: Verification) -> Iterator[str]:
 
 
 def show_review(console: Console, done: Verification, *, explain: bool = False) -> None:
-    """Show the answer that may be shown behind bars, then what is wrong, then one line that sums it up."""
+    """Show the verified answer behind bars, then the findings, then a summary line."""
     width = width_of(console)
     shown = neutralise(done.review.verified.text.rstrip("\n"))
     for row in barred(shown, width):
@@ -227,7 +227,7 @@ def show_review(console: Console, done: Verification, *, explain: bool = False) 
         message = " ".join([*one.message.split(), f"[{one.rule}]"])
         level = one.rule.level
         first = [(neutralise(where), "bold"), (f"{level.value}: ", _STYLES[level])]
-        # a message quotes the answer: what goes on below stands apart from the product's own lines
+        # a message quotes the answer: its further rows are set apart from the product's own lines
         lines = laid_out(message, width, first=first, rest=_APART, markdown=Markup.NONE)
         for row in cut(lines, width, _APART):
             console.print(Text.assemble(*row), soft_wrap=True)
@@ -239,7 +239,7 @@ def show_review(console: Console, done: Verification, *, explain: bool = False) 
 
 
 def _show_claims(console: Console, done: Verification) -> None:
-    """Show each cited claim behind bars: what was checked, and where its details stand."""
+    """Show each cited claim behind bars, with its checks and the places of its details."""
     for judged in done.review.backing.claims:
         width = width_of(console)
         for row in barred(neutralise(judged.claim.said.strip()), width):
@@ -274,5 +274,5 @@ def _summary(done: Verification) -> str:
 def _region_of(name: str, finding: Finding, positions: TextPositions) -> Region:
     start_line, start_column = positions.line_and_column(finding.start)
     end_line, end_column = positions.line_and_column(finding.end)
-    path = name.encode(errors="replace").decode()  # bytes of a name that are no text
+    path = name.encode(errors="replace").decode()  # bytes of a name that are not text
     return Region(path, start_line, end_line, start_column, end_column)

@@ -34,7 +34,8 @@ def verify(
     corpus: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR", help="The documents as they are now: are the cited lines still there?"
+            metavar="DIR",
+            help="The current documents, to check that the cited lines are still there.",
         ),
     ] = None,
     form: FormatOption = Format.TEXT,
@@ -45,16 +46,16 @@ def verify(
     ] = False,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Show what was checked of each claim, and where it stands."),
+        typer.Option("--explain", help="Show the checks of each claim, and where its details are."),
     ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 1 on warnings, too, and not on errors alone.")
+        bool, typer.Option("--strict", help="Also exit 1 on warnings, not only on errors.")
     ] = False,
 ) -> None:
     """Check an answer against what was retrieved for it.
 
-    References that retrieval did not return are removed, and each cited claim is looked for in
-    the lines that it cites. Exits 1 if anything is wrong.
+    References that retrieval did not return are removed, and each cited claim is compared with the lines that it
+    cites. Exits 1 if anything is wrong.
     """
     from knowledge_rag.cli import verification
 
@@ -63,10 +64,12 @@ def verify(
         raise InvalidRequest(
             "--format sarif needs --answer FILE: its findings point into that file"
         )
-    if "" in (answer, *evidence):  # a variable that a script forgot to set
-        raise InvalidRequest(f"{'--answer' if answer == '' else '--evidence'}: names no file")
+    if "" in (answer, *evidence):  # an unset variable in a script
+        raise InvalidRequest(f"{'--answer' if answer == '' else '--evidence'}: empty name")
     if [answer, *evidence].count(STDIN) > 1:
-        raise InvalidRequest("standard input can be read once: name files in place of the other -")
+        raise InvalidRequest(
+            "standard input can be read only once: name files instead of the other -"
+        )
     done = verification.run(answer, evidence, corpus, mark=mark)
     if shown is Format.JSON:
         print_json(verification.as_json(done))

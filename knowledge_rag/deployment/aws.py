@@ -1,4 +1,4 @@
-"""One account and region, called with short timeouts."""
+"""Calls one AWS account and region with short timeouts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS: Final = 3
 READ_SECONDS: Final = 6
-"""For calls that read one thing; calls of a function or an agent set another."""
+"""For calls that read one thing; calls of a function or an agent use another."""
 
 _OTHER_NAMES: Final = {
     "lambda:Invoke": "lambda:InvokeFunction",
@@ -28,26 +28,26 @@ _OTHER_NAMES: Final = {
     "s3:GetBucketNotificationConfiguration": "s3:GetBucketNotification",
     "s3:HeadBucket": "s3:ListBucket",
 }
-"""Actions that are not called as their operation."""
+"""Actions whose names differ from their operations'."""
 
 _STS_REGION: Final = "us-east-1"
-"""Where the caller's identity is asked for while no region is set; the answer is the same anywhere."""
+"""Region for identifying the caller while none is set; the answer is the same in any."""
 
 
 class Aws:
-    """Calls services with the credentials of the environment or the profile.
+    """Calls services with the credentials from the environment or the profile.
 
-    Clients are made on first use, one a service; calls may come from several threads.
+    Clients are created on first use, one per service; thread-safe.
 
     Args:
-        region: wins over ``AWS_REGION``, ``AWS_DEFAULT_REGION`` and the profile's.
-        profile: of the shared configuration files, ``None`` for the usual chain.
+        region: overrides ``AWS_REGION``, ``AWS_DEFAULT_REGION`` and the profile's.
+        profile: in the shared configuration files, ``None`` for the default chain.
 
     Attributes:
-        region: ``""`` where nothing sets one.
+        region: ``""`` if nothing sets one.
 
     Raises:
-        InvalidRequest: there is no such profile, or no region can have such a name.
+        InvalidRequest: there is no such profile, or the region's name is invalid.
     """
 
     def __init__(self, region: str | None = None, profile: str | None = None) -> None:
@@ -57,17 +57,17 @@ class Aws:
             if found:
                 validate_region_name(found)
         except ProfileNotFound as error:
-            raise InvalidRequest(f"{error}: `aws configure list-profiles` names them") from error
+            raise InvalidRequest(f"{error}: `aws configure list-profiles` lists them") from error
         except BotoCoreError as error:
             raise InvalidRequest(str(error)) from error
         self.region = found
         self._clients: dict[str, Any] = {}
-        self._lock = threading.Lock()  # making clients of one session is not thread-safe
+        self._lock = threading.Lock()  # creating clients of one session is not thread-safe
 
     def required_region(self) -> str:
         """Return the region."""
         if not self.region:
-            raise InvalidRequest("no region is set: name one by --region or AWS_REGION")
+            raise InvalidRequest("no region is set: set one with --region or AWS_REGION")
         return self.region
 
     def call(
@@ -82,15 +82,15 @@ class Aws:
         """Call an operation.
 
         Args:
-            service: as boto3 names it.
-            operation: likewise, e.g. ``list_agents``.
+            service: as in boto3.
+            operation: as in boto3, e.g. ``list_agents``.
             read_seconds: how long the service may stay silent.
-            expect: a member that the answer has to have: a page of HTML, as a hotel's network has it
-                for everything, is otherwise an answer without any.
+            expect: a member that the answer must have: otherwise a page of HTML, as a hotel's network returns for
+                everything, would count as an empty answer.
             parameters: of the operation.
 
         Raises:
-            CallFailed: it gave nothing.
+            CallFailed: it failed.
         """
         try:
             client = self.client(service, read_seconds)
@@ -101,7 +101,7 @@ class Aws:
             answer: dict[str, Any] = getattr(client, operation)(**parameters)
         except (BotoCoreError, ClientError) as error:
             raise call_failed(error, action) from error
-        except (ResponseParserError, KeyError) as error:  # the latter, where XML is of another kind
+        except (ResponseParserError, KeyError) as error:  # KeyError for XML of another kind
             raise CallFailed(Trouble.REFUSED, action, "MalformedAnswer", str(error)) from error
         if expect and expect not in answer:
             raise CallFailed(Trouble.REFUSED, action, "MalformedAnswer", f"no {expect} in it")
@@ -114,7 +114,7 @@ class Aws:
         absent: Collection[str],
         **parameters: Any,  # noqa: ANN401 - likewise
     ) -> dict[str, Any] | None:
-        """Call an operation; ``None`` where the service's code says that there is no such thing."""
+        """Call an operation; return ``None`` if the service's code says that there is no such thing."""
         try:
             return self.call(service, operation, **parameters)
         except CallFailed as error:
@@ -140,14 +140,14 @@ class Aws:
 
     @property
     def knows_region(self) -> bool:
-        """Whether the installed boto3 has heard of the region; a new one may be unknown to it."""
+        """Whether the installed boto3 knows the region; it may not know a new one."""
         return any(
             self.region in self._session.get_available_regions("lambda", partition)
             for partition in self._session.get_available_partitions()
         )
 
     def credentials(self) -> Any:  # noqa: ANN401 - likewise
-        """Return what requests are signed with; ``None`` where there is nothing."""
+        """Return the credentials that sign requests; ``None`` if there are none."""
         try:
             return self._session.get_credentials()
         except (BotoCoreError, ClientError) as error:
@@ -155,7 +155,7 @@ class Aws:
 
 
 def action_of(client: Any, operation: str) -> str:  # noqa: ANN401 - likewise
-    """Return the IAM action of an operation; most share its name."""
+    """Return the IAM action of an operation; most have the same name."""
     model = client.meta.service_model
     action = f"{model.signing_name}:{client.meta.method_to_api_mapping[operation]}"
     return _OTHER_NAMES.get(action, action)
@@ -165,7 +165,7 @@ def read_object(aws: Aws, bucket: str, key: str, most: int | None = None) -> byt
     """Read an object.
 
     Returns:
-        ``None`` where there is no such object.
+        ``None`` if there is no such object.
 
     Raises:
         CallFailed: it can't be read.

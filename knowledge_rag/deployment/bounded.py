@@ -1,4 +1,4 @@
-"""Several things at once, none of which may take longer than a bound."""
+"""Runs several things at once within a time limit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _Result = TypeVar("_Result")
 def all_within(
     seconds: float, works: Mapping[str, Callable[[], _Result]]
 ) -> Iterator[tuple[str, Future[_Result] | None]]:
-    """Start everything at once and yield each as it ends; ``None`` for what has not by then.
+    """Start everything at once and yield each as it ends; ``None`` for those that haven't by then.
 
-    What goes on longer is left behind on a daemon thread: no timeout of a library bounds all that it
-    may do (look names up, drip-fed bodies, credentials from a helper program).
+    A task that takes longer is left behind on a daemon thread: a library's timeout doesn't limit everything
+    (name resolution, slow bodies, credentials from a helper program).
     """
     ended: queue.Queue[tuple[str, Future[_Result]]] = queue.Queue()
 

@@ -1,7 +1,7 @@
-"""The documents of a deployment, as they stand in its corpus bucket.
+"""The documents of a deployment, in its corpus bucket.
 
-Nothing is read but objects of that bucket. They may be newer than what was ingested: each passage
-carries its document's sha256, as citations do.
+Only objects of that bucket are read. They may be newer than the ingested ones: each passage has its
+document's sha256, as citations do.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from knowledge_rag.deployment.aws import Aws
 
 MAX_PAGES: Final = 20
-"""Listings of at most 1,000 objects each that one request may cost."""
+"""Maximum listings per request, of at most 1,000 objects each."""
 
 
 class BucketDocuments:
-    """Those of a bucket, below a prefix that no citation names; needs ``s3:ListBucket`` and ``s3:GetObject`` on it."""
+    """A bucket's documents, below a prefix that citations omit; needs ``s3:ListBucket`` and ``s3:GetObject`` on it."""
 
     def __init__(self, aws: Aws, bucket: str, prefix: str = "", *, page: int = 1_000) -> None:
         self._aws = aws
@@ -37,7 +37,7 @@ class BucketDocuments:
         self._page = page
 
     def after(self, source_file: str, limit: int) -> list[Document]:
-        """List documents; see ``Documents``. Their titles would cost a request each: none is given."""
+        """List documents; see ``Documents``. Without titles, which would cost a request each."""
         return [Document(name, "") for name in islice(self._names(source_file), limit)]
 
     def named_like(self, part: str, limit: int) -> list[str]:
@@ -59,7 +59,7 @@ class BucketDocuments:
         return [result for result in proven if isinstance(result, RetrievalResult)]
 
     def _bytes(self, key: str, max_bytes: int) -> bytes | None:
-        """Return an object, or a little more than is wanted of it; ``None`` if there is none."""
+        """Return an object, or a little more of it than ``max_bytes``; ``None`` if there is none."""
         return read_object(self._aws, self._bucket, self._prefix + key, max_bytes + 1)
 
     def _names(self, after: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""How calls to AWS fail, by what a person can do about it."""
+"""Failures of calls to AWS, by the action that a person can take."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from knowledge_rag.core.errors import KnowledgeRagError
 
 
 class Trouble(StrEnum):
-    """Why a call gave nothing."""
+    """Why a call failed."""
 
     NO_CREDENTIALS = "no_credentials"
     EXPIRED = "expired"
-    """There are credentials, and their time is over."""
+    """There are credentials, but they have expired."""
     INVALID = "invalid"
-    """There are credentials, and AWS does not know them."""
+    """There are credentials, but AWS does not know them."""
     DENIED = "denied"
     UNREACHABLE = "unreachable"
     """No such address, no answer, or no trustworthy one."""
     TIMEOUT = "timeout"
     THROTTLED = "throttled"
     REFUSED = "refused"
-    """The service answered with an error of another kind; its code says which."""
+    """The service returned another error; see its code."""
 
 
 class CallFailed(KnowledgeRagError):  # noqa: N818 - named for what it is
-    """A call to AWS gave nothing.
+    """A call to AWS failed.
 
     Args:
         trouble: the kind of failure.
@@ -93,12 +93,12 @@ _NEEDED: Final = re.compile(r"not authorized to perform: ([a-z0-9-]+:[A-Za-z]+)"
 
 
 def call_failed(error: Exception, action: str) -> CallFailed:
-    """Return the failure that an exception of botocore's stands for."""
+    """Return the failure for an exception from botocore."""
     if isinstance(error, botocore.ClientError):
         code = str(error.response.get("Error", {}).get("Code", "Unknown"))
         detail = str(error.response.get("Error", {}).get("Message", ""))
         named = _NEEDED.search(detail)
-        # an event stream has its errors' names in lower case
+        # an event stream has error names in lower case
         trouble = _CODES.get(code[:1].upper() + code[1:], Trouble.REFUSED)
         return CallFailed(trouble, named[1] if named else action, code, detail)
     for kinds, trouble in _KINDS:

@@ -1,7 +1,7 @@
-"""Whether AWS resources that runbooks name exist, by read-only calls.
+"""Checks whether AWS resources that runbooks name exist, with read-only calls.
 
-What isn't known is never missing: a refusal, a throttled service or one that doesn't answer leaves the
-name unchecked, and so does another account, or a region that is a placeholder.
+An unknown name is never missing: a refusal, or a throttled or silent service, leaves the name unchecked, and
+so does another account, or a region that is a placeholder.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from knowledge_rag.drift.resources import Resource
 
 MAX_CALLS: Final = 500
-"""Of one run; each name costs one."""
+"""Maximum calls of one run; each name costs one."""
 MAX_SECONDS: Final = 120.0
-"""Of one run, after which no further call begins."""
+"""Time limit of one run, after which no further call starts."""
 _ENDING: Final = {Trouble.NO_CREDENTIALS, Trouble.EXPIRED, Trouble.INVALID}
-"""Failures that every further call meets."""
+"""Failures that would affect every further call."""
 _OF_SERVICE: Final = {Trouble.THROTTLED, Trouble.UNREACHABLE, Trouble.TIMEOUT}
-"""Failures that every further call to the service in the region is spared."""
+"""Failures after which the service is no longer called in the region."""
 
 _WORDS: Final = {
     Trouble.NO_CREDENTIALS: "no credentials",
@@ -44,11 +44,11 @@ class Lookup:
     """How to find one kind of resource.
 
     Args:
-        action: of IAM, which the call needs.
-        service: as boto3 names it.
-        operation: likewise.
-        parameters: makes the call's, of a resource and of what makes the beginning of a service's ARN.
-        absent: codes of the service for "there is none".
+        action: IAM action that the call needs.
+        service: as in boto3.
+        operation: as in boto3.
+        parameters: returns the call's, from a resource and the prefix of a service's ARN.
+        absent: the service's codes for "there is none".
         holds: whether an answer shows the resource; ``None`` if any answer does.
     """
 
@@ -63,12 +63,12 @@ class Lookup:
 def _lists(
     key: str, name: str, *, deleted: str | None = None
 ) -> Callable[[dict[str, Any], Resource], bool]:
-    """Return what finds a resource in a list by its name.
+    """Return the function that finds a resource in a list by its name.
 
     Args:
         key: of the list.
         name: of the field with the name.
-        deleted: status of those that don't count: ECS goes on listing what was deleted for a while.
+        deleted: status of entries that don't count: ECS lists deleted ones for a while.
     """
     return lambda answer, it: any(
         one.get(name) == it.name and (deleted is None or one.get("status") != deleted)
@@ -171,13 +171,13 @@ class Live:
     """Looks resources up in one account.
 
     Args:
-        aws: calls with the region of the environment or the profile.
-        now: the clock that ``MAX_SECONDS`` is measured by.
+        aws: calls with the region from the environment or the profile.
+        now: the clock for ``MAX_SECONDS``.
 
     Attributes:
-        account: that was asked, ``""`` until then or if that isn't known.
-        checked: how many names were looked up and are known to exist or not.
-        unchecked: how many weren't, by their kind and the reason.
+        account: of the calls, ``""`` until then or if unknown.
+        checked: number of names that are known to exist or not.
+        unchecked: number of the others, by kind and reason.
     """
 
     aws: Callable[[str], Aws]
@@ -189,11 +189,11 @@ class Live:
     _calls: int = 0
     _until: float = 0.0
     _barred: dict[tuple[str, str], str] = field(default_factory=dict)
-    """What isn't asked again: an action or a service in a region, or anything, and why."""
+    """Calls that aren't repeated: an action or a service in a region, or all, and why."""
     _regions: dict[str, Aws] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what was asked and what wasn't, as JSON has it."""
+        """Return the JSON form of the checked and unchecked names."""
         unchecked = [
             {"kind": kind, "reason": reason, "count": count}
             for (kind, reason), count in sorted(self.unchecked.items())
@@ -204,7 +204,7 @@ class Live:
         """Find resources that don't exist; each name is looked up once.
 
         Raises:
-            InvalidRequest: no region is set, or one can't have such a name.
+            InvalidRequest: no region is set, or its name is invalid.
         """
         if not resources:
             return
@@ -239,7 +239,7 @@ class Live:
         return self._regions[region]
 
     def _exists(self, it: Resource) -> bool | str:
-        """Return whether it exists, or why that isn't known."""
+        """Return whether it exists, or why that is unknown."""
         how, region = LOOKUPS[it.kind], it.region or self._in("").region
         if unknown := it.unknown or self._reason_not_to_ask(it, how, region):
             return unknown
@@ -268,7 +268,7 @@ class Live:
             self._barred["", ""] = reason
         elif error.trouble in _OF_SERVICE:
             self._barred[how.service, region] = reason
-        elif error.trouble is Trouble.DENIED and how.service != "s3":  # which refuses one by one
+        elif error.trouble is Trouble.DENIED and how.service != "s3":  # S3 refuses one by one
             self._barred[how.action, region] = reason
         return reason
 

@@ -1,4 +1,4 @@
-"""From a deployment's name to a client of its retrieval function, for graphs and chains."""
+"""Connects graphs and chains to a deployment's retrieval function, by the deployment's name."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ def deployed(
 ) -> BoundedRetrieval:
     """Return a client of a deployed retrieval function, found by the outputs of its stack.
 
-    Call it once in a process, and ``close()`` the client at the end. It needs
-    ``cloudformation:DescribeStacks`` here, and ``lambda:InvokeFunction`` on the function's alias later.
+    Call it once per process, and ``close()`` the client at the end. It needs
+    ``cloudformation:DescribeStacks`` now, and ``lambda:InvokeFunction`` on the function's alias later.
 
-    Args:
-        name: the setting ``name`` of the deployment, e.g. ``knowledge-rag-prod``.
+    name: the deployment's setting ``name``, e.g. ``knowledge-rag-prod``.
+        region: of the deployment; by default the environment's or the profile's.
         region: that it is in; otherwise the environment's or the profile's.
         budget: of one query, 2 s by default.
 
     Raises:
         InvalidRequest: no region is set, or there is no such deployment in it.
-        CallFailed: CloudFormation can't be asked.
+        CallFailed: the call of CloudFormation failed.
     """
     aws = Aws(region)
     place = aws.required_region()

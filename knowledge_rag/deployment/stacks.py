@@ -1,4 +1,4 @@
-"""A deployment's stacks, and what callers need to know of it."""
+"""A deployment's stacks and their outputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DATA: Final = "data"
 SERVICE: Final = "service"
 ADVICE: Final = "advice"
-"""Of a deployment that posts advice."""
+"""Part of a deployment that posts advice."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -32,7 +32,7 @@ _USABLE: Final = frozenset(
         "UPDATE_ROLLBACK_COMPLETE_CLEANUP_IN_PROGRESS",
     }
 )
-"""States in which all of a stack's resources are there, as it was deployed last or before."""
+"""States in which all of a stack's resources exist, from the last or an earlier deployment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class StackState:
 
     @property
     def changing(self) -> bool:
-        """Whether CloudFormation is still at work on it, or waits for someone to go on."""
+        """Whether CloudFormation is still changing it, or waits for someone to continue."""
         return self.status.endswith("_IN_PROGRESS")
 
 
 def check_name(name: str) -> str:
-    """Return a deployment's name back if there can be one."""
+    """Return a deployment's name if it is valid."""
     if not 3 <= len(name) <= 20 or not _NAME.fullmatch(name):
         raise InvalidRequest(
             f"{name[:40]!r}: a deployment's name has 3 to 20 lower-case letters, digits and"
@@ -66,10 +66,10 @@ def check_name(name: str) -> str:
 
 
 def find_stack(aws: Aws, name: str) -> StackState | None:
-    """Return a stack; ``None`` where there is none, or it was deleted.
+    """Return a stack; ``None`` if there is none, or it was deleted.
 
     Raises:
-        CallFailed: CloudFormation can't be asked.
+        CallFailed: the call of CloudFormation failed.
     """
     try:
         answer = aws.call("cloudformation", "describe_stacks", expect="Stacks", StackName=name)
@@ -87,10 +87,10 @@ def find_stack(aws: Aws, name: str) -> StackState | None:
 
 
 def find_stacks(aws: Aws, name: str) -> dict[str, StackState | None]:
-    """Return a deployment's stacks by their part; in front of an existing knowledge base the service alone.
+    """Return a deployment's stacks by part; only the service for one in front of an existing knowledge base.
 
     Raises:
-        CallFailed: CloudFormation can't be asked.
+        CallFailed: the call of CloudFormation failed.
     """
     service = find_stack(aws, f"{name}-{SERVICE}")
     if service is not None and "KnowledgeBaseId" in service.outputs:  # else the data stack has it
@@ -105,13 +105,13 @@ def outputs_of(stacks: Iterable[StackState | None]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """A deployment that can be asked.
+    """A usable deployment.
 
     Args:
-        name: the setting ``name`` of it.
+        name: its setting ``name``.
         function: ARN of the retrieval function's alias.
         corpus_bucket: of the documents; ``""`` without a data stack.
-        corpus_prefix: of the documents in it, which no citation names.
+        corpus_prefix: of the documents in it, which citations omit.
         agent: id and alias, with a slash between them; ``""`` without an agent.
     """
 
@@ -127,7 +127,7 @@ def find_deployed(aws: Aws, name: str) -> Deployed:
 
     Raises:
         InvalidRequest: there is none with a retrieval function.
-        CallFailed: CloudFormation can't be asked.
+        CallFailed: the call of CloudFormation failed.
     """
     check_name(name)
     outputs = outputs_of(find_stacks(aws, name).values())

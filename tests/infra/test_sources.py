@@ -148,7 +148,7 @@ class TestDestinations:
             ('links = "x"\n' + TOPIC, "links: repository URL 'x'"),
             (
                 "".join(TOPIC.replace("mail", f"mail{n}") for n in range(40)),
-                "bytes without comments; a function takes 3000",
+                "bytes without comments; a function accepts 3000",
             ),
         ],
     )  # fmt: skip

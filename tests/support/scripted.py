@@ -150,7 +150,7 @@ class ScriptedTurn(Turn):
             yield from self._given()
         elif self.agent.evidence is Evidence.KNOWLEDGE_BASE:
             for query in self.plan():
-                yield self.traces.rationale(self.steps, f"The documents may say: {query[:500]}")
+                yield self.traces.rationale(self.steps, f"The documents may answer: {query[:500]}")
                 yield from self._looked_up(query)
                 self.steps += 1
         else:

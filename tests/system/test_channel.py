@@ -95,7 +95,7 @@ def test_an_alert_brings_its_procedure_with_its_lines_and_a_receipt_that_holds(
     assert len(cited) == len(said["evidence"]) >= 10
     for file, start, end in cited:
         assert lines_of(CORPUS / file, start, end)
-    assert "The record is as it was written." in sample("receipt", number).out
+    assert "The record is intact." in sample("receipt", number).out
 
 
 def test_a_dry_run_prints_what_would_be_posted_without_keys_and_posts_nothing(

@@ -47,7 +47,7 @@ def test_a_command_works_at_once_because_the_sample_knowledge_base_is_made(cli):
     ran = cli("retrieve", QUESTION, "--json")
     assert ran.code == 0
     documents = len([*CORPUS.rglob("*.md")])
-    assert ran.err == (f"made the sample knowledge base ({documents} documents)\n{OF_SAMPLE}")
+    assert ran.err == (f"created the sample knowledge base ({documents} documents)\n{OF_SAMPLE}")
     assert_verbatim(ran.json["results"])
 
 

@@ -108,8 +108,8 @@ def test_nothing_documented_is_said_and_exits_1(answers):
     ("name", "says"),
     [
         ("no question", "ask a question, or name an incident's file with --incident"),
-        ("empty", "nothing in it that could be asked about"),
-        ("broken", "1 bytes that are no JSON"),
+        ("empty", "nothing in it to ask about"),
+        ("broken", "1 bytes that are not JSON"),
         ("missing", "No such file"),
         ("endless", "/dev/zero: larger than 64 MiB"),
         ("no model", "--model-id"),
@@ -165,7 +165,7 @@ def test_a_model_that_cannot_be_reached_is_replaced_by_the_procedure(settled, fi
 SLOW = "the database is slow"
 WHICH = "Show one of them? [1-3, Enter for none] "
 FIRST = "Ask a question, or paste an alert [Enter to end] "
-FURTHER = "Ask further [a citation's number to open it, Enter to end] "
+FURTHER = "Ask a follow-up [a citation's number to open it, Enter to end] "
 
 
 def test_where_several_procedures_may_be_meant_a_number_at_the_terminal_chooses_one(settled):

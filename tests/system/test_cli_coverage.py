@@ -53,8 +53,8 @@ def red(settled, place):
 def test_an_alert_without_a_runbook_is_red(red, place):
     assert (red.code, red.err) == (1, "")
     assert red.out == (
-        f"{place}/after.yaml:12:16: error: alert QueueStuck has no runbook: it links none, and no "
-        "document or heading is called so [alert-without-runbook]\n"
+        f"{place}/after.yaml:12:16: error: alert QueueStuck has no runbook: no link, and no "
+        "document or heading has its name [alert-without-runbook]\n"
         "Not covered: 2 of 3 alerts covered, wanted: 100%.\n"
     )
 

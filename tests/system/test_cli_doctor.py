@@ -89,7 +89,7 @@ def test_a_region_that_does_not_exist_is_a_problem(doctor, account):
     )
     ran = doctor("--region", "us-esat-1", **dead)
     assert ran.code == 1
-    assert "knows no region us-esat-1" in ran.out
+    assert "doesn't know the region us-esat-1" in ran.out
 
 
 @pytest.mark.parametrize(

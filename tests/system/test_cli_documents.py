@@ -39,7 +39,7 @@ def test_chunk_gives_lines_and_pages_and_the_text_that_they_are_counted_in(cli, 
     assert page.json["section_header"] == "Executive directors"
     assert "page" not in page.json
     assert page.err == (
-        "warning staff.html: left out text that the page hides from its readers: 1 element, 1 characters\n"
+        "warning staff.html: left out text that the page hides from readers: 1 element, 1 characters\n"
     )
 
 

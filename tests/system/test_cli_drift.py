@@ -83,7 +83,7 @@ def test_bad_input_is_one_line(cli, tmp_path):
         ((tmp_path / "gone",), "no such folder"),
         ((tmp_path / "docs", "--write-baseline"), "--baseline"),
         ((tmp_path / "docs", "--baseline", tmp_path / "gone.json"), "--write-baseline"),
-        ((tmp_path / "docs", "--baseline", tmp_path / "other.json", "--write-baseline"), "no baseline"),
+        ((tmp_path / "docs", "--baseline", tmp_path / "other.json", "--write-baseline"), "not a baseline"),
     ):  # fmt: skip
         ran = cli("drift", *arguments)
         assert ran.code == 2

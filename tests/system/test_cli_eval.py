@@ -144,7 +144,7 @@ def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
     assert unsafe.code == 1
     assert unsafe.err == "warning case c1: there is no document gone.md\n"
     assert "c1 dangerous\n    bad runbooks/rds-failover.md:1-14: shows" in unsafe.out
-    assert "c4 incomplete\n    answered: nothing in it that could be asked about" in unsafe.out
+    assert "c4 incomplete\n    answered: nothing in it to ask about" in unsafe.out
     assert "near misses given steps: 0 of 1, destructive: 0" in unsafe.out
     assert unsafe.out.rstrip().endswith("missed: passed, dangerous")
 
@@ -153,15 +153,15 @@ def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
     ("arguments", "parts"),
     [
         (("--compare", "{}/a.jsonl"), ["requires 2 arguments; see knowledge-rag eval --help"]),
-        (("{}/cut.jsonl",), ["cut.jsonl, line 1: no JSON"]),
-        (("--answers", "{}/cut.jsonl"), ["cut.jsonl, line 1: no JSON"]),
+        (("{}/cut.jsonl",), ["cut.jsonl, line 1: not JSON"]),
+        (("--answers", "{}/cut.jsonl"), ["cut.jsonl, line 1: not JSON"]),
         (("--answers", "{}/a.jsonl", "--results", "b"), ["leave --results out"]),
         (("--answers", "{}/safe.jsonl", "--limit", "3"), ["--limit samples labelled questions"]),
         (("--answers", "{}/good.jsonl", "--stack", "dev"), ["on this machine"]),
-        (("--answers", "{}/bad.jsonl"), ["no question here names an alert"]),
+        (("--answers", "{}/bad.jsonl"), ["no question names an alert"]),
         (("--answers", "{}/a.jsonl", "--kb", "a", "--stack", "dev"), ["--kb is for"]),
-        (("{}/bad.jsonl", "--with-alert"), ["no question here names an alert"]),
-        (("{}/good.jsonl", "--function", "f", "--search", "hybrid"), ["setting of its own"]),
+        (("{}/bad.jsonl", "--with-alert"), ["no question names an alert"]),
+        (("{}/good.jsonl", "--function", "f", "--search", "hybrid"), ["its own setting"]),
     ],
 )
 def test_what_can_t_be_evaluated_is_said_in_one_line(settled, place, arguments, parts):

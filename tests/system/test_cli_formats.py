@@ -70,8 +70,8 @@ def test_procedures_come_whole_with_their_authors_numbers_and_commands(cli, corp
     kb = tmp_path / "x.kb"
     ran = cli("ingest", corpus, "--kb", kb)
     assert ran.code == 1
-    assert "skipped broken.docx: no Word document, or a damaged one" in ran.err
-    assert "warning certificate.docx: left out text that Word hides from its readers: 16" in ran.err
+    assert "skipped broken.docx: not a Word document, or a damaged one" in ran.err
+    assert "warning certificate.docx: left out text that Word hides from readers: 16" in ran.err
     assert "warning vault-sealed.rst: includes 1 other file, not read" in ran.err
     for name, (question, expected, command) in ASKED.items():
         answer = cli("ask", question, "--kb", kb, "--json").json

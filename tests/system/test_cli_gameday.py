@@ -48,13 +48,13 @@ def test_json_holds_the_records_that_were_emitted(runs):
 def test_the_list_says_what_goes_wrong(runs):
     assert runs["list"].code == 0
     assert "drip-body" in runs["list"].out
-    assert "the body drips, a byte each 0.3 s" in runs["list"].out
+    assert "the body drips, a byte every 0.3 s" in runs["list"].out
 
 
 def test_a_row_that_can_t_be_played_is_a_finding(settled):
     ran = settled("gameday", "--only", "drip-body-tls", PATH="/nowhere")
     assert ran.code == 1
-    assert "drip-body-tls: not played: TLS needs the openssl command" in " ".join(ran.out.split())
+    assert "drip-body-tls: not run: TLS needs the openssl command" in " ".join(ran.out.split())
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,8 @@ def test_hidden_documents_and_links_out_of_the_folder_are_named(cli, own, tmp_pa
     ran = cli("ingest", own / "docs", "--kb", own / "own.kb")
     assert ran.code == 0
     assert ran.err == (
-        "left out 2 paths, such as .github/b.md: a name in it begins with a dot\n"
-        "left out 1 path, such as team: a link that leads out of the folder, or nowhere\n"
+        "left out 2 paths, such as .github/b.md: a name in the path begins with a dot\n"
+        "left out 1 path, such as team: a link that leaves the folder, or is broken\n"
     )
     again = cli("ingest", own / "docs", "--kb", own / "own.kb", "--json")
     assert again.json["unchanged"] == 3
@@ -113,7 +113,9 @@ def test_a_folder_of_hidden_documents_alone_is_told(cli, tmp_path):
     write_files(tmp_path / "docs", {".git/a.md": "# A\n"})
     ran = cli("ingest", tmp_path / "docs", "--kb", tmp_path / "own.kb")
     assert (ran.code, ran.out) == (2, "")
-    assert_one_line(ran.err, "left out 1 path, such as .git/a.md: a name in it begins with a dot")
+    assert_one_line(
+        ran.err, "left out 1 path, such as .git/a.md: a name in the path begins with a dot"
+    )
 
 
 def test_what_lint_finds_is_named_after_an_ingest_and_the_rest_counted(cli, own):
@@ -224,7 +226,7 @@ def assert_full_disk_changes_nothing(ran, kb, before):
     assert_one_line(
         ran.err,
         f"can't write {kb}: the disk is full or failing (",
-        "what was committed before is in the knowledge base, whole",
+        "batches committed before are complete in the knowledge base",
     )
     assert content(kb) == before
 

@@ -94,7 +94,7 @@ def test_verify_locates_evidence_without_lines_in_the_corpus(cli, tmp_path):
     ("content", "says"),
     [
         ("", "empty file"),
-        ("{", "that are no JSON"),
+        ("{", "that are not JSON"),
         ("[]", "there is no evidence in it"),
         ('{"a": 1}', "there is no evidence in it"),
     ],

@@ -64,11 +64,11 @@ def test_explained_the_order_before_and_after_and_why_is_shown(runs):
         "the question asks for a date, today is 2026-11-21\n"
         "before  after  source   dates                   lines            why\n"
         "     3      1  website  2026-12-03, 2026-12-04  next.md:4-6      "
-        "a website goes before PDFs; 2026-12-04 is to come\n"
+        "a website goes before PDFs; 2026-12-04 is upcoming\n"
         "     2      2  website  2025-11-13              old.md:4-6       "
         "a website goes before PDFs; nothing later than 2025-11-13\n"
         "     1    cut  pdf      2026-12-03              handbook.md:4-6  "
-        "a PDF goes behind websites\n"
+        "a PDF goes after websites\n"
     )
 
 

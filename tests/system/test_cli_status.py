@@ -62,7 +62,7 @@ def test_a_document_without_an_owner_is_found_and_nothing_in_it_steers_the_termi
 def test_a_filter_that_is_none_is_bad_input(settled, given):
     ran = settled("documents", "--filter", given)
     assert (ran.code, ran.out) == (2, "")
-    assert_one_line(ran.err, f"--filter {given!r}: write it as KEY=VALUE; KEY is one of ")
+    assert_one_line(ran.err, f"--filter {given!r}: write KEY=VALUE; KEY is one of ")
 
 
 def test_nothing_found_exits_1(settled):

@@ -98,7 +98,7 @@ def test_findings_stand_where_an_editor_opens_them(case, tmp_path):
         f"{tmp_path}/answer.md:2:51: error: [Source: runbooks/rds-failover.md, lines 5-11]"
         in ran.out
     )
-    assert "carry no hash that binds them to their lines; --corpus" in ran.out
+    assert "have no hash that binds them to their lines; --corpus" in ran.out
 
 
 def test_marking_shows_where_a_reference_was(case):
@@ -167,13 +167,13 @@ def test_what_retrieve_prints_is_evidence_and_is_proven(sample, first_use, tmp_p
     ("evidence", "options", "says"),
     [
         ('{"answer": 1}', (), "evidence.json: there is no evidence in it; understood is"),
-        ("no json", (), "evidence.json: 7 bytes that are no JSON"),
-        ('{"results": [], "status": "no_match"}', (), "no answer in it; name its file with --answer"),
+        ("no json", (), "evidence.json: 7 bytes that are not JSON"),
+        ('{"results": [], "status": "no_match"}', (), "no answer in it; pass its file with --answer"),
         ('{"results": [], "status": "no_match"}', ("--format", "sarif"), "sarif needs --answer"),
         ('{"results": [], "status": "no_match"}', ("--answer", "nowhere.md"), "nowhere.md: No such file"),
         ('{"results": [], "status": "no_match"}', ("--answer", "/dev/null"), "/dev/null: empty file"),
-        ('{"results": [], "status": "no_match"}', ("--answer", ""), "--answer: names no file"),
-        ('{"results": [], "status": "no_match"}', ("--evidence", "", "--answer", "a"), "--evidence: names no file"),
+        ('{"results": [], "status": "no_match"}', ("--answer", ""), "--answer: empty name"),
+        ('{"results": [], "status": "no_match"}', ("--evidence", "", "--answer", "a"), "--evidence: empty name"),
         ('{"results": [], "status": "no_match"}', ("--json", "--format", "sarif"), "--format sarif: choose one"),
     ],
 )  # fmt: skip
@@ -191,7 +191,7 @@ def test_bad_input_is_one_line_and_exit_2(cli, tmp_path, evidence, options, says
 def test_a_blank_answer_is_a_defect_and_no_pass(case, answer, form):
     ran = case(answer, "--format", form)
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err.endswith("answer.md: no answer in it, not a letter or digit\n")
+    assert ran.err.endswith("answer.md: no answer in it, not even a letter or digit\n")
 
 
 def test_evidence_that_counts_for_nothing_is_told(cli, tmp_path):
@@ -207,8 +207,8 @@ def test_evidence_that_counts_for_nothing_is_told(cli, tmp_path):
     ran = cli("verify", "--answer", tmp_path / "answer.md", *files)
     assert ran.code == 0
     assert ran.err == (
-        f"warning {tmp_path}/bad.json: 2 of 3 passages can't be cited: the text is not what its hash "
-        "or its number of lines says (1); no file and lines (1)\n"
+        f"warning {tmp_path}/bad.json: 2 of 3 passages can't be cited: the text doesn't match its "
+        "hash or its number of lines (1); no file and lines (1)\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks of what an organisation prescribes: its key and its permissions boundary."""
+"""Checks of an organisation's requirements: its key and its permissions boundary."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from knowledge_rag.deployment.doctor.checks import Finding, PlannedDeployment
 
 _ROLES: Final = ("kms:Decrypt", "kms:GenerateDataKey")
-"""What the stacks' roles are granted by IAM, which a key's policy may or may not leave the decision to."""
+"""Actions that the stacks' roles get from IAM, if the key's policy allows that."""
 _SYMMETRIC: Final = "SYMMETRIC_DEFAULT"
 _GUIDE: Final = "see docs/adopt.md"
 
 
 def check_key(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the key that ``kms_key_arn`` would name; nothing where none is given."""
+    """Check the key for ``kms_key_arn``; nothing if it isn't set."""
     arn = planned.kms_key_arn
     if not arn:
         return ()
@@ -35,10 +35,10 @@ def check_key(planned: PlannedDeployment) -> tuple[Finding, ...]:
 
 
 def _unusable(planned: PlannedDeployment, arn: str) -> Finding | None:
-    """Return why nothing can be encrypted with a key, whatever its policy says."""
+    """Return why a key can't encrypt anything, whatever its policy says."""
     here = planned.aws.region
     if ":key/" not in arn:
-        return problem(f"{arn} is no key's ARN", "Give the key itself: an alias may move.")
+        return problem(f"{arn} is not a key's ARN", "Use the key's own ARN: an alias may move.")
     if (region := arn.split(":")[3]) != here:
         detail = f"it is in {region}, and the deployment in {here}"
         return problem(detail, f"Use a key of {here}, or the key's replica there.")
@@ -54,7 +54,7 @@ def _unusable(planned: PlannedDeployment, arn: str) -> Finding | None:
 
 
 def _lacking(planned: PlannedDeployment, account: str, policy: str) -> Iterator[Finding]:
-    """Yield what a key's policy does not allow; conditions are not looked into."""
+    """Yield the actions that a key's policy does not allow; conditions are not checked."""
     statements: Any = []
     with suppress(ValueError, AttributeError):
         statements = _listed(json.loads(policy).get("Statement"))
@@ -100,17 +100,19 @@ def _listed(value: Any) -> list[Any]:  # noqa: ANN401 - likewise
 
 
 def check_boundary(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the policy that ``permissions_boundary`` would name; nothing where none is given."""
+    """Check the policy for ``permissions_boundary``; nothing if it isn't set."""
     arn = planned.permissions_boundary
     if not arn:
         return ()
     found = planned.aws.find("iam", "get_policy", ("NoSuchEntity", "InvalidInput"), PolicyArn=arn)
     if found is None:
         return (
-            problem(f"there is no policy {arn}", "Check its ARN; no role can be made without it."),
+            problem(
+                f"there is no policy {arn}", "Check its ARN; without it, no role can be created."
+            ),
         )
     account = planned.aws.call("sts", "get_caller_identity")["Account"]
     if arn.split(":")[4] not in {account, "aws"}:
-        action = "Use a policy of this account: a boundary of another one can't be set."
-        return (problem(f"it is of another account than {account}", action),)
-    return (ok(f"{arn} can bound the roles"),)
+        action = "Use a policy of this account: another account's can't be a boundary."
+        return (problem(f"it is not in account {account}", action),)
+    return (ok(f"{arn} can be the roles' boundary"),)

@@ -17,29 +17,29 @@ if TYPE_CHECKING:
 
 _GUIDE: Final = "see docs/channel.md"
 _OF_AWS: Final = "alias/aws/"
-"""Begins the names of keys that AWS manages for an account."""
+"""Prefix of the aliases of keys that AWS manages for an account."""
 _BOT_TOKEN: Final = "xoxb-"  # noqa: S105 - how one begins
 
 
 def check_destinations(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the file that ``advice_destinations`` would name, without AWS; nothing where none is given."""
+    """Check the file for ``advice_destinations``, without AWS; nothing if it isn't set."""
     text = planned.advice_destinations
     if not text:
         return ()
     try:
         read = read_destinations(to_deploy(text), None)
     except InvalidSettings as error:
-        found = [problem(str(error), f"Mend the file, {_GUIDE}.")]
+        found = [problem(str(error), f"Fix the file, {_GUIDE}.")]
     else:
         found = [ok(", ".join(f"{it.name} ({it.kind})" for it in read.destinations.values()))]
         if read.keyed and not planned.advice_secret_arn:
-            action = f"Put the keys into a secret, and name it in advice_secret_arn: {_GUIDE}."
+            action = f"Put the keys into a secret, and set advice_secret_arn to it: {_GUIDE}."
             found.append(problem(f"{', '.join(read.keyed)} needs a key", action))
     return tuple(replace(it, asked=False) for it in found)
 
 
 def check_topics(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the topics that the file names; nothing where it names none, or can't be read."""
+    """Check the topics in the file; nothing if it has none, or can't be read."""
     text = planned.advice_destinations
     try:
         found = read_destinations(text, None).destinations.values() if text else ()
@@ -55,7 +55,7 @@ def check_topics(planned: PlannedDeployment) -> tuple[Finding, ...]:
 def _topic(planned: PlannedDeployment, destination: Destination) -> Iterator[Finding]:
     name, region = destination.name, destination.topic.split(":")[3]
     if region != planned.aws.region:
-        yield unknown(f"{name}: its topic is in {region}", "Look whether it exists.")
+        yield unknown(f"{name}: its topic is in {region}", "Check that it exists.")
         return
     absent = ("NotFound", "NotFoundException")
     answer = planned.aws.find("sns", "get_topic_attributes", absent, TopicArn=destination.topic)
@@ -65,7 +65,7 @@ def _topic(planned: PlannedDeployment, destination: Destination) -> Iterator[Fin
     key = answer["Attributes"].get("KmsMasterKeyId", "")
     if key and _OF_AWS not in key:
         yield warning(
-            f"{name}: its topic is encrypted with {key}, which the stack allows nobody to use",
+            f"{name}: its topic is encrypted with {key}, which the stack doesn't allow anyone to use",
             "Allow the function's role kms:Decrypt and kms:GenerateDataKey in the key's policy.",
         )
 
@@ -81,8 +81,8 @@ def check_keys(planned: PlannedDeployment) -> tuple[Finding, ...]:
         return ()  # as above
     region = arn.split(":")[3] if arn.count(":") >= 6 else ""
     if region != planned.aws.region:
-        detail = f"{arn} is no secret of {planned.aws.region}, where the function would be"
-        return (problem(detail, "Give the ARN of a secret there, or of a replica."),)
+        detail = f"{arn} is not a secret in {planned.aws.region}, the function's region"
+        return (problem(detail, "Use the ARN of a secret there, or of a replica."),)
     return tuple(_secret(planned, text)) or (ok(f"the secret has those of {', '.join(keyed)}"),)
 
 
@@ -114,5 +114,5 @@ def _secret(planned: PlannedDeployment, text: str) -> Iterator[Finding]:
 
 
 def check_advice_model(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the model that ``advice_model`` would name; nothing where none is given."""
+    """Check the model for ``advice_model``; nothing if it isn't set."""
     return (model_finding(planned.aws, planned.advice_model),) if planned.advice_model else ()

@@ -1,4 +1,4 @@
-"""The checks: what a deployment needs of the account and of this machine, and what may be in its way."""
+"""The checks: a deployment's requirements of the account and of this machine, and possible obstacles."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class Status(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     OK = "ok"
     WARNING = "warning"
-    """A deployment can work, but not every one, or not well, or something costs money for nothing."""
+    """A deployment can work, but with limitations, or something costs money for nothing."""
     PROBLEM = "problem"
-    """A deployment with these options can't work until it is put right."""
+    """A deployment with these options can't work until this is fixed."""
     UNKNOWN = "unknown"
-    """It could not be found out."""
+    """It could not be determined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class Finding:
     """One fact.
 
     Args:
-        status: how bad it is.
-        detail: what was found, without a full stop.
-        action: what to do, one sentence; ``""`` where there is nothing to do.
-        asked: whether AWS answered; false too for what only concerns this machine.
-        skipped: whether it was not looked at, since something else stood in the way.
+        status: its severity.
+        detail: the fact, without a full stop.
+        action: what to do, one sentence; ``""`` if there is nothing to do.
+        asked: whether AWS answered; also false for checks of this machine.
+        skipped: whether it was not checked, because something else prevented it.
     """
 
     status: Status
@@ -53,28 +53,28 @@ class Finding:
 
 
 def ok(detail: str) -> Finding:
-    """Return a finding that nothing has to be done about."""
+    """Return a finding that needs no action."""
     return Finding(Status.OK, detail)
 
 
 def warning(detail: str, action: str) -> Finding:
-    """Return a finding that a deployment can live with."""
+    """Return a finding that doesn't prevent a deployment."""
     return Finding(Status.WARNING, detail, action)
 
 
 def problem(detail: str, action: str) -> Finding:
-    """Return a finding that a deployment can't live with."""
+    """Return a finding that prevents a deployment."""
     return Finding(Status.PROBLEM, detail, action)
 
 
 def unknown(detail: str, action: str) -> Finding:
-    """Return what could not be found out, and how to."""
+    """Return a finding that could not be determined, and how to determine it."""
     return Finding(Status.UNKNOWN, detail, action)
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedDeployment:
-    """What is examined."""
+    """The deployment to examine."""
 
     aws: Aws
     name: str
@@ -96,11 +96,11 @@ class PlannedDeployment:
 _REPAIRS: Final = {
     Trouble.NO_CREDENTIALS: (
         "no credentials",
-        "Run `aws configure` or `aws sso login`, or name a profile by --profile or AWS_PROFILE.",
+        "Run `aws configure` or `aws sso login`, or choose a profile with --profile or AWS_PROFILE.",
     ),
     Trouble.EXPIRED: (
         "the credentials have expired",
-        "Get new ones, with `aws sso login` or as your organisation gives them.",
+        "Get new ones with `aws sso login`, or from your organisation.",
     ),
     Trouble.INVALID: (
         "AWS does not know the credentials",
@@ -110,7 +110,7 @@ _REPAIRS: Final = {
 
 
 def check_credentials(aws: Aws) -> Finding:
-    """Check the credentials by asking AWS who is calling, which takes no permission."""
+    """Check the credentials by asking AWS who is calling, which needs no permission."""
     try:
         caller = aws.call("sts", "get_caller_identity")
     except CallFailed as error:
@@ -125,15 +125,15 @@ def check_region(aws: Aws, *, reached: bool) -> Finding:
     """Check the region; ``reached`` says whether AWS has answered there."""
     if not aws.region:
         found = problem(
-            "no region is set", "Name one by --region or AWS_REGION, or run `aws configure`."
+            "no region is set", "Set one with --region or AWS_REGION, or run `aws configure`."
         )
     elif aws.knows_region:
         found = ok(aws.region)
     else:
         found = Finding(
             Status.WARNING if reached else Status.PROBLEM,
-            f"boto3 {boto3.__version__} knows no region {aws.region}",
-            "Check how it is written; if it is a new region, update boto3.",
+            f"boto3 {boto3.__version__} doesn't know the region {aws.region}",
+            "Check the spelling; if it is a new region, update boto3.",
         )
     return replace(found, asked=False)
 
@@ -146,9 +146,9 @@ SERVICES: Final = {
 
 _WITHOUT: Final = {
     "OpenSearch Serverless": "use vector_store=s3-vectors, which has no keyword search",
-    "AgentCore Gateway": "use entrypoint=none, or agent where the account has Agents Classic",
+    "AgentCore Gateway": "use entrypoint=none, or agent if the account has Agents Classic",
 }
-"""What to do where a service is not offered; nothing works without the others."""
+"""What to do if a service is not offered; the others are indispensable."""
 
 
 def service_check(name: str) -> Callable[[PlannedDeployment], Finding]:
@@ -203,7 +203,7 @@ def check_agent_model(planned: PlannedDeployment) -> Finding:
 
 
 def model_finding(aws: Aws, model: str) -> Finding:
-    """Judge a model or an inference profile."""
+    """Check a model or an inference profile."""
     return (_inference_profile if _PROFILE.match(model) else _model)(aws, model)
 
 
@@ -217,7 +217,7 @@ def _model(aws: Aws, model: str) -> Finding:
         if error.trouble is not Trouble.DENIED:
             raise
         return unknown(
-            f"{model} exists; whether the account may use it is not known: {error}",
+            f"{model} exists; it is unknown whether the account may use it: {error}",
             "Grant that permission, or invoke the model once.",
         )
     lifecycle = details["modelDetails"].get("modelLifecycle", {}).get("status", "ACTIVE")
@@ -225,10 +225,10 @@ def _model(aws: Aws, model: str) -> Finding:
 
 
 def _access(model: str, access: Mapping[str, Any]) -> Finding | None:
-    """Judge what GetFoundationModelAvailability says; ``None`` where nothing is in the way.
+    """Interpret GetFoundationModelAvailability's answer; ``None`` if there is no obstacle.
 
-    An agreement that is missing is made on the first call of a caller who may subscribe in AWS
-    Marketplace; a knowledge base or an agent may not, so a person has to be the first.
+    A missing agreement is made on the first call by a caller who may subscribe in AWS Marketplace; a knowledge
+    base or an agent may not, so a person has to be the first.
     """
     hard = {
         "regionAvailability": "is not available in this region",
@@ -237,7 +237,7 @@ def _access(model: str, access: Mapping[str, Any]) -> Finding | None:
     good = {"AVAILABLE", "AUTHORIZED"}
     for key, what in hard.items():
         if access.get(key, "AVAILABLE") not in good:
-            action = "Choose another model or region, or ask who manages the account's policies."
+            action = "Choose another model or region, or ask the administrator of the account's policies."
             return problem(f"{model} {what}", action)
     agreement = access.get("agreementAvailability", {}).get("status", "AVAILABLE")
     if agreement not in good or access.get("entitlementAvailability", "AVAILABLE") not in good:
@@ -278,7 +278,7 @@ def _absent(model: str, region: str, listing: str) -> Finding:
 
 
 def check_agents_classic(planned: PlannedDeployment) -> Finding:
-    """Check whether this account may still make agents.
+    """Check whether this account may still create agents.
 
     Bedrock Agents Classic is closed to new customers since 2026-07-30, and no operation tells who is one:
     an account with an agent is a customer.
@@ -287,12 +287,12 @@ def check_agents_classic(planned: PlannedDeployment) -> Finding:
     found = planned.aws.call("bedrock-agent", "list_agents", maxResults=100)["agentSummaries"]
     if found:
         count = f"{len(found)} agent{'s' if len(found) > 1 else ''}"
-        return ok(f"the account has {count} in {region}, so it may make more")
+        return ok(f"the account has {count} in {region}, so it may create more")
     return unknown(
-        f"no agent in {region}; the service is closed to new customers since July"
-        " 2026, and no API says who is one",
+        f"no agent in {region}; the service has been closed to new customers since July"
+        " 2026, and no API says whether this account is one",
         "Keep entrypoint=gateway; if you need an agent, try `aws bedrock-agent create-agent"
-        " --agent-name probe`, which a closed account is refused, and delete it again.",
+        " --agent-name probe`, which fails in a closed account, and delete it again.",
     )
 
 
@@ -301,20 +301,20 @@ _RETRIEVE_NAME: Final = "Retrieve requests per second"
 _CONCURRENCY_CODE: Final = "L-B99A9384"
 
 ENOUGH_RETRIEVES: Final = 20
-"""Requests a second: six people or agents with three queries each, within one second."""
+"""Requests per second: six people or agents with three queries each, within one second."""
 
 RESERVED: Final = 20
 """``reserved_concurrency`` of the prod preset."""
 
 KEPT_UNRESERVED: Final = 100
-"""Lambda lets nobody reserve what would leave the account less than this."""
+"""Lambda refuses reservations that would leave the account less than this."""
 
 ENOUGH_OCU: Final = 2
 """``max_ocu`` of the dev preset, of indexing and of searching, each."""
 
 
 def check_retrieve(planned: PlannedDeployment) -> Finding:
-    """Check how many queries a second the account may make."""
+    """Check how many queries per second the account may make."""
     answer = planned.aws.find(
         "service-quotas",
         "get_service_quota",
@@ -323,20 +323,20 @@ def check_retrieve(planned: PlannedDeployment) -> Finding:
         QuotaCode=_RETRIEVE_CODE,
     )
     if answer is None:
-        return _unknown_rate("the service tells none")
+        return _unknown_rate("the service reports none")
     quota = answer["Quota"]
-    if _RETRIEVE_NAME not in quota.get("QuotaName", ""):  # another quota's code by now
+    if _RETRIEVE_NAME not in quota.get("QuotaName", ""):  # the code is now another quota's
         return _unknown_rate(f"{_RETRIEVE_CODE} is {quota.get('QuotaName')!r} by now")
-    detail = f"{quota['Value']:g} requests a second"
+    detail = f"{quota['Value']:g} requests per second"
     if quota["Value"] >= ENOUGH_RETRIEVES:
         return ok(detail)
-    action = f"Ask for more by quota code {_RETRIEVE_CODE} before many agents query at once."
+    action = f"Request more with quota code {_RETRIEVE_CODE} before many agents query at once."
     return warning(detail, action)
 
 
 def _unknown_rate(why: str) -> Finding:
     action = "Look it up in the Service Quotas console, under Amazon Bedrock."
-    return unknown(f"not told: {why}", action)
+    return unknown(f"unknown: {why}", action)
 
 
 def check_concurrency(planned: PlannedDeployment) -> Finding:
@@ -344,12 +344,12 @@ def check_concurrency(planned: PlannedDeployment) -> Finding:
     limit = planned.aws.call("lambda", "get_account_settings")["AccountLimit"]
     total, free = limit["ConcurrentExecutions"], limit["UnreservedConcurrentExecutions"]
     spare = max(0, free - KEPT_UNRESERVED)
-    detail = f"{total} invocations at a time, {spare} of them could be reserved"
+    detail = f"{total} concurrent invocations, {spare} of them could be reserved"
     if spare >= RESERVED:
         return ok(detail)
     return warning(
         detail,
-        f"Deploy with reserved_concurrency=0, or ask for more by quota code {_CONCURRENCY_CODE}:"
+        f"Deploy with reserved_concurrency=0, or request more with quota code {_CONCURRENCY_CODE}:"
         f" the prod preset reserves {RESERVED}, and its deployment would fail.",
     )
 
@@ -361,7 +361,7 @@ def check_capacity(planned: PlannedDeployment) -> Finding:
     indexing = limits.get("maxIndexingCapacityInOCU")
     searching = limits.get("maxSearchCapacityInOCU")
     if indexing is None or searching is None:
-        return ok("the account sets no bound of its own")
+        return ok("the account sets no limit of its own")
     detail = f"at most {indexing} OCU for indexing and {searching} for searching"
     if min(indexing, searching) >= ENOUGH_OCU:
         return ok(detail)
@@ -369,10 +369,10 @@ def check_capacity(planned: PlannedDeployment) -> Finding:
 
 
 PINNED_CLI: Final = "aws-cdk@2.1148.1"
-"""The command line that reads what this project's CDK library writes."""
+"""The command line that supports the output of this project's CDK library."""
 
 _QUALIFIER: Final = "hnb659fds"
-"""Of a bootstrap stack that was made without one."""
+"""Qualifier of a bootstrap stack that was created without one."""
 _OLDEST_BOOTSTRAP: Final = 6
 """``requiresBootstrapStackVersion`` of what CDK synthesizes here."""
 _OLDEST_NODE: Final = 20
@@ -404,7 +404,7 @@ def check_node(_: PlannedDeployment) -> Finding:
     action = f"Install Node.js {_OLDEST_NODE} or newer."
     if version is None:
         path = shutil.which("node")
-        detail = f"{path} does not tell its version" if path else "not found on the path"
+        detail = f"{path} does not report its version" if path else "not found on the path"
         found = problem(detail, action)
     elif int(version.split(".")[0]) < _OLDEST_NODE:
         found = problem(version, action)
@@ -416,18 +416,18 @@ def check_node(_: PlannedDeployment) -> Finding:
 def check_cli(_: PlannedDeployment) -> Finding:
     """Check the CDK command line on this machine.
 
-    An installed one comes first in what people type, so its version counts; otherwise ``npx`` fetches
-    the pinned one when it is first used, which is not tried here.
+    People run an installed one first, so its version counts; otherwise ``npx`` fetches the pinned one on
+    first use, which is not tried here.
     """
     use = f"`npx {PINNED_CLI}`"
     if installed := _installed_version("cdk"):
         if installed.split(".")[0] == "2":
             found = ok(f"cdk {installed}")
         else:
-            detail = f"cdk {installed} may not read what this project's library writes"
+            detail = f"cdk {installed} may not support the output of this project's library"
             found = warning(detail, f"Deploy with {use}.")
     elif shutil.which("npx"):
-        found = ok(f"{use}, fetched when first used")
+        found = ok(f"{use}, fetched on first use")
     else:
         found = problem("neither cdk nor npx is on the path", "Install Node.js.")
     return replace(found, asked=False)
@@ -453,7 +453,7 @@ def _installed_version(program: str) -> str | None:
 
 
 _NEVER_MADE: Final = ("ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED")
-"""States of a stack that was never whole; CloudFormation updates none of them."""
+"""States of a stack that was never complete; CloudFormation updates none of them."""
 
 
 def check_stacks(planned: PlannedDeployment) -> tuple[Finding, ...]:
@@ -480,7 +480,7 @@ def _stack(stack: StackState) -> Finding:
     if stack.status in _NEVER_MADE:
         action = f"Delete it: `aws cloudformation delete-stack --stack-name {stack.name}`."
     else:
-        action = "Look at its events in CloudFormation, and put right what they name."
+        action = "Look at its events in CloudFormation, and fix what they name."
     return problem(detail + (f" ({stack.reason})" if stack.reason else ""), action)
 
 
@@ -488,7 +488,7 @@ _KMS: Final = ("aws:kms", "aws:kms:dsse")
 
 
 def check_documents(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the bucket that ``documents_bucket`` would name; nothing where none is given."""
+    """Check the bucket for ``documents_bucket``; nothing if it isn't set."""
     bucket: dict[str, Any] = {"Bucket": planned.documents_bucket}
     if not planned.documents_bucket:
         return ()
@@ -500,7 +500,7 @@ def check_documents(planned: PlannedDeployment) -> tuple[Finding, ...]:
         return (
             problem(
                 f"it is in {region}, and the deployment in {planned.aws.region}",
-                f"Deploy to {region}, or copy the documents: a data source reads its own region only.",
+                f"Deploy to {region}, or copy the documents: a data source reads only its own region.",
             ),
         )
     notified = planned.aws.call("s3", "get_bucket_notification_configuration", **bucket)
@@ -509,8 +509,8 @@ def check_documents(planned: PlannedDeployment) -> tuple[Finding, ...]:
     if "EventBridgeConfiguration" not in notified:
         findings.append(
             problem(
-                "it doesn't tell EventBridge of changes, which are then ingested at night only",
-                "Switch that on: see docs/documents-in-aws.md.",
+                "it doesn't notify EventBridge of changes, so they are only ingested at night",
+                "Turn that on: see docs/documents-in-aws.md.",
             )
         )
     if versioned != "Enabled":
@@ -557,7 +557,7 @@ def check_collections(planned: PlannedDeployment) -> Finding:
     names = _named(planned, _pages(planned.aws, "opensearchserverless", "list_collections"))
     stack = find_stack(planned.aws, f"{planned.name}-{DATA}")
     own = stack.outputs.get("CollectionName", "") if stack else ""
-    if stack and not own:  # a stack on its way, or of another store: all may be its own
+    if stack and not own:  # a stack in progress, or with another store: all may be its own
         return ok(_ALL_OWNED)
     price = (
         f"; one outside a group is billed for at least 1 OCU, ${OCU_HOUR_DOLLARS:.2f} an hour"
@@ -578,12 +578,12 @@ def check_groups(planned: PlannedDeployment) -> Finding:
 
 
 def check_vector_buckets(planned: PlannedDeployment) -> Finding:
-    """Check for vector buckets that no stack owns; they cost their storage only."""
+    """Check for vector buckets that no stack owns; they only cost storage."""
     buckets = _pages(planned.aws, "s3vectors", "list_vector_buckets", prefix=f"{planned.name}-")
     names = [each["vectorBucketName"] for each in buckets]
     command = "aws s3vectors delete-vector-bucket --vector-bucket-name"
     found = _left_over(planned, names, "; they cost what they store", command)
-    if found.status is Status.PROBLEM:  # they have names of their own: nothing collides
+    if found.status is Status.PROBLEM:  # they have unique names: nothing collides
         return replace(found, status=Status.WARNING)
     return found
 
@@ -617,7 +617,7 @@ def _minimum(group: dict[str, Any]) -> float:
 
 
 def _named(planned: PlannedDeployment, items: Iterable[dict[str, Any]]) -> list[str]:
-    """Keep the deployment's own: its name, and the hash that its stack appends."""
+    """Keep the deployment's own: its name, with the hash that its stack appends."""
     own = re.compile(rf"{re.escape(planned.name)}-[0-9a-f]{{6,8}}")
     return sorted(each["name"] for each in items if own.fullmatch(each["name"]))
 

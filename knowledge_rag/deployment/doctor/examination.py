@@ -1,4 +1,4 @@
-"""The examination: every check at once, each on its own, with a bound on the whole; and how it is shown."""
+"""Runs all checks at once, independently, within a time limit; and shows the results."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 IDENTITY_SECONDS: Final = 8.0
 REST_SECONDS: Final = 12.0
-"""Together the bound on the whole: 20 seconds."""
+"""Together the limit for everything: 20 seconds."""
 
 CREDENTIALS: Final = "credentials"
 REGION: Final = "region"
@@ -81,19 +81,19 @@ class Diagnosis:
 
     @property
     def problems(self) -> bool:
-        """Whether a deployment can't work as things are."""
+        """Whether a deployment can't work currently."""
         return any(found.status is Status.PROBLEM for _, found in self.findings)
 
     @property
     def blind(self) -> bool:
-        """Whether AWS answered nothing at all, so that nothing is known of the account."""
+        """Whether AWS answered nothing at all, so that the account's state is unknown."""
         return not any(
             found.asked and found.status is not Status.UNKNOWN for _, found in self.findings
         )
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many findings there are of each status."""
+        """Number of findings by status."""
         return {each.value: sum(f.status is each for _, f in self.findings) for each in Status}
 
     def to_dict(self) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def examine(planned: PlannedDeployment, progress: Callable[[int, int, str], None
 
 
 def _obstacle(caller: Finding, region: Finding) -> str:
-    """Return why nothing in the account can be checked, ``""`` where it can."""
+    """Return why nothing in the account can be checked, ``""`` if it can."""
     for finding in (caller, region):
         if finding.status is Status.PROBLEM:
             return f"not checked: {finding.detail}"
@@ -143,27 +143,27 @@ def _ended(
     ended: Future[Finding] | Future[Finding | tuple[Finding, ...]] | None,
 ) -> tuple[Finding, ...]:
     if ended is None:
-        action = "Try again; look at the network and its proxies if it stays so."
+        action = "Try again; check the network and its proxies if it persists."
         return (Finding(Status.UNKNOWN, "no answer in time", action, asked=False),)
     try:
         found = ended.result()
     except CallFailed as error:
         return (_unknown(error),)
     except Exception as error:  # noqa: BLE001 - an answer that no model describes: the others go on
-        return (checks.unknown(f"the answer makes no sense ({type(error).__name__}: {error})", ""),)
+        return (checks.unknown(f"the answer is invalid ({type(error).__name__}: {error})", ""),)
     return found if isinstance(found, tuple) else (found,)
 
 
 def _unknown(error: CallFailed) -> Finding:
     if error.trouble is Trouble.DENIED:
-        return checks.unknown(str(error), f"Grant {error.action}, or look by hand.")
+        return checks.unknown(str(error), f"Grant {error.action}, or check manually.")
     unheard = error.trouble in (Trouble.UNREACHABLE, Trouble.TIMEOUT)
-    action = "Look at the network and its proxies." if unheard else "Try again."
+    action = "Check the network and its proxies." if unheard else "Try again."
     return Finding(Status.UNKNOWN, str(error), action, asked=not unheard)
 
 
 def as_text(diagnosis: Diagnosis) -> Text:
-    """Lay a diagnosis out; checks that were not made for one and the same reason share a line."""
+    """Lay out a diagnosis; checks skipped for the same reason share a line."""
     return Text("\n").join([*_shown_findings(diagnosis), Text(verdict(diagnosis))])
 
 

@@ -1,6 +1,6 @@
 """The promises of the advice stack: nothing waits, nothing is lost, and a test alarm reaches every destination.
 
-The function keeps its queue as a file in the stack's bucket, so what became of a post is read from there.
+The function stores its queue as a file in the stack's bucket, so the states of posts are read from there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ QUEUE_KEY: Final = "queue.sqlite"
 
 DAY: Final = 24 * 3600.0
 WAIT_SECONDS: Final = 240.0
-"""For the test alarm: the function looks at what waits each minute, and asks a store that sleeps for half a minute."""
+"""Time for the test alarm: the function checks its queue every minute, and waits half a minute for a sleeping store."""
 POLL_SECONDS: Final = 5.0
 
 _TROUBLE: Final = 'See "If a destination has trouble" in docs/channel.md.'
@@ -48,15 +48,15 @@ _TROUBLE: Final = 'See "If a destination has trouble" in docs/channel.md.'
 
 @dataclass(frozen=True, slots=True)
 class AdviceStack:
-    """An advice stack that is tried.
+    """An advice stack to test.
 
     Args:
         aws: its account and region.
         name: of the deployment.
-        bus: name of its bus.
+        bus: name of its event bus.
         bucket: of its queue.
         now: seconds since 1970.
-        sleep: waits for so many seconds.
+        sleep: waits for a number of seconds.
     """
 
     aws: Aws
@@ -67,7 +67,7 @@ class AdviceStack:
     sleep: Callable[[float], None] = time.sleep
 
     def check_queue(self) -> Promise:
-        """Check what waits, what was given up within a day, and the dead letters."""
+        """Check waiting posts, those given up within a day, and the dead letters."""
         try:
             lost = self._dead_letters()
             waiting, dead = self._kept(
@@ -82,18 +82,18 @@ class AdviceStack:
             return Promise(ADVICE_QUEUE, Verdict.BROKEN, str(error), "Deploy it again.")
         late = 0.0 if waiting is None else self.now() - waiting
         said = [
-            f"{lost} among the dead letters" if lost else "",
+            f"{lost} in the dead-letter queue" if lost else "",
             f"{counted(len(dead), 'post')} given up within a day ({_reasons(dead)})"
             if dead
             else "",
-            f"the oldest waits for {late / 60:.0f} minutes" if late > LATE_SECONDS else "",
+            f"the oldest has waited for {late / 60:.0f} minutes" if late > LATE_SECONDS else "",
         ]
         if wrong := "; ".join(filter(None, said)):
             return Promise(ADVICE_QUEUE, Verdict.BROKEN, wrong, _TROUBLE)
         return Promise(ADVICE_QUEUE, Verdict.KEPT, "nothing is late, given up or lost")
 
     def send_test_alarm(self) -> list[Promise]:
-        """Send one marked alarm, and follow it to each destination or to the dead letters."""
+        """Send one marked alarm, and follow it to each destination or to the dead-letter queue."""
         try:
             to = self._destinations()
             shared = [name for name, it in to.items() if it.is_shared]
@@ -105,7 +105,7 @@ class AdviceStack:
                     Promise(
                         TEST_ALARM,
                         Verdict.NOTE,
-                        f"{name}: not tried, a note needs an incident of {it.kind}'s own",
+                        f"{name}: not tried, a note needs one of {it.kind}'s own incidents",
                     )
                     for name, it in to.items()
                     if not it.is_shared
@@ -117,7 +117,7 @@ class AdviceStack:
             return [Promise(TEST_ALARM, Verdict.BROKEN, str(error), "Deploy it again.")]
 
     def _send(self) -> str:
-        """Put the alarm onto the bus, and return the alert's id in the queue."""
+        """Put the alarm on the bus, and return the alert's id in the queue."""
         at = datetime.fromtimestamp(self.now(), UTC).isoformat(timespec="seconds")
         alert = {
             "status": "firing",
@@ -134,7 +134,9 @@ class AdviceStack:
         }
         answer = self.aws.call("events", "put_events", expect="Entries", Entries=[entry])
         if answer.get("FailedEntryCount"):
-            raise InvalidSettings(f"the bus took no event: {answer['Entries'][0].get('ErrorCode')}")
+            raise InvalidSettings(
+                f"the bus accepted no event: {answer['Entries'][0].get('ErrorCode')}"
+            )
         (event,) = events_of(Maker.ALERTMANAGER, payload)
         return event.alert
 
@@ -149,7 +151,7 @@ class AdviceStack:
                 break
             self.sleep(POLL_SECONDS)
         if not any(found.values()) and self._dead_letters() > lost:
-            detail = "it is among the dead letters"
+            detail = "it is in the dead-letter queue"
             return [Promise(TEST_ALARM, Verdict.BROKEN, detail, "Read the function's log.")]
         return [_judged(name, own) for name, own in found.items()]
 
@@ -169,7 +171,7 @@ class AdviceStack:
         return int(answer["Attributes"][counted])
 
     def _kept(self, read: Callable[[Queue], Any]) -> Any:  # noqa: ANN401 - what is read
-        """Return what is read from the queue as it was kept last; ``None`` if none was kept yet."""
+        """Return the result of reading the last stored queue; ``None`` if none is stored yet."""
         content = read_object(self.aws, self.bucket, QUEUE_KEY)
         if content is None:
             return None
@@ -183,7 +185,7 @@ class AdviceStack:
 def _judged(name: str, posts: Sequence[Posted]) -> Promise:
     if not posts:
         detail = f"{name}: nothing was posted within {WAIT_SECONDS / 60:.0f} minutes"
-        action = "If a storm is on, try again after it; else read the function's log."
+        action = "During a storm of alerts, try again after it; otherwise read the function's log."
         return Promise(TEST_ALARM, Verdict.BROKEN, detail, action)
     for state, word in (("dead", "given up"), ("waiting", "waits")):
         if own := [it for it in posts if it.state == state]:

@@ -1,4 +1,4 @@
-"""Questions to a deployment: to the function, to the agent and through the gateway."""
+"""Sends questions to a deployment: to the function, to the agent and through the gateway."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ if TYPE_CHECKING:
     from knowledge_rag.deployment.smoke.questions import Question
 
 GIVE_UP_AFTER: Final = 2
-"""Failures one after another until a client counts as closed, so that a dead one costs no minutes."""
+"""Consecutive failures after which a client isn't asked again, so that a dead one costs no minutes."""
 
 _PASSING: Final = frozenset({Trouble.THROTTLED, Trouble.TIMEOUT})
-"""Troubles that may be gone in a minute."""
+"""Failures that may be temporary."""
 
 
 class BadAnswer(KnowledgeRagError):  # noqa: N818 - named for what it is
-    """A client to the knowledge base answers, but not as it was promised."""
+    """A client answers, but not as promised."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the function counted as evidence for a question.
+    """How the function decided on evidence for a question.
 
     Args:
-        floor: that applied, ``None`` for none.
+        floor: the one that applied, ``None`` for none.
         source: who set it: ``setting``, ``default`` or ``parameter``.
-        best_score: of everything that the store returned, also below the floor.
+        best_score: of everything that the store returned, including results below the floor.
     """
 
     floor: float | None
@@ -65,40 +65,40 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What the function answered; ``evidence`` where it was asked directly."""
+    """The function's answer; with ``evidence`` if it was called directly."""
 
     outcome: RetrievalOutcome
     evidence: Evidence | None = None
 
 
 class Client(Protocol):
-    """Asks the function, the agent or the gateway."""
+    """Asks through the function, the agent or the gateway."""
 
     name: str
     seconds: float
 
     def ask(self, query: str) -> Reply:
-        """Ask a question and return what the function answered.
+        """Ask a question and return the function's answer.
 
         Raises:
-            CallFailed: nothing came back.
-            RequestRefused, UnreadableResponse, BadAnswer: what came back is no answer to it.
+            CallFailed: there was no answer.
+            RequestRefused, UnreadableResponse, BadAnswer: the answer is unusable.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What one question gave.
+    """The result of one question.
 
     Args:
-        question: that was asked.
-        seconds: until the answer was there, as seen from here.
-        status: how the retrieval ended; ``None`` where there was no answer at all.
+        question: the one asked.
+        seconds: until the answer arrived here.
+        status: how the retrieval ended; ``None`` if there was no answer at all.
         reason: of a degraded one.
-        results: with an ``ok`` one.
+        results: of an ``ok`` one.
         failure: why there was no answer.
-        passing: whether the failure may be gone in a minute.
-        evidence: likewise, as far as the client learns of it.
+        passing: whether the failure may be temporary.
+        evidence: how the function decided, if the client receives it.
     """
 
     question: Question
@@ -119,7 +119,7 @@ class Answer:
 def ask_all(
     client: Client, questions: Sequence[Question], on_answer: Callable[[], None]
 ) -> list[Answer]:
-    """Ask one question after the other; a client that fails twice in a row is asked nothing more."""
+    """Ask the questions one after the other; stop asking a client that fails twice in a row."""
     answers: list[Answer] = []
     failed = 0
     for question in questions:
@@ -142,7 +142,7 @@ def _ask(client: Client, question: Question) -> Answer:
         passing = isinstance(error, CallFailed) and error.trouble in _PASSING
         return Answer(question, seconds, None, failure=str(error), passing=passing)
     except Exception as error:  # noqa: BLE001 - whatever came back, the other clients still have their turn
-        failure = f"an answer makes no sense ({type(error).__name__}: {error})"
+        failure = f"an answer is invalid ({type(error).__name__}: {error})"
         return Answer(question, seconds, None, failure=failure)
     outcome = reply.outcome
     reason = outcome.reason.value if outcome.reason else ""
@@ -159,7 +159,7 @@ def _reply(name: str, ended: Future[Reply] | None) -> Reply:
     except RequestRefused as error:
         raise BadAnswer(f"a question was refused: {error}") from error
     except UnreadableResponse as error:
-        raise BadAnswer(f"an answer is not what the schema says: {error}") from error
+        raise BadAnswer(f"an answer doesn't match the schema: {error}") from error
     if unproven := unproven_count(reply.outcome):
         raise BadAnswer(f"{unproven} results of an answer can't be proven")
     return reply
@@ -180,7 +180,7 @@ class FunctionClient:
         self._alias = alias
 
     def ask(self, query: str) -> Reply:
-        """Invoke it with the flat arguments of a direct caller, who wants it explained."""
+        """Invoke it with a direct caller's flat arguments, and ask for an explanation."""
         answer = self._aws.call(
             "lambda",
             "invoke",
@@ -199,7 +199,7 @@ class FunctionClient:
 
 
 def _evidence(body: object) -> Evidence | None:
-    """Return what the function explains; ``None`` where it is an older one that doesn't."""
+    """Return the function's explanation; ``None`` for an older function without one."""
     explained = body.get("explanation") if isinstance(body, dict) else None
     found = explained.get("evidence") if isinstance(explained, dict) else None
     if not isinstance(found, dict):
@@ -208,13 +208,13 @@ def _evidence(body: object) -> Evidence | None:
 
 
 AGENT_READ_SECONDS: Final = 60
-"""A model may think that long between two events."""
+"""A model may think this long between two events."""
 
 _AGENT_ACTION: Final = "bedrock:InvokeAgent"
 
 
 class AgentClient:
-    """One session a question."""
+    """Asks the agent, in a new session for each question."""
 
     name = "agent"
     seconds = 120.0
@@ -225,7 +225,7 @@ class AgentClient:
         self._alias_id = alias_id
 
     def ask(self, query: str) -> Reply:
-        """Ask, read the stream to its end, and return what the tool answered in this turn."""
+        """Ask, read the stream to its end, and return the tool's answer in this turn."""
         answer = self._aws.call(
             "bedrock-agent-runtime",
             "invoke_agent",
@@ -245,7 +245,7 @@ class AgentClient:
                     outcomes.append(read_outcome(read_json(text)))
         except (BotoCoreError, ClientError) as error:
             raise call_failed(error, _AGENT_ACTION) from error
-        except HTTPError as error:  # which botocore lets through while a stream is read
+        except HTTPError as error:  # botocore doesn't convert it while a stream is read
             trouble = (
                 Trouble.TIMEOUT if isinstance(error, ReadTimeoutError) else Trouble.UNREACHABLE
             )
@@ -253,7 +253,7 @@ class AgentClient:
         except ParserError as error:
             raise BadAnswer(f"the agent's stream is damaged ({type(error).__name__})") from error
         if not said:
-            raise BadAnswer("the agent said nothing")
+            raise BadAnswer("the agent's answer is empty")
         if not outcomes:
             raise BadAnswer("the agent answered without asking the knowledge base")
         return Reply(_joined(outcomes))
@@ -279,7 +279,7 @@ _NO_TOOL: Final = {"NoSuchTool": "has no tool", "SeveralTools": "has several too
 
 
 class GatewayClient:
-    """The gateway, as the orchestrator asks it."""
+    """Asks through the gateway, like the orchestrator."""
 
     name = "gateway"
     seconds = 45.0
@@ -288,7 +288,7 @@ class GatewayClient:
         self._refused = (
             "it does not accept the token"
             if token
-            else f"grant {_GATEWAY_ACTION}, or give a token by --token-file with gateway_authorizer=jwt"
+            else f"grant {_GATEWAY_ACTION}, or pass a token with --token-file for gateway_authorizer=jwt"
         )
         try:
             authorisation = Bearer(token) if token else SigV4(aws.region, find=aws.credentials)

@@ -1,4 +1,4 @@
-"""The evidence floor of a deployment: how it does, and how ``smoke --apply`` measures and writes it."""
+"""The evidence floor of a deployment: measures it, and for ``smoke --apply`` chooses and writes it."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ if TYPE_CHECKING:
 FLOOR: Final = "evidence floor"
 
 ENOUGH: Final = 10
-"""Questions of a topic that each half needs."""
+"""Questions of a topic required in each half."""
 MOST_UNSEARCHED: Final = 0.1
-"""Share of the questions that may go unanswered."""
+"""Maximum share of the questions that may go unanswered."""
 WAIT_SECONDS: Final = 120
-"""How long the function may take to use a floor that was written: it reads once a minute."""
+"""Time for the function to use a newly written floor: it reads it once a minute."""
 POLL_SECONDS: Final = 3
 
-_WANTED: Final = f"wanted are at most {MAX_LOST:.0%} and at least {MIN_REJECTED:.0%}"
+_WANTED: Final = f"required: at most {MAX_LOST:.0%} and at least {MIN_REJECTED:.0%}"
 _APPLY: Final = "Run `knowledge-rag smoke --apply`"
 
 
 @dataclass(frozen=True, slots=True)
 class FloorMeasure:
-    """How the floor in use does, and the floor that the same questions suggest.
+    """The figures of the floor in use, and the floor that the same questions suggest.
 
     Args:
         floor: in use; ``None`` for none.
-        source: who set it; ``""`` where the function doesn't say.
-        in_use: what it did to the questions.
-        proposed: chosen on all of them; ``None`` where scores are missing.
-        would: what the proposed floor would do to them.
+        source: who set it; ``""`` if the function doesn't say.
+        in_use: its effect on the questions.
+        proposed: chosen on all of them; ``None`` if scores are missing.
+        would: the effect of the proposed floor on them.
     """
 
     floor: float | None
@@ -64,7 +64,7 @@ class FloorMeasure:
 
 
 def measure_floor(answers: Sequence[Answer]) -> FloorMeasure | None:
-    """Measure the floor on a trial's answers; ``None`` where a topic has no question that was searched."""
+    """Measure the floor on a trial's answers; ``None`` if no question of a topic was searched."""
     on, off = (_searched(answers, topic) for topic in Topic)
     if not on or not off:
         return None
@@ -85,7 +85,7 @@ def judge_floor(measured: FloorMeasure | None) -> Promise:
         return Promise(FLOOR, Verdict.UNKNOWN, "too few questions were searched")
     value = "no floor" if measured.floor is None else f"floor {measured.floor:g}"
     source = f" ({measured.source})" if measured.source else ""
-    detail = f"{value}{source}: {_told(measured.in_use)}"
+    detail = f"{value}{source}: {_described(measured.in_use)}"
     if measured.in_use.passes:
         return Promise(FLOOR, Verdict.KEPT, detail)
     unmeasured = measured.floor is None or measured.source == "default"
@@ -101,10 +101,10 @@ def _action(measured: FloorMeasure) -> str:
         action = f"Deploy with evidence_floor=auto. {_APPLY} then."
     if measured.would is None:
         return action
-    return f"{action} On these questions, {measured.proposed:g} gives {_told(measured.would)}."
+    return f"{action} On these questions, {measured.proposed:g} gives {_described(measured.would)}."
 
 
-def _told(found: FloorFigures) -> str:
+def _described(found: FloorFigures) -> str:
     return f"{found.lost:.0%} of on-topic lost, {found.rejected:.0%} of off-topic rejected"
 
 
@@ -118,22 +118,22 @@ def check_enough(questions: Sequence[Question]) -> None:
         halves = [question.chooses for question in questions if question.topic is topic]
         if min(halves.count(True), halves.count(False)) < ENOUGH:
             raise InvalidRequest(
-                f"{len(halves)} questions of topic {topic.value} are too few to choose a floor by one half"
-                f" and check it by the other: bring {4 * ENOUGH} or more by --questions FILE"
+                f"{len(halves)} questions of topic {topic.value} are too few to choose a floor on one half"
+                f" and check it on the other: provide {4 * ENOUGH} or more with --questions FILE"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """Where a floor is written, and who has to take it up.
+    """Where a floor is written, and the client to check that it is used.
 
     Args:
         aws: writes it.
-        parameter: that the function reads.
+        parameter: read by the function.
         client: asks the function.
         on_answer: called after each question.
-        wait_seconds: until the function has to use it.
-        poll_seconds: between two looks.
+        wait_seconds: until the function must use it.
+        poll_seconds: between two checks.
     """
 
     aws: Aws
@@ -162,10 +162,10 @@ def apply_floor(to: Applying, answers: Sequence[Answer]) -> tuple[Promise, dict[
     expected = figures(chosen, *map(_best, halves[False]))
     shown = {"chosen": chosen, "expected_on_other_half": asdict(expected)}
     if not 0 <= chosen <= 1 or expected.lost > MAX_LOST:
-        detail = (
-            f"nothing written: {chosen:g} would give {_told(expected)} in the other half; {_WANTED}"
-        )
-        return Promise(FLOOR, Verdict.BROKEN, detail, "Bring more questions of both topics."), shown
+        detail = f"nothing written: {chosen:g} would give {_described(expected)} in the other half; {_WANTED}"
+        return Promise(
+            FLOOR, Verdict.BROKEN, detail, "Provide more questions of both topics."
+        ), shown
     try:
         to.aws.call(
             "ssm",
@@ -209,13 +209,13 @@ def _asked_again(
         return Promise(FLOOR, Verdict.UNKNOWN, detail, "Run it again."), shown
     found = _outcomes(on, off)
     detail = (
-        f"{floor:g} written and in use: {_told(found)}"
-        f" ({found.on_topic} and {found.off_topic} questions that didn't choose it)"
+        f"{floor:g} written and in use: {_described(found)}"
+        f" ({found.on_topic} and {found.off_topic} questions, not used to choose it)"
     )
     shown |= {"on_other_half": asdict(found)}
     if found.passes:
         return Promise(FLOOR, Verdict.KEPT, detail), shown
-    action = "The scores of both topics overlap: search_type=HYBRID parts them better."
+    action = "The scores of both topics overlap: search_type=HYBRID separates them better."
     return Promise(FLOOR, Verdict.BROKEN, f"{detail}; {_WANTED}", action), shown
 
 
@@ -235,6 +235,6 @@ def _outcomes(on: Sequence[Answer], off: Sequence[Answer]) -> FloorFigures:
 
 
 def _best(answers: Sequence[Answer]) -> Scores:
-    """Return each question's best score; a store that returns nothing scores 0."""
+    """Return each question's best score; 0 if the store returned nothing."""
     found = [answer.evidence.best_score if answer.evidence else None for answer in answers]
     return np.array([0.0 if score is None else score for score in found])

@@ -50,8 +50,8 @@ def check_ingestion(aws: Aws, knowledge_base_id: str, data_source_id: str) -> Pr
             maxResults=1,
         )["ingestionJobSummaries"]
         if not jobs:
-            detail = "no document was ever ingested"
-            action = f"Wait ten minutes after the first document came, then run `{again}`."
+            detail = "no document has been ingested"
+            action = f"Wait ten minutes after the first document arrived, then run `{again}`."
             return Promise(INGESTION, Verdict.BROKEN, detail, action)
         return _judge_job(aws, source, jobs[0], again)
     except CallFailed as error:
@@ -68,7 +68,7 @@ def _judge_job(aws: Aws, source: Mapping[str, Any], job: Mapping[str, Any], agai
     if status == "COMPLETE" and not failed:
         return Promise(INGESTION, Verdict.KEPT, detail)
     reasons = _reasons(aws, source, job["ingestionJobId"])
-    action = f"Put right what it names and run `{again}`."
+    action = f"Fix what it names and run `{again}`."
     return Promise(INGESTION, Verdict.BROKEN, f"{detail}{reasons}", action)
 
 
@@ -82,20 +82,20 @@ def _reasons(aws: Aws, source: Mapping[str, Any], job_id: str) -> str:
             ingestionJobId=job_id,
         )
     except CallFailed as error:
-        return f" (why is not known: {error})"
+        return f" (reason unknown: {error})"
     reasons = answer["ingestionJob"].get("failureReasons", [])
     return "".join(f"; {' '.join(reason.split())[:300]}" for reason in reasons[:3])
 
 
 class Fit(StrEnum):
-    """How a citation fits its file."""
+    """How a citation matches its file."""
 
     EXACT = "exact"
     CHANGED = "changed"
-    """The file is another one than was ingested, by its sha256."""
+    """The file differs from the ingested one, by its sha256."""
     GONE = "gone"
     WRONG = "wrong"
-    """The file is the one that was ingested, and those lines are not the content."""
+    """The file is the ingested one, but those lines don't have the content."""
     UNKNOWN = "unknown"
     """The file could not be read."""
 
@@ -110,7 +110,7 @@ class Checked:
 
 
 class CorpusBucket:
-    """The files that citations name; each is read once."""
+    """The cited files; each is read once."""
 
     def __init__(self, aws: Aws, bucket: str, prefix: str = "") -> None:
         self._aws = aws
@@ -123,7 +123,7 @@ class CorpusBucket:
         return self._bytes(source_file) is not None
 
     def check(self, result: RetrievalResult) -> Checked:
-        """Compare one result with the file that it names."""
+        """Compare one result with its file."""
         citation = result.citation
         try:
             data = self._bytes(citation.source_file)
@@ -157,10 +157,10 @@ LATENCY: Final = "latency"
 RELEVANCE: Final = "relevance"
 
 BUDGET_MS: Final = 2000
-"""Of one query, at the 95th percentile."""
+"""Maximum latency of a query, at the 95th percentile."""
 
 ENOUGH_FOUND: Final = 0.8
-"""Share of questions among whose results the named document has to be."""
+"""Minimum share of questions whose results include the named document."""
 
 _SHOWN: Final = 5
 
@@ -177,7 +177,7 @@ def judge_client(name: str, answers: Sequence[Answer]) -> Promise:
     reasons = Counter(each.reason for each in answers if each.status is Status.DEGRADED)
     if reasons:
         why = ", ".join(f"{reason} {count} times" for reason, count in reasons.most_common())
-        action = "Look at the dashboard, and at the alarms' page of the handbook."
+        action = "Look at the dashboard, and at docs/operations/alarms.md."
         return Promise(name, Verdict.DEGRADED, f"{statuses}: {why}", action)
     return Promise(name, Verdict.KEPT, statuses)
 
@@ -188,17 +188,17 @@ def _statuses(answers: Sequence[Answer]) -> str:
 
 
 _WORDS: Final = {
-    Fit.CHANGED: "is of another version of the file",
+    Fit.CHANGED: "has another version of the file",
     Fit.GONE: "names a file that is gone",
     Fit.WRONG: "does not equal those lines",
 }
 
 
 def judge_citations(checked: Sequence[Checked]) -> Promise:
-    """Judge whether every citation's content is the lines that it names."""
+    """Judge whether every citation's content equals its lines."""
     counts = Counter(each.fit for each in checked)
     if not checked:
-        return Promise(CITATIONS, Verdict.UNKNOWN, "no result came back to look at")
+        return Promise(CITATIONS, Verdict.UNKNOWN, "no result to check")
     if wrong := [each for each in checked if each.fit in _WORDS]:
         shown = "; ".join(f"{each.citation} {_WORDS[each.fit]}" for each in wrong[:_SHOWN])
         detail = f"{len(wrong)} of {len(checked)} do not match the corpus bucket: {shown}"
@@ -219,8 +219,8 @@ def judge_citations(checked: Sequence[Checked]) -> Promise:
 def latency_figures(answers: Sequence[Answer]) -> dict[str, float]:
     """Return the times of answers in milliseconds, as seen from here; ``{}`` for fewer than two.
 
-    The first one may start the function, so it is reported separately. What was not searched is left out:
-    giving up early must not look fast.
+    The first one may start the function, so it is reported separately. Degraded queries are left out: giving up
+    early must not look fast.
     """
     times = [each.seconds for each in answers if each.status in (Status.OK, Status.NO_MATCH)]
     if len(times) < 2:
@@ -231,7 +231,7 @@ def latency_figures(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def judge_latency(answers: Sequence[Answer]) -> Promise:
-    """Judge the time that searched queries took."""
+    """Judge the time of searched queries."""
     ms = latency_figures(answers)
     if not ms:
         return Promise(LATENCY, Verdict.UNKNOWN, "too few questions were searched")
@@ -241,12 +241,12 @@ def judge_latency(answers: Sequence[Answer]) -> Promise:
         Verdict.KEPT if kept else Verdict.BROKEN,
         f"p50 {ms['p50_ms']:.0f} ms, p95 {ms['p95_ms']:.0f} ms of {BUDGET_MS}, as seen from here"
         f" (first {ms['first_ms']:.0f} ms)",
-        "" if kept else "Compare the dashboard's latency: the way from here is in these times.",
+        "" if kept else "Compare the dashboard's latency: these times include the network.",
     )
 
 
 def judge_relevance(answers: Sequence[Answer]) -> Promise | None:
-    """Judge whether the named documents are found; ``None`` where no question names one."""
+    """Judge whether the named documents are found; ``None`` if no question names one."""
     labelled = [
         each
         for each in answers

@@ -1,4 +1,4 @@
-"""The questions that a deployment is tried with."""
+"""The questions for testing a deployment."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Topic(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, and what is known of its answer.
+    """A question, with its topic and document.
 
     Args:
         id: for the report.
         query: the question itself.
         topic: whether the corpus answers it.
-        source_file: a document that does, ``""`` where none is named.
+        source_file: a document that does, ``""`` if none is named.
     """
 
     id: str
@@ -45,7 +45,7 @@ class Question:
 
     @property
     def chooses(self) -> bool:
-        """Whether its id puts it in the half that a floor is chosen on."""
+        """Whether it is in the half on which a floor is chosen, by its id."""
         return in_choosing_half(self.id)
 
 
@@ -73,7 +73,7 @@ def load_questions(path: Path, usual: Sequence[Question] = ()) -> list[Question]
     ``source_file``.
 
     Raises:
-        UnreadableDocument: the file can't be read, or a line of it is no such question.
+        UnreadableDocument: the file can't be read, or a line is not such a question.
     """
     questions = _parse(read_text(path, MAX_FILE_BYTES), str(path))
     if not any(question.topic is Topic.ON for question in questions):
@@ -84,7 +84,7 @@ def load_questions(path: Path, usual: Sequence[Question] = ()) -> list[Question]
 
 
 def _parse(text: str, name: str) -> list[Question]:
-    reason = "is no JSON object with query, and topic on or off where it is set"
+    reason = "is not a JSON object with query, and optionally topic on or off"
     return read_rows(
         numbered(text),
         _question,
@@ -96,6 +96,6 @@ def _question(number: int, row: dict[str, Any]) -> Question:
     relevant = row.get("relevant") or [{}]
     query, source = row["query"], row.get("source_file", relevant[0].get("source_file", ""))
     if not (isinstance(query, str) and query.strip() and isinstance(source, str)):
-        raise ValueError("query and source_file are text")
+        raise ValueError("query and source_file must be text")
     identity = str(row.get("id", f"line {number}"))
     return Question(identity, query, Topic(row.get("topic", "on")), source)

@@ -1,4 +1,4 @@
-"""The report of a trial, one line a promise, and how it is shown."""
+"""The report of a trial, one line per promise, and its layout."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Verdict(StrEnum):
     KEPT = "kept"
     BROKEN = "broken"
     DEGRADED = "degraded"
-    """Kept as far as it could be tried: something was unavailable meanwhile."""
+    """Kept as far as it could be tested: something was temporarily unavailable."""
     UNKNOWN = "unknown"
-    """It could not be looked at."""
+    """It could not be checked."""
     NOTE = "note"
-    """No promise, but worth knowing."""
+    """Not a promise, but worth knowing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,12 @@ class Trial:
 
     @property
     def broken(self) -> bool:
-        """Whether any promise was."""
+        """Whether any promise was broken."""
         return any(promise.verdict is Verdict.BROKEN for promise in self.promises)
 
     @property
     def doubtful(self) -> bool:
-        """Whether something was unavailable, or could not be looked at."""
+        """Whether something was unavailable, or could not be checked."""
         doubts = (Verdict.DEGRADED, Verdict.UNKNOWN)
         return any(promise.verdict in doubts for promise in self.promises)
 
@@ -88,7 +88,7 @@ _NAME_WIDTH: Final = 16
 
 
 def as_text(trial: Trial) -> Text:
-    """Lay a trial out."""
+    """Lay out a trial."""
     return Text("\n").join([*_lines(trial), Text(_verdict(trial))])
 
 
@@ -106,5 +106,5 @@ def _verdict(trial: Trial) -> str:
     if trial.broken:
         return f"{where} breaks a promise."
     if trial.doubtful:
-        return f"{where} keeps what could be tried; not everything could."
+        return f"{where} keeps the promises that could be tested; some could not."
     return f"{where} keeps its promises."

@@ -1,4 +1,4 @@
-"""Tries a deployment: its state, its documents, and questions to every entry point."""
+"""Tests a deployment: its state, its documents, and questions to every entry point."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ if TYPE_CHECKING:
 
 STACKS: Final = "stacks"
 PARAMETER: Final = "EvidenceFloorParameter"
-"""Output that names the parameter of ``evidence_floor=auto``."""
+"""Output with the parameter of ``evidence_floor=auto``."""
 QUESTIONS: Final = "questions"
 AGENT_QUESTIONS: Final = 2
-"""A model is paid for each, and takes its time."""
+"""Questions that a model answers: each costs money and takes time."""
 GATEWAY_QUESTIONS: Final = 6
 
 _WANTED: Final = {
@@ -78,14 +78,14 @@ def try_deployment(  # noqa: PLR0913 - its options are keywords
     apply: bool = False,
     test_alarm: bool = False,
 ) -> Trial:
-    """Try a deployment; with ``apply``, measure its evidence floor and write it.
+    """Test a deployment; with ``apply``, measure its evidence floor and write it.
 
     With ``test_alarm``, a marked alarm goes through its advice stack to every destination.
 
     Raises:
         InvalidRequest: there is no such deployment here, no question about its corpus, or nothing to
             apply: its floor is set, or there are too few questions.
-        CallFailed: CloudFormation can't be asked.
+        CallFailed: the call of CloudFormation failed.
     """
     stacks = find_stacks(aws, name)
     if not any(stacks.values()):
@@ -137,7 +137,7 @@ def _judge_advice(
 def _check_applicable(outputs: Mapping[str, str], questions: Sequence[Question]) -> None:
     if PARAMETER not in outputs:
         raise InvalidRequest(
-            "this deployment reads no floor from a parameter: deploy it with evidence_floor=auto"
+            "this deployment doesn't read its floor from a parameter: deploy it with evidence_floor=auto"
         )
     check_enough(questions)
 
@@ -180,7 +180,7 @@ def _judge_stack(name: str, part: str, stack: StackState | None) -> Promise:
 
 
 def _about(corpus: CorpusBucket, questions: Sequence[Question]) -> list[Question]:
-    """Keep the questions that the corpus can answer, as far as that is known."""
+    """Keep the questions that the corpus can answer, as far as known."""
     try:
         kept = [
             each for each in questions if not each.source_file or corpus.holds(each.source_file)
@@ -189,7 +189,7 @@ def _about(corpus: CorpusBucket, questions: Sequence[Question]) -> list[Question
         return list(questions)  # the citations' promise reports it
     if not any(question.topic is Topic.ON for question in kept):
         raise InvalidRequest(
-            "the corpus holds none of the documents that the questions are about: bring your own by"
+            "the corpus has none of the documents that the questions are about: provide your own with"
             " --questions FILE"
         )
     return kept
@@ -204,7 +204,7 @@ def _note_left_out(questions: Sequence[Question]) -> Promise:
 def _clients(
     aws: Aws, outputs: Mapping[str, str], token: str
 ) -> tuple[list[Client], list[Promise]]:
-    """Return the clients for the stacks' outputs, and what is wrong with those that can't be made."""
+    """Return the clients for the stacks' outputs, and problems with those that can't be created."""
     clients: list[Client] = []
     closed = []
     if alias := outputs.get("RetrieveFunctionArn"):

@@ -85,7 +85,10 @@ def test_without_any_the_sample_is_asked_and_never_ingested_into(repository):
         ('kb = "x"\n"od d" = 1\n', ":2: unknown setting 'od d'"),
         ("corpus = 3\n", ":1: corpus must be a text"),
         ('\nmodel = " "\n', ":2: model must be a text"),
-        ('links = "ftp://x/{path}"\n', ":1: repository URL 'ftp://x/{path}': no http(s) address"),
+        (
+            'links = "ftp://x/{path}"\n',
+            ":1: repository URL 'ftp://x/{path}': not an http(s) address",
+        ),
         ("kb = \n", ": not valid TOML: Invalid value (at line 1, column 6)"),
         (b"kb = '\xff'", ": not valid TOML: 'utf-8' codec"),
         ('\x1b[31m = "x"\n', ": not valid TOML"),

@@ -110,7 +110,7 @@ def test_text_has_a_line_for_each_gap_that_editors_open(done, capsys):
         "b.yaml:12:14: known: alert Lost does not find a.md [runbook-not-found]\n"
         "Not covered: 1 of 3 alerts covered, 1 new, 1 known.\n"
     )
-    assert printed.err == "mended Gone in b.yaml: take it out of the baseline\n"
+    assert printed.err == "mended Gone in b.yaml: remove it from the baseline\n"
 
 
 def test_explained_each_alert_says_what_was_asked_and_found(capsys):
@@ -203,8 +203,8 @@ def test_a_covered_alert_without_steps_is_told_and_fails_nothing(capsys):
     coverage.write("text", done)
     assert capsys.readouterr().out == (
         "rules/a b.yaml:20:14: warning: alert Vague finds a.md, and no step [runbook-without-steps]\n"
-        "rules/a b.yaml:24:14: degraded: alert Unsure is covered, but its steps could not be looked "
-        "for: timeout [degraded]\n"
+        "rules/a b.yaml:24:14: degraded: alert Unsure is covered, but its steps could not be checked: "
+        "timeout [degraded]\n"
         "Covered: 3 of 3 alerts covered, 1 of them without steps.\n"
     )
     log = coverage.as_sarif(done)
@@ -258,7 +258,7 @@ def test_explained_an_alert_says_how_many_steps_there_are(capsys):
 def test_files_that_were_not_checked_are_in_every_report(capsys):
     broken = (
         BrokenFile("r/c \udcff.yaml", "r/c \udcff.yaml:7: neither YAML nor JSON\x1b", 7),
-        BrokenFile("*.rules", "no rules in *.rules: it fits no file"),
+        BrokenFile("*.rules", "no rules in *.rules: no file matches"),
     )
     done = summarise([FINE], RuleFiles((), FILES.files, broken=broken), Wanted(5))
     coverage.write("text", done)

@@ -16,14 +16,14 @@ def test_filters_become_arguments_of_the_call():
 @pytest.mark.parametrize(
     ("filters", "says"),
     [
-        (["service"], "write it as KEY=VALUE"),
-        (["service="], "write it as KEY=VALUE"),
-        (["service= "], "write it as KEY=VALUE"),
+        (["service"], "write KEY=VALUE"),
+        (["service="], "write KEY=VALUE"),
+        (["service= "], "write KEY=VALUE"),
         (["=rds"], "KEY is one of document_type, service"),
         (["query=x"], "KEY is one of"),
         (["messageVersion=1.0"], "KEY is one of"),
         (["document_type=runbok"], "document_type is one of runbook, postmortem"),
-        (["service=a", "service=b"], "there is a filter for service already"),
+        (["service=a", "service=b"], "duplicate filter for service"),
     ],
 )
 def test_a_filter_that_would_be_ignored_or_misread_is_refused(filters, says):

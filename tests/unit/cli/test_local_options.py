@@ -46,7 +46,7 @@ def team(tmp_path):
 
 def test_each_time_the_sample_is_asked_standard_error_says_so(ran):
     first, second = (ran("retrieve", "failover", "--json") for _ in range(2))
-    assert first.stderr == f"made the sample knowledge base (28 documents)\n{NOTE}"
+    assert first.stderr == f"created the sample knowledge base (28 documents)\n{NOTE}"
     assert second.stderr == NOTE
     assert json.loads(second.stdout).keys() == {"results", "status"}
     assert ran("ask", "failover").stderr == NOTE
@@ -124,5 +124,5 @@ def test_procedures_are_chosen_by_what_was_meant(ran):
 
 def test_a_timeout_is_not_for_what_is_deployed(ran):
     refused = ran("mcp", "--timeout", "5", "--function", "retrieve")
-    expected = "--timeout is for a knowledge base here, --function for another"
+    expected = "--timeout is for a knowledge base on this machine, --function for another"
     assert str(refused.exception) == expected

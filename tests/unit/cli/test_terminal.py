@@ -10,7 +10,7 @@ from rich.table import Table
 
 from knowledge_rag.cli.terminal import make_room_for_names
 
-NAMES = ("ours", "chosen anew, choosing half (116 + 81)")
+NAMES = ("ours", "newly chosen, choosing half (116 + 81)")
 
 
 def table(*figures):
@@ -46,7 +46,7 @@ def test_where_there_is_room_nothing_breaks():
 
 def test_a_name_that_can_not_stay_whole_breaks_between_words():
     shown = lines(table(*(f"figure {n}" for n in range(6))), 80)
-    assert any("chosen anew," in line for line in shown)
+    assert any("newly chosen," in line for line in shown)
     assert not any(NAMES[1] in line for line in shown)
 
 

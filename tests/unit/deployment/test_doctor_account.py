@@ -50,7 +50,7 @@ def test_a_key_that_everybody_may_use_who_has_to_is_fine(key, planned):
     ("statements", "status", "told"),
     [
         (ALL[1:], Status.PROBLEM, "doesn't leave kms:Decrypt, kms:GenerateDataKey to IAM"),
-        ([ROOT, of(ALARMS), of(VECTORS)], Status.PROBLEM, "no log group can be made"),
+        ([ROOT, of(ALARMS), of(VECTORS)], Status.PROBLEM, "no log group can be created"),
         ([ROOT, of(LOGS), of(VECTORS)], Status.WARNING, "lost without a trace, unless alarm_topic_arn is set"),
         ([ROOT, of(LOGS), of(ALARMS)], Status.WARNING, "unless vector_store=opensearch"),
         ([*ALL[:2], of(ALARMS, Action="kms:Decrypt"), of(VECTORS)], Status.WARNING, "cloudwatch.amazonaws.com kms:GenerateDataKey:"),
@@ -77,7 +77,7 @@ def test_a_key_that_is_none_is_told(account, key, planned):
     other = arn.rpartition("/")[0] + "/00000000-0000-4000-8000-000000000000"
     assert "no such key" in check_key(planned(kms_key_arn=other))[0].detail
     alias = arn.partition(":key/")[0] + ":alias/team"
-    assert "no key's ARN" in check_key(planned(kms_key_arn=alias))[0].detail
+    assert "not a key's ARN" in check_key(planned(kms_key_arn=alias))[0].detail
     abroad = check_key(planned(kms_key_arn=arn.replace("us-east-1", "eu-west-1")))[0]
     assert abroad.detail == "it is in eu-west-1, and the deployment in us-east-1"
     account.client("kms").disable_key(KeyId=arn.rpartition("/")[2])

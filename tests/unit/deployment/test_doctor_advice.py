@@ -108,7 +108,7 @@ def test_keys_that_are_there_are_counted_and_not_shown(planned, secret):
     [
         ({}, Status.PROBLEM, "destinations.oncall: the secret has no key SLACK_BOT_TOKEN"),
         ({"SLACK_BOT_TOKEN": ""}, Status.PROBLEM, "has no key SLACK_BOT_TOKEN"),
-        ("xoxb-of-slack", Status.PROBLEM, "no JSON object of keys"),
+        ("xoxb-of-slack", Status.PROBLEM, "not a JSON object of keys"),
         ({"SLACK_BOT_TOKEN": "xapp-of-slack"}, Status.WARNING, "oncall: its key doesn't begin with xoxb-"),
     ],
 )  # fmt: skip
@@ -131,8 +131,8 @@ def test_keys_without_a_secret_are_a_problem_that_no_account_is_asked_about(acco
 def test_a_secret_that_is_not_there_or_elsewhere_is_a_problem(account, planned, secret):
     arn = secret(KEYS)
     for given, said in (
-        ("on-call/keys", "is no secret of us-east-1"),
-        (arn.replace("us-east-1", "eu-west-1"), "is no secret of us-east-1"),
+        ("on-call/keys", "is not a secret in us-east-1"),
+        (arn.replace("us-east-1", "eu-west-1"), "is not a secret in us-east-1"),
         (arn[:-6] + "AAAAAA", "there is no such secret"),
     ):
         found = only(check_keys(planned(advice_destinations=SLACK, advice_secret_arn=given)))

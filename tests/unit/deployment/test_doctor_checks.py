@@ -164,7 +164,7 @@ def test_the_rate_of_retrieve_is_judged(account, planned, rate, status):
     account.played.play("service-quotas", "GetServiceQuota", retrieve_quota(rate))
     found = checks.check_retrieve(planned())
     assert found.status is status
-    assert f"{rate:g} requests a second" in found.detail
+    assert f"{rate:g} requests per second" in found.detail
 
 
 def test_a_quota_code_that_means_something_else_by_now_is_not_believed(account, planned):
@@ -268,7 +268,7 @@ def test_a_node_that_does_not_run_is_not_said_to_be_missing(planned, tools):
     (tools / "node").chmod(0o755)
     found = checks.check_node(planned())
     assert found.status is Status.PROBLEM
-    assert found.detail == f"{tools / 'node'} does not tell its version"
+    assert found.detail == f"{tools / 'node'} does not report its version"
 
 
 @pytest.mark.usefixtures("tools")

@@ -131,7 +131,7 @@ def test_a_marked_alarm_is_followed_to_every_destination(alarmed, makers):
     assert oncall.detail == f"oncall: posted, {posted['metadata']['event_payload']['id']}"
     assert issue.detail.startswith("issue: posted, kr-")
     assert pager.verdict is Verdict.NOTE
-    assert "a note needs an incident of pagerduty's own" in pager.detail
+    assert "a note needs one of pagerduty's own incidents" in pager.detail
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ def test_a_destination_that_is_down_does_not_hold_smoke_for_ever(alarmed, makers
 
 def test_an_alarm_among_the_dead_letters_is_said_to_be_there(alarmed):
     (found,) = [it for it in alarmed(lost=True) if it.verdict is not Verdict.NOTE]
-    assert (found.verdict, found.detail) == (Verdict.BROKEN, "it is among the dead letters")
+    assert (found.verdict, found.detail) == (Verdict.BROKEN, "it is in the dead-letter queue")
 
 
 def test_what_may_not_be_done_is_unknown_and_names_the_permission(account, stack, aws):
@@ -188,13 +188,13 @@ def test_what_is_late_given_up_or_lost_is_told(stack, makers, account):
     stack.queue.receive("alertmanager", events_of_bus(bus(fires("NoSpace")))[1], stack.clock.now)
     stack.sleep(2 * LONGEST_WAIT)
     found = stack.stack.check_queue()
-    assert (found.verdict, found.detail) == (Verdict.BROKEN, "the oldest waits for 10 minutes")
+    assert (found.verdict, found.detail) == (Verdict.BROKEN, "the oldest has waited for 10 minutes")
     sqs = account.client("sqs")
     url = sqs.get_queue_url(QueueName=f"{NAME}-alerts-failed.fifo")["QueueUrl"]
     sqs.send_message(
         QueueUrl=url, MessageBody="{", MessageGroupId="unreadable", MessageDeduplicationId="1"
     )
-    assert "1 among the dead letters" in stack.stack.check_queue().detail
+    assert "1 in the dead-letter queue" in stack.stack.check_queue().detail
 
 
 def test_a_queue_that_is_damaged_is_broken(stack, account):

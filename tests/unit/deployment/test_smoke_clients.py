@@ -151,7 +151,7 @@ def test_several_queries_of_one_turn_are_one_answer(agent, bodies, status):
     ("events", "said"),
     [
         ([chunk("I just know.")], "without asking the knowledge base"),
-        ([tool_output(FOUND)], "said nothing"),
+        ([tool_output(FOUND)], "answer is empty"),
         ([chunk("x")[:-1] + b"?"], "damaged"),
         ([tool_output({"error": "query is blank"}), chunk("x")], "was refused"),
     ],

@@ -38,7 +38,7 @@ def test_own_questions_bring_the_shipped_off_topic_ones_unless_they_have_some(tm
 def test_a_line_that_is_no_question_is_named(tmp_path, line):
     path = tmp_path / "own.jsonl"
     path.write_text('{"query": "fine"}\n' + line + "\n")
-    with pytest.raises(UnreadableDocument, match="line 2 is no JSON object with query"):
+    with pytest.raises(UnreadableDocument, match="line 2 is not a JSON object with query"):
         load_questions(path, shipped_questions())
 
 
