@@ -1,13 +1,13 @@
-"""Makes ``knowledge_rag/drift/tables`` from what the tools say of themselves.
+"""Generates ``knowledge_rag/drift/tables`` from the tools' own help.
 
 Run with the tools on the path, and with the Python of an environment that has ``awscli``::
 
     python -m tools.command_tables tools --helm build/helm.js
     python -m tools.command_tables aws --python .venv-awscli/bin/python
 
-``kubectl``, ``docker``, ``terraform``, ``systemctl`` and ``psql`` are asked for ``--help``, ``git`` for its
-completions. Helm's come from npm's ``@withfig/autocomplete`` (MIT), the AWS CLI's own commands and
-renamed arguments from ``awscli`` (Apache-2.0), compared with the botocore that it brings.
+``kubectl``, ``docker``, ``terraform``, ``systemctl`` and ``psql`` are run with ``--help``, ``git`` for its
+completions. Helm's tables come from npm's ``@withfig/autocomplete`` (MIT), the AWS CLI's own commands and
+renamed arguments from ``awscli`` (Apache-2.0), compared with its botocore.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ _VERSIONS: Final = {
     "git": ["--version"],
 }
 _FOREIGN: Final = frozenset(("credential-gcloud.sh",))
-"""What this machine adds to a tool."""
+"""Additions of this machine to a tool."""
 _REVISIONS: Final = frozenset(
     (
         "log", "show", "diff", "diff-tree", "diff-index", "diff-files", "rev-list", "shortlog",
         "format-patch", "whatchanged", "blame", "annotate", "rev-parse", "bisect", "stash",
     )
 )  # fmt: skip
-"""Their options are those of rev-list and diff, too, of which no list is complete."""
+"""Their options include those of rev-list and diff, of which no list is complete."""
 
 
 _HIDDEN: Final = {
     "kubectl": {"--record": 0},
     "docker": {"--net": 1, "--net-alias": 1, "--dns-opt": 1},
 }
-"""Options that no help lists and that some commands accept, and whether they take a value."""
+"""Options that some commands accept and no help lists, and whether they take a value."""
 
 
 def _said(*command: str) -> str:
@@ -162,7 +162,7 @@ def from_specification(build: Path) -> dict[str, Any]:
 
 
 def _add_plugins(table: dict[str, Any], docker: Path) -> None:
-    """Add what Docker's plugins bring, and the options of `build` that are buildx's."""
+    """Add the commands of Docker's plugins, and buildx's options for `build`."""
     for build in ("build", "builder build", "image build"):
         table[build]["flags"] |= from_specification(docker)["build"]["flags"] | dict.fromkeys(
             ("--builder", "--output", "--secret", "--ssh", "--progress", "--cache-to", "--platform",
@@ -187,7 +187,7 @@ def make_tools(fig: Path) -> dict[str, Any]:
         if tool == "kubectl":
             table[""]["flags"] |= flags_of(_said("kubectl", "options"))
             table[""]["below"] += ["alpha", "options", "help", "convert"]
-            table["convert"] = {"flags": {}, "below": [], "open": 1}  # a plugin by now, and shipped
+            table["convert"] = {"flags": {}, "below": [], "open": 1}  # now a plugin, and included
         if tool == "docker":
             _add_plugins(table, fig.parent / "docker.js")
         if tool == "terraform":  # each says "all options of plan"
@@ -205,7 +205,7 @@ def make_tools(fig: Path) -> dict[str, Any]:
 
 
 def write(name: str, value: dict[str, Any]) -> None:
-    """Write a table with one command a line, so that a change of one shows as one."""
+    """Write a table with one command per line, so that diffs are readable."""
 
     def lines(of: Any, depth: int) -> str:
         if depth == 0 or not isinstance(of, dict):
@@ -222,7 +222,7 @@ _DUMP: Final = Path(__file__).parent / "command_tables_awscli.py"
 
 
 def main() -> None:
-    """Make the tables that the command line asks for."""
+    """Generate the tables named on the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=("tools", "aws"))
     parser.add_argument("--helm", type=Path)

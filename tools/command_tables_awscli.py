@@ -1,4 +1,4 @@
-"""Prints how the AWS CLI's commands differ from what botocore's models make; runs beside ``awscli``."""
+"""Prints how the AWS CLI's commands differ from botocore's models; runs beside ``awscli``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def options(command: Any) -> dict[str, Any]:
 
 
 def from_model(operation: Any) -> dict[str, Any]:
-    """Return what knowledge_rag.drift.aws_model makes of the model."""
+    """Return the options that knowledge_rag.drift.aws_model derives from the model."""
     shape = operation.input_shape
     found: dict[str, Any] = {}
     for member, of in shape.members.items() if shape else ():
@@ -51,12 +51,12 @@ def from_model(operation: Any) -> dict[str, Any]:
 
 
 SHARED = ("cloudformation deploy", "ecs deploy")
-"""Commands that show those of `deploy` as their own, by mistake."""
+"""Commands that list those of `deploy` as their own, by mistake."""
 PAGING = ("starting-token", "page-size", "max-items", "cli-input-json", "generate-cli-skeleton")
 
 
 def difference(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
-    """Return what to add to the model's options, and what to remove; its enums stay."""
+    """Return the options to add to the model's, and those to remove; its enums stay."""
     plain = {k: {n: 1 for n in v if n != "enum"} for k, v in theirs.items() if k not in PAGING}
     added = {k: theirs[k] for k, v in plain.items() if ours.get(k) != v}
     removed = sorted(ours.keys() - theirs.keys() - set(PAGING))
@@ -64,7 +64,7 @@ def difference(theirs: dict[str, Any], ours: dict[str, Any]) -> dict[str, Any]:
 
 
 def tree(command: Any, path: str, out: dict[str, Any]) -> None:
-    """Add a command that is no operation, and those below it."""
+    """Add a command that is not an operation, and those below it."""
     below = getattr(command, "subcommand_table", None) or {}
     out[path] = {"options": options(command) if hasattr(command, "arg_table") else {}}
     for name, one in below.items() if path not in SHARED else ():

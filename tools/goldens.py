@@ -1,7 +1,7 @@
-"""Record what the product does, and compare what it does now with the record.
+"""Record the product's behaviour, and compare its current behaviour with the record.
 
 ``python -m tools.goldens record [part ...]`` writes ``tools/goldens/*.json``;
-``python -m tools.goldens compare [--fast] [part ...]`` exits 1 where something differs. See
+``python -m tools.goldens compare [--fast] [part ...]`` exits 1 if something differs. See
 "Recorded behaviour" in ``CONTRIBUTING.md``.
 """
 
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
 PROJECT: Final = Path(__file__).resolve().parents[1]
 GOLDENS: Final = PROJECT / "tools" / "goldens"
 SHOWN: Final = 20
-"""Differences that are printed; the others are counted."""
+"""Maximum differences to print; the others are counted."""
 WIDTH: Final = 200
-"""Characters of a value that are printed."""
+"""Maximum characters of a value to print."""
 SCORE_TOLERANCE: Final = 0.002
-"""By how much two floats may differ: processors compute scores a little differently."""
+"""Maximum difference between two equal floats: processors compute scores a little differently."""
 
 _SETTINGS: Final = ("AWS_", "CDK_", "EVIDENCE_", "GUARDRAIL_", "POWERTOOLS_")
 _SETTING_NAMES: Final = frozenset(
     {"DATE_ORDER", "LOG_LEVEL", "POLICY_TODAY", "SECONDARY_SCOPE", "SOURCE_POLICY"}
 )
-"""Variables of the user's that would change what is recorded."""
+"""The user's variables that would change the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of what is recorded.
+    """A part of the record.
 
     Args:
         module: in ``tools.golden_parts``.
         function: in it, from a ``Run`` to a ``Recorded``.
         fast: whether ``--fast`` compares it.
-        tolerance: share by which two whole numbers may differ.
+        tolerance: relative difference allowed between two whole numbers.
     """
 
     module: str
@@ -77,13 +77,13 @@ PARTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Something that is not as it was recorded.
+    """A difference from the record.
 
     Args:
-        name: of what was recorded.
-        where: in its value, ``""`` for all of it.
-        was: recorded; ``None`` where there was nothing.
-        now: found; ``None`` where there is nothing.
+        name: of the recorded value.
+        where: path inside the value, ``""`` for all of it.
+        was: recorded; ``None`` if there was nothing.
+        now: found; ``None`` if there is nothing.
     """
 
     name: str
@@ -102,9 +102,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     given = parser.parse_args(arguments)
     if unknown := [name for name in given.parts if name not in PARTS]:
-        parser.error(f"no part {unknown[0]!r}; there are {', '.join(PARTS)}")
+        parser.error(f"unknown part {unknown[0]!r}; choose from {', '.join(PARTS)}")
     if given.action == "compare" and given.show and not given.show[1].isdecimal():
-        parser.error(f"--show: {given.show[1]!r} is no index")
+        parser.error(f"--show: {given.show[1]!r} is not an index")
     with surroundings() as folder:
         if given.action == "record":
             return record(given.parts or list(PARTS), folder)
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 @contextmanager
 def surroundings() -> Iterator[Path]:
-    """Yield a temporary folder; meanwhile the environment is without the user's settings."""
+    """Yield a temporary folder, with the user's settings removed from the environment."""
     before, place = dict(os.environ), tempfile.tempdir
     for name in before:
         if name.startswith(_SETTINGS) or name in _SETTING_NAMES:
@@ -134,7 +134,7 @@ def surroundings() -> Iterator[Path]:
 
 
 def record(names: Sequence[str], folder: Path) -> int:
-    """Record parts; what this machine can't record stays as it was."""
+    """Record parts; values that this machine can't record stay as they were."""
     for name, recorded in _run(names, folder, fast=False):
         before = read(name)
         kept = {key: each for key, each in before.items() if _is_skipped(key, recorded)}
@@ -143,7 +143,7 @@ def record(names: Sequence[str], folder: Path) -> int:
 
 
 def compare(names: Sequence[str], folder: Path, *, fast: bool) -> int:
-    """Compare parts with the record, print what differs, and return 1 if anything does."""
+    """Compare parts with the record, print the differences, and return 1 if there are any."""
     found: list[str] = []
     for name, recorded in _run(names, folder, fast=fast):
         found += [
@@ -165,7 +165,7 @@ def compare(names: Sequence[str], folder: Path, *, fast: bool) -> int:
 
 
 def read(name: str) -> dict[str, Any]:
-    """Return the record of a part, empty where there is none."""
+    """Return the record of a part, empty if there is none."""
     path = GOLDENS / f"{name}.json"
     if not path.exists():
         return {}
@@ -184,13 +184,13 @@ def write(name: str, values: Mapping[str, Any]) -> None:
 def differences(
     part: Part, was: Mapping[str, Any], now: Recorded, *, fast: bool = False
 ) -> Iterator[Difference]:
-    """Yield what differs between a record and what is found now.
+    """Yield the differences between a record and the current values.
 
     Args:
-        part: that was recorded.
+        part: of the record.
         was: the record.
-        now: what this machine could record.
-        fast: whether a name that was not recorded now is no difference.
+        now: the values that this machine could record.
+        fast: whether to ignore names that are missing now.
     """
     for name in sorted(was.keys() | now.values.keys()):
         if _is_skipped(name, now) or (fast and name not in now.values):
@@ -203,13 +203,13 @@ def differences(
 
 
 def show(family: str, index: int, folder: Path, *, now_only: bool = False) -> int:
-    """Print one answer as it is verified now, and as the recorded commit's code verifies it."""
+    """Print one answer as it is verified now, and as verified by the recorded commit's code."""
     from tools.golden_parts import answers
 
     try:
         now = answers.shown(family, index, folder)
     except KeyError:
-        print(f"error: no family {family!r}; see tools/goldens/answers.json", file=sys.stderr)
+        print(f"error: unknown family {family!r}; see tools/goldens/answers.json", file=sys.stderr)
         return 2
     if now_only:
         print(json.dumps(now))
@@ -226,7 +226,7 @@ def show(family: str, index: int, folder: Path, *, now_only: bool = False) -> in
 
 
 def _run(names: Sequence[str], folder: Path, *, fast: bool) -> Iterator[tuple[str, Recorded]]:
-    """Yield each part and what it recorded; those that can't run here are printed and left out."""
+    """Yield each part and its record; those that can't run here are printed and skipped."""
     from tools.golden_parts.base import Run, Skipped
 
     run = Run(folder, fast)
@@ -266,7 +266,7 @@ def _walk(name: str, where: str, was: Any, now: Any, tolerance: float) -> Iterat
 def _walk_lists(
     name: str, where: str, was: list[Any], now: list[Any], tolerance: float
 ) -> Iterator[Difference]:
-    """Yield what differs, and an item that came or went as one difference."""
+    """Yield differences, counting an added or removed item as one."""
     before, after = ([json.dumps(each, sort_keys=True) for each in side] for side in (was, now))
     for kind, first, end, start, stop in SequenceMatcher(
         None, before, after, autojunk=False
@@ -303,7 +303,7 @@ def _differing_answers(name: str, was: dict[str, Any], now: dict[str, Any]) -> I
 
 
 def _recorded_answer(family: str, index: int, folder: Path) -> tuple[str, dict[str, Any] | None]:
-    """Return the commit that recorded the answers, and what its code makes of one; or why it can't be had."""
+    """Return the commit that recorded the answers, and its code's result for one; or why it isn't available."""
     tree, archive = folder / "recorded", folder / "recorded.tar"
     tree.mkdir()
     try:
@@ -347,13 +347,13 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tools.goldens", description=__doc__)
     actions = parser.add_subparsers(dest="action", required=True)
     for action, description in (
-        ("record", "Record behaviour anew; give the reason in the commit."),
+        ("record", "Record behaviour again; give the reason in the commit."),
         ("compare", "Compare behaviour with the record; exit 1 if it differs."),
     ):
         command = actions.add_parser(action, description=description, help=description)
         command.add_argument("parts", nargs="*", metavar="part", help=f"one of {', '.join(PARTS)}")
-    # of compare alone, the last one
-    command.add_argument("--fast", action="store_true", help="the fast subset only")
+    # for compare only, the last one
+    command.add_argument("--fast", action="store_true", help="only the fast subset")
     command.add_argument(
         "--show", nargs=2, metavar=("FAMILY", "INDEX"), help="print one answer, as it was and is"
     )

@@ -1,6 +1,6 @@
-"""Prints what the changelog says of one version: ``python -m tools.release_notes [VERSION]``.
+"""Prints the changelog of one version: ``python -m tools.release_notes [VERSION]``.
 
-Without a version it prints those of the current one.
+Without a version it prints the current one's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def notes(changelog: str, version: str) -> str:
     """Return the notes of a version.
 
     Raises:
-        KeyError: the changelog has none, or nothing stands below it; says which versions it has.
+        KeyError: the changelog has none, or nothing below its heading; the message lists its versions.
     """
     found = sections(changelog)
     if not found.get(version):
@@ -38,7 +38,7 @@ def notes(changelog: str, version: str) -> str:
 
 
 def main() -> int:
-    """Print the notes; 1 where there are none."""
+    """Print the notes; return 1 if there are none."""
     version = sys.argv[1] if len(sys.argv) > 1 else VERSION
     try:
         print(notes((PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), version))

@@ -1,7 +1,7 @@
-"""Makes the pictures of the README and the page about the console: ``python -m tools.screenshots``.
+"""Takes the pictures of the README and the console's page: ``python -m tools.screenshots``.
 
-The real console, the sample corpus, the real model; nothing in a picture is painted. Colours are
-reduced to a palette, so that the files stay small.
+They show the real console, the sample corpus and the real model; nothing is painted. Colours are reduced to a
+palette, so that the files stay small.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ ALERT = {
     "startsAt": "2026-03-02T03:04:00Z",
 }
 MINUTES = 4
-"""Between the ticks of two steps in the pictures of an incident."""
+"""Seconds between the ticks of two steps in the pictures of an incident."""
 OTHERS = (
     "SQS queue is backing up",
     "Lambda functions are throttled, what now?",
@@ -64,7 +64,7 @@ OTHERS = (
 
 
 def main() -> int:
-    """Make all pictures; 1 if one is too large."""
+    """Take all pictures; return 1 if one is too large."""
     path = shutil.which("chromium")
     if path is None:
         sys.exit("no browser: chromium is not installed")
@@ -110,7 +110,7 @@ def _pictures(browser: Browser, origin: str, script: Script) -> None:
 
 
 def _verified(browser: Browser, origin: str) -> None:
-    """An answer with a wrong number, verified against the lines that it cites."""
+    """Show an answer with a wrong number, verified against the lines that it cites."""
     cited = (CORPUS / "runbooks/rds-failover.md").read_text(encoding="utf-8").split("\n")[86:94]
     place = {"source_file": "runbooks/rds-failover.md", "start_line": 87, "end_line": 94}
     result = {
@@ -127,7 +127,7 @@ def _verified(browser: Browser, origin: str) -> None:
 
 
 def _incident(browser: Browser, origin: str) -> None:
-    """From the pasted alert to the ticked steps, whose timeline is printed for the page about the console."""
+    """Show the pasted alert to the ticked steps, and print their timeline for the console's page."""
     page = _page(browser, origin, permissions=["clipboard-read", "clipboard-write"])
     page.clock.install(time="2026-03-02T03:09:00Z")
     page.locator("#question").fill(json.dumps({"receiver": "oncall", "alerts": [ALERT]}))
@@ -187,7 +187,7 @@ def _ask(page: Page, question: str) -> None:
 
 
 def _save(page: Page, name: str, **options: Any) -> None:
-    page.wait_for_timeout(400)  # for what moves to come to rest
+    page.wait_for_timeout(400)  # for animations to end
     picture = Image.open(BytesIO(page.screenshot(**options))).convert("RGB")
     picture.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE).save(
         FOLDER / f"{name}.png", optimize=True

@@ -1,6 +1,6 @@
-"""Draws a message of Slack from its Block Kit JSON: ``... ask --format slack | python -m tools.slack_picture FILE.png``.
+"""Draws a Slack message from its Block Kit JSON: ``... ask --format slack | python -m tools.slack_picture FILE.png``.
 
-Only what `knowledge_rag.channel.slack` writes is drawn: rich text and buttons. Fonts and colours are not Slack's.
+Only the output of `knowledge_rag.channel.slack` is drawn: rich text and buttons. Fonts and colours are not Slack's.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ STYLES = {"bold": "b", "italic": "i", "strike": "s", "code": "code"}
 
 
 def main(arguments: list[str]) -> int:
-    """Draw the messages of standard input; of a thread the first one only."""
+    """Draw the messages from standard input; of a thread only the first one."""
     path = shutil.which("chromium") or shutil.which("chromium-headless-shell")
     if path is None or len(arguments) != 1:
         sys.exit("usage: python -m tools.slack_picture FILE.png, with chromium installed")
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
 
 
 def page_of(posts: list[dict[str, Any]]) -> str:
-    """Return messages as a page of HTML."""
+    """Return messages as an HTML page."""
     shown = "".join(
         f'<div class="post"><div class="face">K</div><div><span class="name">Knowledge RAG '
         f'<span class="app">APP</span></span>{"".join(_blocks(it["blocks"]))}</div></div>'

@@ -1,6 +1,6 @@
-"""Makes the pictures of the page about the terminal: ``python -m tools.terminal_recording``.
+"""Makes the pictures of the terminal's page: ``python -m tools.terminal_recording``.
 
-The real command at a terminal of each width, the sample corpus, the real model. Rows in the middle are left out, and
+The real command on a terminal of each width, the sample corpus, the real model. Rows in the middle are left out, and
 the picture says how many.
 """
 
@@ -22,11 +22,11 @@ from tools.screenshots import ALERT, FOLDER
 
 WIDTHS: Final = (80, 120)
 FIRST_ROWS: Final = 44
-"""Of the alert's answer."""
+"""Rows of the alert's answer."""
 FOLLOW_UP: Final = "and how do I undo it?"
 _PROMPT: Final = "Enter to end] "
 _FACE: Final = re.compile(r"@font-face \{\{.*?\n    \}\}\n", re.DOTALL)
-"""Fonts that a browser would fetch from elsewhere."""
+"""Fonts that a browser would download."""
 _CURSOR: Final = re.compile(r"\x1b\[\?25[lh]")
 _UP: Final = "\x1b[1A"
 _ERASE: Final = "\x1b[2K"
@@ -38,7 +38,7 @@ def main() -> None:
         cli = Cli(Path(folder) / "data", Path(folder) / "cache")
         alert = Path(folder) / "alert.json"
         alert.write_text(json.dumps({"receiver": "oncall", "alerts": [ALERT]}))
-        cli("retrieve", FOLLOW_UP)  # makes the sample knowledge base
+        cli("retrieve", FOLLOW_UP)  # creates the sample knowledge base
         for width in WIDTHS:
             (FOLDER / f"terminal-{width}.svg").write_text(
                 _picture(_shown(cli, alert, width), width)
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _shown(cli: Cli, alert: Path, width: int) -> str:
-    """Return what the terminal showed: an alert's answer, a question that refers to it, then the end."""
+    """Return the terminal's output: an alert's answer, a question that refers to it, then the end."""
     with cli.at_keyboard("ask", "--incident", alert, COLUMNS=str(width)) as screen:
         screen.until(_PROMPT)
         screen.type(f"{FOLLOW_UP}\n")
@@ -74,7 +74,7 @@ def _picture(shown: str, width: int) -> str:
 
 
 def _lasting(shown: str) -> list[str]:
-    """Return the rows that stay: progress is written over."""
+    """Return the rows that stay: progress is overwritten."""
     rows: list[str] = []
     for row in _CURSOR.sub("", shown).split("\r\n"):
         del rows[len(rows) - row.count(_UP) :]
@@ -83,7 +83,7 @@ def _lasting(shown: str) -> list[str]:
 
 
 def _wrapped(row: Text, width: int) -> list[Text]:
-    """Return a row as a terminal breaks it."""
+    """Return a row as a terminal wraps it."""
     return list(row.divide(range(width, len(row), width)))
 
 

@@ -1,6 +1,6 @@
-"""What ``ask`` answers to labelled on-call cases: status, and the lines that each step cites.
+"""Records answers of ``ask`` to labelled on-call cases: status, and the lines that each step cites.
 
-Lines are recorded by their numbers and as digests: some of the documents may not be copied.
+Lines are recorded by number and as digests: some of the documents may not be copied.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from tools.golden_parts.base import Run
 
 KEPT: Final[Path] = PROJECT / ".cache" / "goldens"
-"""Knowledge bases that take long to make; each run brings them up to date. ``make clean`` removes them."""
+"""Knowledge bases that take long to create; each run updates them. ``make clean`` removes them."""
 
 SCORES: Final = ("confidence",)
-"""Left out of an answer's digest: they differ a little between machines."""
+"""Excluded from an answer's digest: they differ a little between machines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ SETS: Final = (
 
 
 def record(run: Run) -> Recorded:
-    """Ask every case of the sets that are on this machine."""
+    """Ask every case in the sets that are on this machine."""
     recorded = Recorded()
     for cases in SETS:
         missing = [path for path in (cases.folder, cases.docs) if not path.exists()]
@@ -71,7 +71,7 @@ def _knowledge_base(run: Run, cases: Cases) -> Path:
 
 
 def _questions(cases: Cases, folder: Path) -> Iterator[tuple[str, tuple[object, ...]]]:
-    """Yield each case's id, and its question or incident as ``ask`` takes it."""
+    """Yield each case's id, and its question or incident as input for ``ask``."""
     for line in (cases.folder / "cases.jsonl").read_text(encoding="utf-8").split("\n"):
         if not line:
             continue
@@ -88,11 +88,11 @@ def _questions(cases: Cases, folder: Path) -> Iterator[tuple[str, tuple[object, 
 
 
 def summary(ran: Any, run: Run) -> dict[str, Any]:
-    """Return the lines that an answer of ``ask`` cites, and a digest of all of it.
+    """Return the lines that an answer of ``ask`` cites, and a digest of the whole.
 
     Args:
         ran: the finished command.
-        run: that it is part of.
+        run: of the command.
     """
     if not ran.out:
         return {"exit": ran.code, "messages": stable(ran.err.splitlines(), run.places)}

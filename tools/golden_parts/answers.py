@@ -1,4 +1,4 @@
-"""20,000 verified answers of the adversarial tests, by family of hostile and notation of honest ones."""
+"""Records 20,000 verified answers of the adversarial tests, by family of hostile ones and notation of honest ones."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 HOSTILE: Final = 10_000
 HONEST: Final = 10_000
 SHORT: Final = 4
-"""Hex digits for one answer: enough to name those that differ."""
+"""Hex digits per answer: enough to identify those that differ."""
 LINE: Final = 25
-"""Answers whose digits stand on one line."""
+"""Answers per line."""
 
 
 def record(run: Run) -> Recorded:
@@ -32,7 +32,7 @@ def record(run: Run) -> Recorded:
 
 
 def shown(family: str, index: int, folder: Path) -> dict[str, Any]:
-    """Return one answer and what the verifier makes of it.
+    """Return one answer and the verifier's result.
 
     Args:
         family: of hostile answers, or a notation of honest ones.
@@ -53,7 +53,7 @@ def count(family: str) -> int:
 
 
 def differing(was: Any, now: Any) -> list[int]:
-    """Return the indexes of the answers whose digits differ between two records of a family."""
+    """Return the indexes of the answers that differ between two records of a family."""
     before, after = (" ".join(each["answers"]).split() for each in (was, now))
     return [
         index for index, pair in enumerate(zip(before, after, strict=False)) if len({*pair}) > 1
@@ -70,7 +70,7 @@ def _family(name: str, folder: Path) -> dict[str, Any]:
 
 def _verified(family: str, index: int, folder: Path) -> tuple[str, Verified]:
     write = hostile if family in FAMILIES else honest
-    # other people's texts lie on some machines only
+    # other people's texts are only on some machines
     with patch.object(disguises, "injections", lambda: disguises.INSTRUCTIONS):
         made, shelf, _ = write(family, index, _shelves(folder))
     return made.answer, verify(made.answer, shelf.ledger)

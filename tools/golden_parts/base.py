@@ -1,4 +1,4 @@
-"""What the parts share: the folders of a run, stable forms of values, digests."""
+"""Shared by the parts: the folders of a run, stable forms of values, digests."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ VOLATILE: Final = frozenset(
 PLACES: Final = 3
 """Decimals of a recorded float."""
 FITS: Final = 110
-"""Characters of a line in a recorded file."""
+"""Maximum characters of a line in a recorded file."""
 LONG: Final = 80
-"""Characters of a longer text that are recorded; a digest stands for the whole."""
+"""Characters of a longer text that are recorded; a digest represents the whole."""
 COMMAND_SECONDS: Final = 1800.0
-"""No command may take longer; the on-call documents take eight minutes to embed."""
+"""Time limit of a command; the on-call documents take eight minutes to embed."""
 
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 _WHERE: Final = ("source_file", "start_line", "end_line")
@@ -57,12 +57,12 @@ class Skipped(Exception):  # noqa: N818 - no error: a reason
 
 @dataclass(slots=True)
 class Recorded:
-    """What a part recorded.
+    """The record of a part.
 
     Attributes:
         values: by name; JSON.
         skipped: names that this machine can't record, each with the reason.
-        notes: lines to print; nothing of them is compared.
+        notes: lines to print, which are not compared.
     """
 
     values: dict[str, Any] = field(default_factory=dict)
@@ -75,8 +75,8 @@ class Run:
     """One run of some parts.
 
     Args:
-        folder: temporary, for all that the run writes.
-        fast: whether to record the fast subset only.
+        folder: temporary, for the run's files.
+        fast: whether to record only the fast subset.
     """
 
     folder: Path
@@ -84,13 +84,13 @@ class Run:
 
     @cached_property
     def command(self) -> Any:
-        """``knowledge-rag`` with folders of its own; the cache with the model's graph is the user's."""
+        """``knowledge-rag`` with its own folders; the cache with the model's graph is the user's."""
         cli.SECONDS = COMMAND_SECONDS
         return cli.Cli(self.folder / "data", LocalSettings.from_environment().cache_dir)
 
     @cached_property
     def sample_ingest(self) -> Any:
-        """The run of ``ingest`` that makes the sample knowledge base."""
+        """The run of ``ingest`` that creates the sample knowledge base."""
         return self.command("ingest", CORPUS, "--kb", self.sample, "--json")
 
     @property
@@ -100,12 +100,12 @@ class Run:
 
     @property
     def files(self) -> Path:
-        """What commands read."""
+        """The commands' input files."""
         return self.folder / "files"
 
     @property
     def places(self) -> dict[str, str]:
-        """Absolute paths, each with the name that is recorded in its place."""
+        """Absolute paths, each with the name that replaces it in the record."""
         return {str(self.folder): "<run>", str(PROJECT): "<project>"}
 
 
@@ -116,10 +116,10 @@ def digest(value: object) -> str:
 
 
 def stable(value: Any, places: Mapping[str, str]) -> Any:
-    """Return a value without what differs between runs and machines.
+    """Return a value without the parts that differ between runs and machines.
 
-    Values of :data:`VOLATILE` names become ``"<name>"``, what Git knows of a document is left out, floats are rounded to :data:`PLACES`, and
-    absolute paths become the names of ``places``. Nothing else is changed.
+    Values of :data:`VOLATILE` names become ``"<name>"``, a document's Git metadata is left out, floats are rounded
+    to :data:`PLACES`, and absolute paths become the names of ``places``. Nothing else is changed.
     """
     if isinstance(value, dict):
         return {
@@ -138,7 +138,7 @@ def stable(value: Any, places: Mapping[str, str]) -> Any:
 
 
 def compact(value: Any) -> Any:
-    """Return a value in a short form in which every difference still shows.
+    """Return a value in a short form that still shows every difference.
 
     A citation becomes ``file:first-last section`` and its hashes, a sha256 its first digits, and a
     long text its beginning and a digest.
@@ -159,7 +159,7 @@ def compact(value: Any) -> Any:
 
 
 def dumps(value: Any, indent: str = "") -> str:
-    """Return JSON that shows changes well: sorted, ASCII, what fits a line on one line."""
+    """Return JSON with readable diffs: sorted, ASCII, with everything that fits on one line."""
     text = json.dumps(value, sort_keys=True)
     if len(text) + len(indent) <= FITS or not value or not isinstance(value, dict | list):
         return text

@@ -1,4 +1,4 @@
-"""Ids of the sample corpus's chunks, and a digest for each set of other people's documents."""
+"""Records ids of the sample corpus's chunks, and a digest for each set of other people's documents."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ FOLDERS = {
     "polarity": PROJECT / "tests/data/polarity/docs",
     "school": PROJECT / "tests/data/school/site",
 }
-"""Further documents of the project: web pages and plain text."""
+"""Other documents of the project: web pages and plain text."""
 SHARED_FOLDERS = ("markdown/rare", "oncall/acme-media/docs", "retrieval/docs")
 
 
 def record(_run: Run) -> Recorded:
-    """Record the chunks of each file of the sample corpus, and a digest a file of the other folders."""
+    """Record the chunks of each file in the sample corpus, and a digest per file of the other folders."""
     values: dict[str, Any] = {
         file.source_file: _listed(cut(read_extracted(file))) for file in find_documents(CORPUS)
     }

@@ -1,4 +1,4 @@
-"""What each command prints with ``--json``, asked about the sample runbooks.
+"""Records the output of each command with ``--json`` for the sample runbooks.
 
 Left out: ``serve`` and ``mcp`` run until they are stopped, ``doctor`` and ``smoke`` need an account,
 ``bench`` measures time, ``model`` downloads, and ``gameday`` is a part of its own.
@@ -63,7 +63,7 @@ _LABELLED: Final = (
         "also_acceptable": ["runbooks/vpc-nat-exhaustion.md"],
     },
 )
-"""What ``eval`` is asked."""
+"""Questions for ``eval``."""
 
 
 def record(run: Run) -> Recorded:
@@ -77,7 +77,7 @@ def record(run: Run) -> Recorded:
             if not run.fast or name in FAST
         }
     )
-    if not run.fast:  # of a website's pages, those on days to come go first: it needs a day
+    if not run.fast:  # a website's pages with upcoming dates go first: it needs a fixed day
         policy = ("--policy", "website-first", "--explain", "--kb", run.files / "site.kb")
         ran["retrieve, policy"] = run.command(
             "retrieve", _MEETING, *policy, "--json", POLICY_TODAY="2026-03-01"
@@ -86,7 +86,7 @@ def record(run: Run) -> Recorded:
 
 
 def _recorded(name: str, ran: Any, run: Run) -> dict[str, Any]:
-    """Return what is recorded of a command: whole, or of most payloads the lines that are cited."""
+    """Return the record of a command: its whole output, or for most payloads only the cited lines."""
     if name not in _payloads() or name in FAST or not ran.out:
         return _shown(ran, run)
     (answer,) = ran.json["agent_outputs"].values()
@@ -102,7 +102,7 @@ def _shown(ran: Any, run: Run) -> dict[str, Any]:
 
 
 def _write_files(run: Run) -> None:
-    """Write what commands read."""
+    """Write the commands' input files."""
     evidence = run.command("retrieve", _QUESTION, "--max-results", "3", "--json")
     rows = "".join(json.dumps(row) + "\n" for row in _LABELLED)
     lines = [*INSTRUCTIONS, f"plain {INVISIBLE} text", "password = hunter2-hunter2-hunter2"]

@@ -1,4 +1,4 @@
-"""The retrieve_knowledge function: its answers to recorded events, and to each row of the game day."""
+"""Records the retrieve_knowledge function: its answers to recorded events, and to each row of the game day."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EVENTS: Final = PROJECT / "tests" / "events"
 CONTEXT: Final = "gateway_client_context"
 """Not an event: the client context that comes with ``gateway``."""
 PATIENT_SECONDS: Final = 30.0
-"""For a query on a busy machine; the game day plays the real budget."""
+"""For a query on a busy machine; the game day uses the real budget."""
 
 
 def record_events(run: Run) -> Recorded:
@@ -38,7 +38,7 @@ def record_events(run: Run) -> Recorded:
 
 
 def record_gameday(run: Run) -> Recorded:
-    """Record status, reason and alarms of each row that this machine can play."""
+    """Record status, reason and alarms of each row that this machine can run."""
     rows = run.command("gameday", "--json").json["rows"]
     recorded = Recorded()
     for row in rows:
@@ -76,7 +76,7 @@ def _answer(path: Path, run: Run) -> dict[str, Any]:
 
 
 def _read(answer: Any) -> Any:
-    """Return an answer with an agent's body, which travels as text, read."""
+    """Return an answer with an agent's body, which is sent as text, parsed."""
     body = answer.get("response", {}).get("responseBody", {}).get("application/json")
     if body:
         body["body"] = json.loads(body["body"])

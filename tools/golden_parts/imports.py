@@ -1,4 +1,4 @@
-"""The modules that the command line and each function import when they start."""
+"""Records the modules that the command line and each function import at start-up."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ print(json.dumps([sorted(set(sys.modules) - before - sys.stdlib_module_names), s
 
 
 def record(_run: Run) -> Recorded:
-    """Record the names of our modules, their number, and the libraries that come with them."""
+    """Record the names of our modules, their number, and the imported libraries."""
     recorded = Recorded()
     for module in STARTED:
         names, seconds = _imported(module)

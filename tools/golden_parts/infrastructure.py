@@ -1,4 +1,4 @@
-"""The synthesized templates, and the sizes of the functions' zips."""
+"""Records the synthesized templates, and the sizes of the functions' zips."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEPLOYMENTS: Final[dict[str, dict[str, str]]] = {
     "prod": {"preset": "prod", "entrypoint": "both"},
     "s3-vectors": {"vector_store": "s3-vectors", "search_type": "SEMANTIC"},
 }
-"""Settings over those of ``cdk.json``."""
+"""Settings that override ``cdk.json``."""
 
 _ASSET: Final = re.compile(r"[0-9a-f]{64}(?=\.zip)")
 _VERSION: Final = re.compile(r"(?<=CurrentVersion)([0-9A-F]{8})[0-9a-f]{32}")
@@ -27,8 +27,8 @@ _VERSION: Final = re.compile(r"(?<=CurrentVersion)([0-9A-F]{8})[0-9a-f]{32}")
 def record_templates(_run: Run) -> Recorded:
     """Record logical ids, types and a digest for each property of both stacks.
 
-    The hash of a function's code is left out wherever it stands: in the key of its zip, and in the
-    logical id of its version. It changes with every change of the code.
+    The hash of a function's code is left out everywhere: in the key of its zip, and in the logical id of its
+    version. It changes with every change of the code.
     """
     from infra.bundle_target import BundlingError
     from tests.infra.synthesis import synthesized

@@ -1,6 +1,6 @@
-"""What moto does not answer of an account in which a deployment can work.
+"""Answers operations that moto lacks in an account in which a deployment can work.
 
-Those operations are answered here; everything else goes on to moto, or to who plays the ingestion jobs.
+Those operations are answered here; all others are passed on to moto, or to the simulated ingestion jobs.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _HOPS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
 class LocalAccount(PlayedAws):
-    """Stands before a cloud for the services of ``SERVICES``.
+    """Answers in front of a cloud for the services of ``SERVICES``.
 
     Attributes:
-        environment: what sends clients here.
+        environment: variables that send clients here.
     """
 
     SERVICES = (
@@ -49,7 +49,7 @@ class LocalAccount(PlayedAws):
     def respond(self, method: str, path: str, headers: Any, body: bytes) -> Raw:
         """Answer one request, or pass it on."""
         answer = super().respond(method, path, headers, body)
-        if answer.status != 501:  # which a played answer never is
+        if answer.status != 501:  # which simulated answers never have
             return answer
         service, _, rest = path.lstrip("/").partition("/")
         jobs = service == "bedrock-agent"
@@ -86,7 +86,7 @@ class LocalAccount(PlayedAws):
         self.play("opensearchserverless", "GetAccountSettings", settings)
 
     def _play_listings(self) -> None:
-        """Answer with what was made and is still there."""
+        """Answer with the resources that were created and still exist."""
 
         def made(kind: str, key: str) -> Any:
             return lambda _path, _body: {
@@ -110,7 +110,7 @@ class LocalAccount(PlayedAws):
 
 
 def _passed_on(to: str, method: str, path: str, headers: Any, body: bytes) -> Raw:
-    kept = {"Content-Type": "application/json"}  # urllib's own would be a form's
+    kept = {"Content-Type": "application/json"}  # urllib's default would be a form's
     kept |= {name: value for name, value in headers.items() if name.lower() not in _HOPS}
     request = Request(to + path, body or None, kept, method=method)  # noqa: S310 - a server of ours
     try:

@@ -1,7 +1,7 @@
-"""Alarms and events of a cloud that reach ``advise_incident``: by the rules and the queue that were deployed, as moto keeps them.
+"""Delivers a cloud's alarms and events to ``advise_incident``, by the deployed rules and queue, as moto stores them.
 
-The function is the deployed one, called in this process with the environment that it was deployed with, and for each call to AWS with
-the rights that its role has.
+The function is the deployed one, called in this process with the environment of its deployment, and with its role's
+rights for each call to AWS.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _BATCH = 10
 
 
 class Advising:
-    """What happens after an alarm went off.
+    """Simulates what happens after an alarm.
 
     Args:
         name: of the deployment.
 
     Attributes:
-        log: what the function wrote, records.
+        log: the function's log records.
     """
 
     def __init__(self, name: str) -> None:
@@ -43,11 +43,11 @@ class Advising:
 
     @staticmethod
     def restart() -> None:
-        """Let the next invocation be the first of a new environment."""
+        """Make the next invocation the first of a new environment."""
         handler._visits.cache_clear()  # noqa: SLF001 - what an environment keeps
 
     def alarm(self, name: str, state: str = "ALARM", at: float = 1_772_439_284.0) -> None:
-        """Change an alarm's state, as CloudWatch tells of it."""
+        """Change an alarm's state, and send the event that CloudWatch would."""
         moment = datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%S.000+0000")
         detail = {
             "alarmName": name,
@@ -65,7 +65,7 @@ class Advising:
         bus: str = "default",
         resources: Sequence[str] = (),
     ) -> None:
-        """Put an event onto a bus."""
+        """Put an event on a bus."""
         entry = {
             "Source": source,
             "DetailType": kind,
@@ -75,10 +75,10 @@ class Advising:
         }
         answer = client("events").put_events(Entries=[entry])
         if answer["FailedEntryCount"]:
-            raise ValueError(f"EventBridge takes no such event: {answer['Entries']}")
+            raise ValueError(f"EventBridge rejects the event: {answer['Entries']}")
 
     def work(self) -> int:
-        """Serve the queue until it is empty; return how many invocations that took."""
+        """Serve the queue until it is empty; return the number of invocations."""
         calls = 0
         while found := self._received():
             calls += 1
@@ -86,7 +86,7 @@ class Advising:
         return calls
 
     def invoke(self, messages: Sequence[dict[str, Any]]) -> None:
-        """Call the function with messages, and delete those that it has served."""
+        """Call the function with messages, and delete those that it has handled."""
         records = [{"messageId": it["MessageId"], "body": it["Body"]} for it in messages]
         deployed = client("lambda").get_function_configuration(
             FunctionName=f"{self._name}-advise-incident"

@@ -1,4 +1,4 @@
-"""Takes the answers of custom resources, as the pre-signed address in S3 does."""
+"""Receives the answers of custom resources, like the pre-signed address in S3."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class Answers:
         self._server.server_close()
 
     def of(self, event: dict[str, Any]) -> dict[str, Any]:
-        """Return the data that a custom resource answered with.
+        """Return the data in a custom resource's answer.
 
         Raises:
-            RuntimeError: it failed, did not answer, or answered what CloudFormation would ignore.
+            RuntimeError: it failed, did not answer, or sent an answer that CloudFormation would ignore.
         """
         answer = self._taken.get(event["RequestId"])
         if answer is None:
@@ -49,7 +49,7 @@ class Answers:
         class Handler(BaseHTTPRequestHandler):
             def do_PUT(self) -> None:
                 size = int(self.headers["Content-Length"])
-                if self.headers.get("Content-Type"):  # S3 compares it with what was signed: none
+                if self.headers.get("Content-Type"):  # S3 compares it with the signed one: none
                     self.send_error(403, "SignatureDoesNotMatch")
                     return
                 taken[self.path.lstrip("/")] = json.loads(self.rfile.read(size))
@@ -57,6 +57,6 @@ class Answers:
                 self.end_headers()
 
             def log_message(self, *_: Any) -> None:
-                """Stay quiet."""
+                """Log nothing."""
 
         return Handler

@@ -1,7 +1,7 @@
-"""What happens after a document changed: S3's event, the rule, the queue, the function, Bedrock's job.
+"""Simulates what happens after a document changed: S3's event, the rule, the queue, the function, Bedrock's job.
 
-The rule, the queue and the function are those that were deployed, as moto keeps them, and the function's own
-code is called. Time passes only here, so that days of it take no time.
+The rule, the queue and the function are the deployed ones, as moto stores them, and the function's own code is
+called. Time passes only here, so that days of it take no time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 NINE = 1_795_942_800.0  # a Monday in November 2026, 09:00 UTC
 SWALLOWED_SECONDS = 300
-"""In which a FIFO queue keeps the first of equal messages."""
+"""Time in which a FIFO queue keeps only the first of equal messages."""
 _PATIENT = handler._CALLS.merge(Config(read_timeout=600))  # noqa: SLF001 - a busy machine is no outage
 """Here a job cuts all its documents within the request that starts it."""
 
@@ -41,18 +41,18 @@ class Clock:
     now: float = NINE
 
     def utc(self) -> datetime:
-        """Return the time as services write it."""
+        """Return the time in the services' format."""
         return datetime.fromtimestamp(self.now, UTC)
 
 
 class TimedJobs(Ingestion):
-    """Ingestion jobs that take their time on a clock, one at a time.
+    """Ingestion jobs that take time on a clock, one at a time.
 
     Attributes:
         lasting: seconds that the next job takes.
-        ingest: what a job does when it starts; returns the state that it ends in.
-        denied: whether starts are refused for want of a right.
-        started: each job's start, description and end, in their order.
+        ingest: run when a job starts; returns the job's final state.
+        denied: whether starts are refused because a permission is missing.
+        started: each job's start, description and end, in order.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -64,11 +64,11 @@ class TimedJobs(Ingestion):
         self.started: dict[str, dict[str, Any]] = {}
 
     def stop(self, job_id: str) -> None:
-        """Stop a job, as a person may in the console."""
+        """Stop a job, as a person can in the console."""
         self.started[job_id] |= {"end": self._clock.now, "result": ended("STOPPED")}
 
     def by_hand(self) -> None:
-        """Start a job that no message asked for."""
+        """Start a job without a message."""
         self._begin("started in the console")
 
     def _start(self, request: dict[str, Any]) -> tuple[int, str, dict[str, Any]]:
@@ -122,9 +122,9 @@ class Queue:
     """A FIFO queue with one message group.
 
     Args:
-        delay: seconds that a message is held back.
-        invisible: seconds after which a message that was not deleted comes again.
-        max_receives: after which it becomes a dead letter.
+        delay: seconds before a message becomes visible.
+        invisible: seconds after which a message that was not deleted is delivered again.
+        max_receives: deliveries after which it becomes a dead letter.
     """
 
     clock: Clock
@@ -137,7 +137,7 @@ class Queue:
     _kept: dict[str, float] = field(default_factory=dict)
 
     def send(self, body: str) -> None:
-        """Take a message, unless an equal one came within five minutes."""
+        """Accept a message, unless an equal one came within five minutes."""
         self.sent += 1
         now = self.clock.now
         if now < self._kept.get(body, 0) + SWALLOWED_SECONDS:
@@ -146,7 +146,7 @@ class Queue:
         self.messages.append(_Message(str(uuid.uuid4()), body, now, now + self.delay))
 
     def receive(self) -> _Message | None:
-        """Return the group's first message, if it is not held back or with a consumer."""
+        """Return the group's first message, unless it is delayed or with a consumer."""
         if not self.messages or self.messages[0].visible > self.clock.now:
             return None
         first = self.messages[0]
@@ -163,12 +163,12 @@ class Changes:
 
     Args:
         rule: as EventBridge describes it.
-        message: what the rule puts into the queue.
+        message: sent by the rule to the queue.
         environment: of the function.
 
     Attributes:
         calls: of the function, with the time of each and whether it raised.
-        log: what the function wrote, records.
+        log: the function's log records.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Changes:
         self.log: list[dict[str, Any]] = []
 
     def tell(self, bucket: str, key: str, what: str = "Object Created") -> None:
-        """Tell of a change, as S3 does."""
+        """Send the event for a change, as S3 does."""
         event = {
             "source": "aws.s3",
             "detail-type": what,
@@ -199,7 +199,7 @@ class Changes:
             self.queue.send(self._message)
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass, with what happens meanwhile; the night's schedule included."""
+        """Let time pass, and run everything due, including the nightly schedule."""
         end = self._clock.now + seconds
         while self._clock.now < end:
             waiting = self.queue.messages[:1]
@@ -243,7 +243,7 @@ class Changes:
 
 
 def deployed_changes(name: str, clock: Clock) -> Changes:
-    """Return the rule, queue and function of a deployment, as moto keeps them."""
+    """Return the rule, queue and function of a deployment, as moto stores them."""
     events = boto3.client("events", region_name=REGION)
     (target,) = events.list_targets_by_rule(Rule=f"{name}-changes")["Targets"]
     function = boto3.client("lambda", region_name=REGION).get_function_configuration(
@@ -264,7 +264,7 @@ def _deployed_queue(name: str, clock: Clock) -> Queue:
         QueueUrl=sqs.get_queue_url(QueueName=name)["QueueUrl"], AttributeNames=["All"]
     )["Attributes"]
     if attributes["ContentBasedDeduplication"] != "true" or attributes["FifoQueue"] != "true":
-        raise ValueError(f"{name} swallows no equal messages")
+        raise ValueError(f"{name} does not deduplicate messages")
     return Queue(
         clock,
         float(attributes["DelaySeconds"]),
@@ -274,7 +274,7 @@ def _deployed_queue(name: str, clock: Clock) -> Queue:
 
 
 def matches(pattern: dict[str, Any], event: dict[str, Any]) -> bool:
-    """Whether an event has all that a pattern of EventBridge's wants: values and prefixes."""
+    """Whether an event matches an EventBridge pattern: values and prefixes."""
     return all(_matches(wanted, event.get(name)) for name, wanted in pattern.items())
 
 

@@ -1,6 +1,6 @@
-"""A real ``cdk bootstrap`` and ``cdk deploy`` against moto's server on loopback.
+"""Runs a real ``cdk bootstrap`` and ``cdk deploy`` against moto's server on loopback.
 
-The command line is the one that users run, unmodified; only its endpoint is another one.
+The command line is the one that users run, unmodified; only its endpoint differs.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _SECONDS = 900
 
 @dataclass(frozen=True, slots=True)
 class Deployed:
-    """One stack as the cloud tells of it, beside what its template says."""
+    """One stack as the cloud reports it, with its template."""
 
     name: str
     status: str
@@ -52,7 +52,7 @@ class Deployed:
 
 @dataclass(frozen=True, slots=True)
 class Cloud:
-    """A running cloud: where it listens, what ingests documents in it, its collections, its time."""
+    """A running cloud: its address, its ingestion of documents, its collections, its time."""
 
     endpoint: str
     ingestion: IngestingCorpus
@@ -87,7 +87,7 @@ def cloud() -> Iterator[Cloud]:
 
 
 def _forget(endpoint: str) -> None:
-    """Begin with nothing: moto keeps what it made for as long as its process lives."""
+    """Reset moto, which keeps its resources for the life of its process."""
     MADE.clear()
     FAILED.clear()
     reset = Request(f"{endpoint}/moto-api/reset", method="POST")  # noqa: S310 - a server of ours
@@ -114,10 +114,10 @@ def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
 
     Args:
         context: settings, each as ``key=value``.
-        output: folder that takes the synthesized assembly.
+        output: folder for the synthesized assembly.
 
     Raises:
-        RuntimeError: the command line failed; the message is all that it said.
+        RuntimeError: the command line failed; the message is its whole output.
     """
     shutil.rmtree(output, ignore_errors=True)
     options = [word for pair in context for word in ("-c", pair)]
@@ -129,7 +129,7 @@ def deploy_assembly(assembly: Path, qualifier: str = "") -> list[Deployed]:
     """Bootstrap, and deploy every stack of a synthesized assembly.
 
     Raises:
-        RuntimeError: the command line failed; the message is all that it said.
+        RuntimeError: the command line failed; the message is its whole output.
     """
     bootstrap(qualifier)
     _cdk(
@@ -145,9 +145,9 @@ def deploy_assembly(assembly: Path, qualifier: str = "") -> list[Deployed]:
 
 
 def bootstrap(qualifier: str = "") -> None:
-    """Make what every deployment by CDK needs of an account."""
+    """Create the resources that every CDK deployment needs in an account."""
     named = ["--qualifier", qualifier] if qualifier else []
-    with tempfile.TemporaryDirectory() as elsewhere:  # where no app is synthesized for it
+    with tempfile.TemporaryDirectory() as elsewhere:  # so that no app is synthesized
         _cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}", *named, folder=elsewhere)
 
 
@@ -188,7 +188,7 @@ def _deployed(path: Path) -> Deployed:
 
 
 def main(context: Sequence[str]) -> int:
-    """Deploy, and print what was created; settings that are wrong are told before anything starts."""
+    """Deploy, and print the created resources; wrong settings are reported before anything starts."""
     write = sys.stdout.write
     try:
         _check(context)
@@ -212,9 +212,9 @@ def main(context: Sequence[str]) -> int:
 
 
 def _deploy_quietly(context: Sequence[str]) -> list[Deployed]:
-    """Deploy without what the functions log and the server traces meanwhile."""
+    """Deploy without the functions' logs and the server's tracebacks."""
     with cloud() as running:
-        sys.stdout.write(f"deploying to a cloud of this one machine, {running.endpoint} ...\n")
+        sys.stdout.write(f"deploying to a cloud on this machine, {running.endpoint} ...\n")
         sys.stdout.flush()
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             return deploy(context, PROJECT / "cdk.out" / "local")

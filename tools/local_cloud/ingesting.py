@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class IngestingCorpus(TimedJobs):
-    """A started job hands the objects that changed to our own transformation function, as Bedrock does.
+    """A started job passes the changed objects to our own transformation function, as Bedrock does.
 
     Attributes:
-        contents: document -> the chunks that came out, as the knowledge base would embed them.
+        contents: document -> its resulting chunks, as the knowledge base would embed them.
     """
 
     def __init__(self, clock: Clock) -> None:
@@ -31,7 +31,7 @@ class IngestingCorpus(TimedJobs):
         self.ingest = self._ingest
 
     def forget(self) -> None:
-        """Begin anew: the knowledge base was deleted."""
+        """Start over: the knowledge base was deleted."""
         for each in (self.contents, self._seen, self.started, self.jobs):
             each.clear()
 
@@ -66,7 +66,7 @@ class IngestingCorpus(TimedJobs):
 
 
 def _as_deployed(parameters: dict[str, Any]) -> None:
-    """Give the transformation function the environment that it was deployed with."""
+    """Give the transformation function the environment of its deployment."""
     ingestion = parameters["vectorIngestionConfiguration"]["customTransformationConfiguration"]
     (transformation,) = ingestion["transformations"]
     function = transformation["transformationFunction"]["transformationLambdaConfiguration"]

@@ -1,7 +1,7 @@
-"""The resource types that the stacks use and moto's CloudFormation does not know.
+"""The stacks' resource types that moto's CloudFormation lacks.
 
-Each names the operation that creates it; its properties are checked against that operation and, where
-moto plays it, the operation is really called. Everything made is kept, for the test to look at.
+Each names the operation that creates it; its properties are checked against that operation and, if moto has
+it, the operation is really called. All created resources are kept for the tests.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ REGION = "us-east-1"
 class Made:
     """A resource that was created.
 
-    ``reference`` is what ``Ref`` gives, ``attributes`` what ``GetAtt`` gives, ``parameters`` what the
-    service was asked.
+    ``reference`` is the value of ``Ref``, ``attributes`` those of ``GetAtt``, ``parameters`` those of the request to
+    the service.
     """
 
     kind: str
@@ -41,9 +41,9 @@ class Made:
 
 MADE: list[Made] = []
 SEARCHING: list[Searching] = []
-"""The one that serves the collections' endpoints, while a cloud runs."""
+"""Serves the collections' endpoints while a cloud runs."""
 GATEWAYS: list[str] = []
-"""The address that gateways get, where one is served."""
+"""The address of gateways, if one is served."""
 _COUNTS: Counter[str] = Counter()
 
 
@@ -55,10 +55,10 @@ class Kind:
         service: of botocore.
         operation: that creates it.
         describe: from the parameters and the service's answer to ``Ref`` and the attributes.
-        played: whether moto plays the operation.
+        played: whether moto has the operation.
         apart: properties that belong to no operation, or to one that ``prepare`` names.
-        prepare: rewrites properties before they are matched; checks those that stand apart.
-        deleting: the operation that deletes it, where moto plays one, and its parameters.
+        prepare: rewrites properties before they are matched; checks the ones in ``apart``.
+        deleting: the operation that deletes it, if moto has one, and its parameters.
     """
 
     service: str
@@ -74,7 +74,7 @@ def make(kind: str, properties: dict[str, Any]) -> Made:
     """Create one resource.
 
     Raises:
-        InvalidPropertiesError: the properties are not what the service takes.
+        InvalidPropertiesError: the service wouldn't accept the properties.
     """
     rule = KINDS[kind]
     prepared = rule.prepare(dict(properties))
@@ -116,9 +116,9 @@ def arn(service: str, resource: str) -> str:
 
 
 def _described(reference: str, new: str = "", **attributes: str) -> Any:
-    """Describe by templates of what was asked and answered.
+    """Return a description made from templates of the request and the answer.
 
-    ``{new}`` is a new id that begins so, ``{ref}`` the reference itself.
+    ``{new}`` is a new id with the prefix ``new``, ``{ref}`` the reference itself.
     """
 
     def describe(asked: dict[str, Any], answer: dict[str, Any]) -> tuple[str, dict[str, str]]:
@@ -132,7 +132,7 @@ def _described(reference: str, new: str = "", **attributes: str) -> Any:
 
 
 def _collection(asked: dict[str, Any], _: dict[str, Any]) -> tuple[str, dict[str, str]]:
-    """The service refuses a collection that no encryption and no network policy covers yet."""
+    """Refuse a collection without an encryption and a network policy, as the service does."""
     for kind in ("encryption", "network"):
         if f"collection/{asked['name']}" not in _covered(kind):
             raise InvalidPropertiesError(f"no {kind} policy covers {asked['name']} yet")
@@ -162,7 +162,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _index(properties: dict[str, Any]) -> dict[str, Any]:
-    """The service takes one document, which CloudFormation spells out."""
+    """Return the one document that the service accepts, from CloudFormation's separate properties."""
     collection = properties.pop("CollectionEndpoint").rpartition("/")[2]
     schema = {key: properties.pop(key) for key in ("Mappings", "Settings") if key in properties}
     SEARCHING[0].add(f"/{collection}/{properties['IndexName']}", schema["Mappings"]["Properties"])
@@ -200,7 +200,7 @@ def _renamed_type(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mapping_properties(properties: dict[str, Any]) -> dict[str, Any]:
-    """The service takes tags as a map."""
+    """Return tags as a map, as the service requires."""
     return properties | {
         "Tags": {each["Key"]: each["Value"] for each in properties.get("Tags", [])}
     }
@@ -219,7 +219,7 @@ def _parameter_properties(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _filter_properties(properties: dict[str, Any]) -> dict[str, Any]:
-    """CloudFormation names a filter that has no name."""
+    """Name an unnamed filter, as CloudFormation does."""
     return {"FilterName": identifier("F")} | properties
 
 
@@ -238,7 +238,7 @@ def _topic_policy(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _delivery_destination(properties: dict[str, Any]) -> dict[str, Any]:
-    """The service takes the destination's ARN in a structure."""
+    """Put the destination's ARN into a structure, as the service requires."""
     place = {"destinationResourceArn": properties.pop("DestinationResourceArn")}
     return properties | {"DeliveryDestinationConfiguration": place}
 
@@ -247,7 +247,7 @@ _BOUNDS = "GuardrailPolicyArns"
 
 
 def _renamed(**names: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Give properties, and the parts of tags, the names that Chatbot has for them."""
+    """Rename properties, and the parts of tags, as in Chatbot's API."""
 
     def rename(properties: dict[str, Any]) -> dict[str, Any]:
         tags = [{f"Tag{part}": it[part] for part in it} for it in properties.get("Tags", ())]
@@ -257,7 +257,7 @@ def _renamed(**names: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
 
 
 def _subscription_properties(properties: dict[str, Any]) -> dict[str, Any]:
-    """The service takes filters among a subscription's attributes, as text."""
+    """Move filters into a subscription's attributes, as text, as the service requires."""
     filters = {
         name: value if isinstance(value, str) else json.dumps(value)
         for name in ("FilterPolicy", "FilterPolicyScope")
@@ -275,7 +275,7 @@ def _queue_policy(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vector_bucket_properties(properties: dict[str, Any]) -> dict[str, Any]:
-    """CloudFormation names a bucket that has no name."""
+    """Name an unnamed bucket, as CloudFormation does."""
     return {"VectorBucketName": f"vectors-{identifier('vb').lower()}"} | properties
 
 
@@ -286,7 +286,7 @@ def _delete(
     several: bool = False,
     **more: Any,
 ) -> Callable[[Made], tuple[str, dict[str, Any]]]:
-    """Delete a resource by what ``Ref`` gives."""
+    """Delete a resource by its ``Ref``."""
 
     def deleting(made: Made) -> tuple[str, dict[str, Any]]:
         return operation, {parameter: [made.reference] if several else made.reference} | more
@@ -339,7 +339,7 @@ KINDS: dict[str, Kind] = {
         ),
     ),
     "AWS::Bedrock::GuardrailVersion": Kind("bedrock", "CreateGuardrailVersion", _guardrail_version),
-    # moto's ids are none that the service would give
+    # moto's ids are unlike the service's
     "AWS::Bedrock::KnowledgeBase": Kind(
         "bedrock-agent",
         "CreateKnowledgeBase",
@@ -489,8 +489,8 @@ KINDS: dict[str, Kind] = {
         _described("{name}"),
         played=True,
     ),
-    # moto would enforce it, and without looking at its conditions: every upload without TLS, here
-    # all of them, would be refused
+    # moto would enforce it, ignoring its conditions: every upload without TLS, here all of them, would be
+    # refused
     "AWS::S3::BucketPolicy": Kind(
         "s3", "PutBucketPolicy", _described("{Bucket}"), prepare=_json("Policy")
     ),

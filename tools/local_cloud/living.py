@@ -1,9 +1,8 @@
-"""A deployment that lives: functions that answer, metrics, alarms, a canary, documents that are ingested.
+"""Runs a deployment: functions that answer, metrics, alarms, a canary, documents that are ingested.
 
-The functions are the deployed ones, called in this process with the environment that they were deployed
-with, and with the rights that their roles have. Retrieval is that of the local knowledge base with the
-sample documents, whose scores are changed to the scale of the deployed store. Time passes only in
-:meth:`Life.wait`.
+The functions are the deployed ones, called in this process with the environment of their deployment, and with
+their roles' rights. Retrieval uses the local knowledge base with the sample documents, with scores mapped to the
+scale of the deployed store. Time passes only in :meth:`Life.wait`.
 """
 
 from __future__ import annotations
@@ -42,23 +41,23 @@ MINUTE = 60
 CANARY_SECONDS = 300
 PATIENCE_SECONDS = 30.0
 IDLE_SECONDS = 2.0
-"""Of real time, after which Lambda ends an environment here: a new one reads its parameters."""
+"""Seconds of real time after which Lambda ends an environment here: a new one reads its parameters."""
 
 
 class _Context(LambdaContext):
-    """What Lambda hands to a function that a gateway calls."""
+    """Lambda's context for a function that a gateway calls."""
 
     class client_context:  # noqa: N801 - Lambda's name
-        """What the gateway says of the call."""
+        """The gateway's data about the call."""
 
         custom = {"bedrockAgentCoreToolName": TOOL}  # noqa: RUF012 - as Lambda has it
 
 
 class _Runtime(Loopback):
-    """Bedrock's Retrieve, which looks at the caller's rights before it searches.
+    """Bedrock's Retrieve, which checks the caller's rights before it searches.
 
     Attributes:
-        role: of the function that asks.
+        role: of the calling function.
         ready: whether the documents have been ingested.
         euclidean: whether the store scores by distance, as OpenSearch does.
     """
@@ -88,16 +87,16 @@ class _Runtime(Loopback):
         with urlopen(request, timeout=10) as answer:  # noqa: S310 - likewise
             found = json.load(answer)
         for result in found["retrievalResults"]:
-            if self.euclidean:  # OpenSearch's score of a distance, of which the cosine is known
+            if self.euclidean:  # OpenSearch's score for a distance, computed from the cosine
                 result["score"] = 1 / (3 - 2 * min(result["score"], 1.0))
         return Raw(json.dumps(found).encode())
 
 
 class Life:
-    """What goes on in a cloud while time passes.
+    """Runs a cloud's deployments while time passes.
 
     Args:
-        cloud: where deployments are made.
+        cloud: of the deployments.
         endpoint: of a local knowledge base with the sample documents.
     """
 
@@ -105,7 +104,7 @@ class Life:
         self._cloud = cloud
         self._lock = threading.Lock()  # the function's environment is the process's
         self._changes: dict[str, Changes] = {}
-        self._told: dict[str, set[str]] = {}
+        self._reported: dict[str, set[str]] = {}
         self._states: dict[str, str] = {}
         self._records: list[tuple[float, dict[str, Any]]] = []
         self._last_call = 0.0
@@ -132,14 +131,14 @@ class Life:
         return self._cloud.clock.now
 
     def wait(self, seconds: float) -> None:
-        """Let time pass, with all that happens meanwhile."""
+        """Let time pass, and run everything due."""
         end = self.now() + seconds
         while self.now() < end:
             before = self.now()
             step = min(MINUTE, end - before)
             names = self._deployments()
             for name in names:
-                self._tell_changes(name)
+                self._send_changes(name)
                 self._changes[name].pass_time(step)
             self._runtime.ready = bool(self._cloud.ingestion.contents)
             if not names:
@@ -150,7 +149,7 @@ class Life:
                 self._decide_alarms()
 
     def _deployments(self) -> list[str]:
-        """Return the names of what is deployed with documents; forget the documents of what is gone."""
+        """Return the names of deployments with documents; forget the documents of deleted ones."""
         names = [
             each.parameters["name"].removesuffix("-corpus")
             for each in MADE
@@ -161,17 +160,17 @@ class Life:
             self._cloud.ingestion.forget()
         return names
 
-    def _tell_changes(self, name: str) -> None:
-        """Send S3's event for each document that is new in the deployment's bucket."""
+    def _send_changes(self, name: str) -> None:
+        """Send S3's event for each new document in the deployment's bucket."""
         stack = client("cloudformation").describe_stacks(StackName=f"{name}-data")["Stacks"][0]
         if name not in self._changes:
             self._changes[name] = deployed_changes(name, self._cloud.clock)
-            self._told[name] = set()
+            self._reported[name] = set()
         outputs = {each["OutputKey"]: each["OutputValue"] for each in stack["Outputs"]}
         bucket = outputs["CorpusBucketName"]
         for each in client("s3").list_objects_v2(Bucket=bucket).get("Contents", ()):
-            if each["Key"] not in self._told[name]:
-                self._told[name].add(each["Key"])
+            if each["Key"] not in self._reported[name]:
+                self._reported[name].add(each["Key"])
                 self._changes[name].tell(bucket, each["Key"])
 
     def _ask_canaries(self) -> None:
@@ -183,7 +182,7 @@ class Life:
                 )
 
     def _through_gateway(self, arguments: dict[str, Any]) -> Any:
-        """Call the function as the gateway's target does."""
+        """Call the function like the gateway's target."""
         (target,) = (each for each in MADE if each.kind == "AWS::BedrockAgentCore::GatewayTarget")
         arn = target.parameters["targetConfiguration"]["mcp"]["lambda"]["lambdaArn"]
         function = client("lambda").get_function_configuration(FunctionName=arn)
@@ -221,7 +220,7 @@ class Life:
         return answer
 
     def _emit(self, record: dict[str, Any]) -> None:
-        """Keep a metric record's samples, as CloudWatch does."""
+        """Store a metric record's samples, as CloudWatch does."""
         if "_aws" not in record:
             return
         self._records.append((self.now(), record))
@@ -262,13 +261,13 @@ def _of_endpoint(service: str, _endpoint: str) -> Any:
 
 
 def client(service: str) -> Any:
-    """Return a client of the cloud that runs; making one takes longer than its calls."""
+    """Return a client of the running cloud; creating one takes longer than its calls."""
     return _of_endpoint(service, os.environ["AWS_ENDPOINT_URL"])
 
 
 @contextmanager
 def environment(variables: dict[str, str]) -> Iterator[None]:
-    """Run the block with the variables that a function was deployed with."""
+    """Run the block with the variables of a function's deployment."""
     before = dict(os.environ)
     os.environ.update(variables)
     try:
@@ -282,12 +281,12 @@ def environment(variables: dict[str, str]) -> Iterator[None]:
 
 
 def may(role: str, action: str, resource: str) -> bool:
-    """Whether a role's own policies allow an action on what ends so, and none denies it."""
+    """Whether a role's own policies allow an action on a resource with this suffix, and none denies it."""
     iam = client("iam")
     effects = set()
     for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
         document = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
-        if isinstance(document, str):  # of a role's own policies, moto keeps what Python prints
+        if isinstance(document, str):  # moto stores a role's own as Python's repr
             document = ast.literal_eval(document)
         for statement in document["Statement"]:
             actions, resources = (
@@ -303,7 +302,7 @@ def may(role: str, action: str, resource: str) -> bool:
 
 @contextmanager
 def living(cloud: Cloud) -> Iterator[Life]:
-    """Let deployments in a cloud live."""
+    """Run the deployments in a cloud."""
     import tempfile
     from pathlib import Path
 

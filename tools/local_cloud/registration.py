@@ -1,10 +1,10 @@
-"""Teaches moto's CloudFormation the resource types of ``kinds`` and runs functions in process.
+"""Adds the resource types of ``kinds`` to moto's CloudFormation, and runs functions in process.
 
 moto runs functions in Docker. Here a custom resource's handler is imported and called instead, in the
-server's own process, with the environment that the template gives the function; other functions are
-called by who puts itself into ``INVOKED``. moto deletes a stack's resources in any order and forgets a
-stack of which one could not be deleted. Here they go in the opposite order of their creation, and such a
-stack stays, in the state that CloudFormation gives it.
+server's own process, with the function's environment from the template; other functions are called through
+``INVOKED``. moto deletes a stack's resources in any order and forgets a stack with one that could not be
+deleted. Here they are deleted in reverse order of creation, and such a stack stays, in the state that
+CloudFormation gives it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 FAILED: list[str] = []
-"""What went wrong while resources were made; moto reports some of it as success."""
+"""Errors while resources were created; moto reports some of them as success."""
 
 INVOKED: list[Callable[[Any, Any], Any]] = []
-"""Who calls a function with an event while a cloud runs, and returns its answer."""
+"""Calls a function with an event while a cloud runs, and returns its answer."""
 
 
 class _Resource(CloudFormationModel):
-    """One resource of a type that moto does not know."""
+    """One resource of a type that moto lacks."""
 
     def __init__(self, made: Made) -> None:
         self.made = made
@@ -85,11 +85,11 @@ def _model(kind: str) -> type[CloudFormationModel]:
 
 
 class CustomResource(custom_model.CustomModel, CloudFormationModel):
-    """A custom resource whose handler runs here and answers to the address that it is given."""
+    """A custom resource whose handler runs here and sends its answer to the given address."""
 
     @staticmethod
     def cloudformation_type() -> str:
-        """Return the type that templates name."""
+        """Return the type's name in templates."""
         return "AWS::CloudFormation::CustomResource"
 
     @property
@@ -106,7 +106,7 @@ class CustomResource(custom_model.CustomModel, CloudFormationModel):
         region_name: str,
         **kwargs: Any,
     ) -> custom_model.CustomModel:
-        """Run the handler and return the resource with what it answered."""
+        """Run the handler and return the resource from its answer."""
         properties = cloudformation_json["Properties"]
         event = {
             "RequestType": "Create",
@@ -142,7 +142,7 @@ class CustomResource(custom_model.CustomModel, CloudFormationModel):
 
 
 def run_in_process(event: dict[str, Any]) -> dict[str, Any]:
-    """Call the handler that a custom resource names, as Lambda would, and give its answer."""
+    """Call a custom resource's handler, as Lambda would, and return its answer."""
     function = lambda_backends[ACCOUNT][REGION].get_function(event["ServiceToken"])
     module, _, name = function.handler.rpartition(".")
     os.environ.update(function.environment_vars)
@@ -159,7 +159,7 @@ def run_in_process(event: dict[str, Any]) -> dict[str, Any]:
 
 
 class LambdaContext:
-    """What Lambda hands to a handler beside its event."""
+    """Lambda's context for a handler."""
 
     aws_request_id = "00000000-0000-0000-0000-000000000001"
 
@@ -169,12 +169,12 @@ class LambdaContext:
 
 
 def register() -> None:
-    """Make moto know all of it; once a process."""
+    """Register everything with moto; once per process."""
     models = [_model(kind) for kind in KINDS]
     known = {model.cloudformation_type() for model in CloudFormationModel.__subclasses__()}
     missing = {kind for kind in KINDS if kind not in known}
     if missing:
-        raise RuntimeError(f"moto does not see {missing}")
+        raise RuntimeError(f"moto does not find {missing}")
     parsing.get_model_list.cache_clear()
     parsing.get_model_map.cache_clear()
     parsing.get_name_type_map.cache_clear()
@@ -187,7 +187,7 @@ def register() -> None:
 
 
 def _delete_stack(backend: Any, name: str) -> None:
-    """Delete a stack as CloudFormation does: what was made last goes first."""
+    """Delete a stack like CloudFormation: the resource created last goes first."""
     found = [each for each in backend.stacks.values() if name in (each.name, each.stack_id)]
     for stack in found:
         resources = stack.resource_map
@@ -213,7 +213,7 @@ def _delete_stack(backend: Any, name: str) -> None:
 
 
 def _invoke(function: Any, body: str, _: Any, headers: Any) -> bytes:
-    """Have a function called; one that raises is answered as Lambda answers it."""
+    """Call a function; an exception becomes Lambda's answer to one."""
     try:
         answer = INVOKED[-1](function, json.loads(body or "{}"))
     except Exception as error:  # noqa: BLE001 - whatever it raised
@@ -223,14 +223,14 @@ def _invoke(function: Any, body: str, _: Any, headers: Any) -> bytes:
 
 
 def _matching(matches: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
-    """A rule that has a schedule only hears of no event."""
+    """Make rules that only have a schedule match no event."""
     return lambda pattern, event: bool(pattern.get_pattern()) and matches(pattern, event)
 
 
 def _noting_failures(create: Callable[..., Any]) -> Callable[..., Any]:
     def noting(logical_id: str, resource: dict[str, Any], *arguments: Any, **named: Any) -> Any:
         if parsing.resource_class_from_type(resource["Type"]) is None:
-            FAILED.append(f"{logical_id}: nobody plays {resource['Type']}")
+            FAILED.append(f"{logical_id}: {resource['Type']} is not simulated")
         try:
             return create(logical_id, resource, *arguments, **named)
         except Exception as error:
@@ -241,4 +241,4 @@ def _noting_failures(create: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _KEPT: list[type] = []
-"""Holds the classes: moto finds them through weak references."""
+"""Keeps the classes alive: moto finds them through weak references."""

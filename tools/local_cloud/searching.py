@@ -1,7 +1,7 @@
-"""Collections of OpenSearch Serverless as far as a deployment asks them: mapping and search of an index.
+"""Collections of OpenSearch Serverless, with the requests that a deployment uses: mapping and search of an index.
 
-As in AWS, an index that was made can't be searched at once, and calls are refused that are not signed for
-this service, or by anybody but the knowledge base's role.
+As in AWS, a new index can't be searched immediately, and calls are refused unless they are signed for this service
+by the knowledge base's role.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class Searching(Loopback):
     """Every collection's endpoint.
 
     Attributes:
-        mappings: of each index, by its path, as the service has it.
-        not_yet: answers of each index before it can be searched.
-        refuses_mapping: whether a mapping is answered with 400.
-        dates: whether texts of fields that are not declared may become dates.
-        calls: ``(what, status)`` in the order of their arrival.
+        mappings: of each index, by its path, in the service's form.
+        not_yet: number of failed searches of each index before it is ready.
+        refuses_mapping: whether to answer a mapping with 400.
+        dates: whether texts in undeclared fields may become dates.
+        calls: ``(what, status)`` in order of arrival.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Searching(Loopback):
         super().__init__()
 
     def add(self, index: str, properties: dict[str, Any]) -> None:
-        """Make an index; the path has the collection's id and the index's name."""
+        """Create an index; the path has the collection's id and the index's name."""
         self.mappings[index] = {
             name: {key.lower(): value for key, value in declared.items()}
             for name, declared in properties.items()
@@ -58,7 +58,7 @@ class Searching(Loopback):
             return 403, {"status": 403, "error": "Forbidden"}
         if (method, what) == ("PUT", "_mapping"):
             return self._map(index, json.loads(body))
-        if headers.get("X-Amz-Security-Token") == "testing":  # of whom deploys
+        if headers.get("X-Amz-Security-Token") == "testing":  # the deploying user's
             return 403, {"status": 403, "error": "Forbidden"}
         status = self.not_yet[index].pop(0) if self.not_yet[index] else 200
         return status, {"error": f"no such index [{index}]"} if status > 200 else {"hits": {}}

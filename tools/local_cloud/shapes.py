@@ -1,8 +1,7 @@
-"""From a resource's CloudFormation properties to the parameters of the operation that creates it.
+"""Converts a resource's CloudFormation properties to the parameters of the operation that creates it.
 
-The names are matched against botocore's model of the operation, case aside; whatever is unknown to
-it, missing or out of bounds is an error, enums, patterns and maxima included, which botocore leaves
-to the service.
+The names are matched against botocore's model of the operation, ignoring case. Unknown, missing and out-of-range
+values are errors, also for enums, patterns and maxima, which botocore leaves to the service.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ from knowledge_rag.local.bedrock.validation import problems
 
 
 class InvalidPropertiesError(ValueError):
-    """A resource's properties are not what the service takes."""
+    """The service wouldn't accept a resource's properties."""
 
 
 @lru_cache(maxsize=64)
 def operation_shape(service: str, operation: str) -> Any:
-    """Return the input shape of an operation; its name as the API has it."""
+    """Return the input shape of an operation, named as in the API."""
     model = botocore.session.get_session().get_service_model(service)
     return model.operation_model(operation).input_shape
 
@@ -31,12 +30,12 @@ def parameters(service: str, operation: str, properties: dict[str, Any]) -> dict
     """Convert properties and check them.
 
     Raises:
-        InvalidPropertiesError: with every constraint that they break.
+        InvalidPropertiesError: names every constraint that they violate.
     """
     shape = operation_shape(service, operation)
     unknown: list[str] = []
     converted = _convert(properties, shape, "", unknown)
-    # An idempotency token is botocore's to add.
+    # botocore adds idempotency tokens.
     checked = {name: value for name, value in converted.items() if value is not None}
     found = [f"{where} is not known to {operation}" for where in unknown]
     found += problems(checked, _by_member_name(shape))
@@ -46,7 +45,7 @@ def parameters(service: str, operation: str, properties: dict[str, Any]) -> dict
 
 
 class _ByMemberName:
-    """A shape whose members go by their own names, not by those on the wire."""
+    """A shape whose members have their own names, not those on the wire."""
 
     def __init__(self, shape: Any) -> None:
         self._shape = shape
@@ -69,12 +68,12 @@ class _ByMemberName:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """Constraints; patterns are Java's, whose classes of Unicode Python's `re` does not know."""
+        """Constraints; patterns are Java's, with Unicode classes that Python's `re` lacks."""
         metadata = dict(self._shape.metadata)
         if "pattern" in metadata:
             pattern = re.sub(r"\\p\{(L|N|IsAlphabetic|IsDigit)\}", r"\\w", metadata["pattern"])
             pattern = re.sub(r"\\p\{(Z|IsWhite_Space)\}", r"\\s", pattern)
-            # punctuation and symbols, those of ASCII: no property here has others
+            # punctuation and symbols, ASCII only: no property here has others
             pattern = re.sub(
                 r"\\p\{[PS]\}", r"\\x21-\\x2f\\x3a-\\x40\\x5b-\\x60\\x7b-\\x7e", pattern
             )
@@ -133,7 +132,7 @@ def _structure(value: dict[str, Any], shape: Any, where: str, unknown: list[str]
 
 
 def _scalar(value: Any, kind: str) -> Any:
-    """CloudFormation takes numbers and switches as text too."""
+    """Convert numbers and booleans given as text, as CloudFormation does."""
     if isinstance(value, str) and kind == "boolean" and value in {"true", "false"}:
         return value == "true"
     if isinstance(value, str) and kind in {"integer", "long", "float", "double"}:

@@ -1,5 +1,5 @@
-"""Proves a deployment in a real account: deploys, tries everything, removes it, and writes one report.
+"""Proves a deployment in a real account: deploys, tests everything, removes it, and writes one report.
 
-``make prove-live`` runs it in the account whose credentials are set, ``make prove-local`` the same code
-in the cloud of this machine.
+``make prove-live`` runs it in the account of the current credentials, ``make prove-local`` runs the same code in a
+cloud on this machine.
 """

@@ -43,7 +43,7 @@ def _local(options: argparse.Namespace) -> int:
 
 def _confirm(announced: str) -> bool:
     if not sys.stdin.isatty():
-        sys.stderr.write(f"{announced}\nnobody is there to agree: pass --yes\n")
+        sys.stderr.write(f"{announced}\nno terminal to confirm: pass --yes\n")
         return False
     sys.stdout.write(f"{announced}\n")
     return input("Go on? [y/N] ").strip().lower() in {"y", "yes"}
@@ -52,10 +52,10 @@ def _confirm(announced: str) -> bool:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tools.prove_live",
-        description="Deploy under a throw-away name, try everything, remove it, and write a report.",
+        description="Deploy under a temporary name, test everything, remove it, and write a report.",
     )
     parser.add_argument("what", nargs="?", choices=("run", "teardown"), default="run")
-    parser.add_argument("--region", help="wins over AWS_REGION and the profile's")
+    parser.add_argument("--region", help="overrides AWS_REGION and the profile's")
     parser.add_argument("--profile", help="of the credentials")
     parser.add_argument("--yes", action="store_true", help="don't ask")
     parser.add_argument(
@@ -63,12 +63,12 @@ def _parser() -> argparse.ArgumentParser:
         nargs="+",
         choices=tuple(SHORT),
         default=list(SHORT),
-        help="which ones; both unless given",
+        help="stores to prove; both by default",
     )
     parser.add_argument(
         "--identifiers", action="store_true", help="keep account id and ARNs in the report"
     )
-    parser.add_argument("--local", action="store_true", help="in a cloud of this machine")
+    parser.add_argument("--local", action="store_true", help="in a cloud on this machine")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""Deploys by the CDK command line, as people do, and says why where it fails."""
+"""Deploys with the CDK command line, as people do, and reports the reasons of failures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PROJECT: Final = Path(__file__).parents[2]
 DEPLOY_SECONDS: Final = 90 * 60
-"""A collection and its index take up to 20 minutes; CloudFormation goes on without the command line."""
+"""A collection and its index take up to 20 minutes; CloudFormation continues without the command line."""
 END_SECONDS: Final = 10
 _REASONS: Final = 5
 
@@ -36,10 +36,10 @@ class Cdk:
     """The command line.
 
     Args:
-        aws: where to deploy.
-        profile: of its credentials, ``None`` for the usual chain.
-        folder: that takes its output.
-        lock: that its processes hold as long as they live.
+        aws: the target account and region.
+        profile: of its credentials, ``None`` for the default chain.
+        folder: for its output.
+        lock: held by its processes as long as they live.
     """
 
     aws: Aws
@@ -51,7 +51,7 @@ class Cdk:
         """Deploy both stacks of a deployment.
 
         Raises:
-            DeployFailed: they aren't complete.
+            DeployFailed: they are incomplete.
         """
         name = settings["name"]
         words = [
@@ -63,7 +63,7 @@ class Cdk:
             "--progress=events",
             f"--output={self.folder / f'{name}.assembly'}",
             "-c",
-            # the whole object: what cdk.json sets is about another deployment
+            # the whole object: the settings in cdk.json are for another deployment
             f"knowledge-rag={json.dumps(settings)}",
             *([f"--profile={self.profile}"] if self.profile else []),
         ]
@@ -102,7 +102,7 @@ class Cdk:
                 _end(process)
 
     def _reasons(self, stack: str) -> list[str]:
-        """Return why a stack's resources failed, the first one first."""
+        """Return why a stack's resources failed, the first failure first."""
         events = self.aws.find(
             "cloudformation", "describe_stack_events", ("ValidationError",), StackName=stack
         )
@@ -116,7 +116,7 @@ class Cdk:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the command line and what it started, if it still runs."""
+    """End the command line and its child processes, if still running."""
     for number in (signal.SIGINT, signal.SIGKILL):
         if process.poll() is not None:
             return
@@ -129,4 +129,4 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 def _last_words(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
     said = [line.strip() for line in lines if line.strip()]
-    return " ".join(said[-_REASONS:]) or "the command line said nothing"
+    return " ".join(said[-_REASONS:]) or "the command line printed nothing"

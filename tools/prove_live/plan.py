@@ -1,4 +1,4 @@
-"""What a run deploys, and what that costs."""
+"""The deployments of a run, and their costs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _USUAL: Final[dict[str, Any]] = {
     "log_retention_days": 1,
 }
 _OF_STORE: Final[dict[str, dict[str, Any]]] = {
-    # with what only AWS can prove: a key, a guardrail, and a store that sleeps
+    # with the features that only AWS can prove: a key, a guardrail, and a store that sleeps
     OPENSEARCH: {"customer_managed_key": True, "guardrail": True},
     # always awake, so it has a canary
     S3_VECTORS: {"vector_store": S3_VECTORS, "search_type": "SEMANTIC"},
@@ -29,12 +29,12 @@ _OF_STORE: Final[dict[str, dict[str, Any]]] = {
 
 
 def store_of(settings: Mapping[str, Any]) -> str:
-    """Return the store that settings choose."""
+    """Return the store selected by settings."""
     return str(settings.get("vector_store", OPENSEARCH))
 
 
 def settings_of(store: str, name: str, entrypoint: str) -> dict[str, Any]:
-    """Return the settings of a store's deployment; those of ``cdk.json`` don't apply to it."""
+    """Return the settings of a store's deployment; those in ``cdk.json`` don't apply to it."""
     gateway = {"gateway_logs": True} if entrypoint in {"gateway", "both"} else {}
     return {**_USUAL, **_OF_STORE[store], **gateway, "name": name, "entrypoint": entrypoint}
 
@@ -51,14 +51,14 @@ MOST_OCU: Final = 4
 """``max_ocu`` of indexing and of searching, each."""
 
 HOURS: Final[dict[str, tuple[float, float]]] = {OPENSEARCH: (1.2, 3.0), S3_VECTORS: (0.8, 2.0)}
-"""How long each store's deployment is there, usually and at most."""
+"""Hours that each store's deployment exists, usually and at most."""
 QUESTIONS: Final = 650
-"""Of a store: 383 that measure the floor, half of them again, and those of the other steps."""
+"""Questions per store: 383 to measure the floor, half of them again, and those of the other steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """An estimate in US dollars; ``at_most`` where every bound is reached."""
+    """An estimate in US dollars; ``at_most`` if every limit is reached."""
 
     usual: float
     at_most: float
@@ -70,12 +70,12 @@ class Bill:
 def bill(
     settings: Mapping[str, Any], hours: tuple[float, float], questions: int = QUESTIONS
 ) -> Bill:
-    """Estimate what a deployment costs.
+    """Estimate the cost of a deployment.
 
     Args:
-        settings: of it.
-        hours: that it is there, usually and at most.
-        questions: that are asked.
+        settings: of the deployment.
+        hours: that it exists, usually and at most.
+        questions: number of questions.
     """
     opensearch = store_of(settings) == OPENSEARCH
     guarded = THOUSAND_GUARDED if settings.get("guardrail") else 0.0

@@ -1,4 +1,4 @@
-"""What a run made, on disk before it is made, so that whatever ends the run, all of it can be removed."""
+"""Records what a run creates, on disk before it is created, so that all of it can be removed however the run ends."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ FILE: Final = "record.json"
 
 @dataclass
 class Deployment:
-    """One throw-away deployment.
+    """One temporary deployment.
 
     Attributes:
-        name: of it; that of the run, and the store's short name.
-        settings: that it is deployed with.
-        removed: whether everything of it was seen to be gone.
-        denied_role: the role that the fault may have been put on, ``""`` before.
+        name: the run's name, and the store's short name.
+        settings: of the deployment.
+        removed: whether everything in it is confirmed to be gone.
+        denied_role: the role that the fault may have been applied to, ``""`` before.
     """
 
     name: str
@@ -45,9 +45,9 @@ class Record:
     """One run.
 
     Attributes:
-        run: its name; random, so that nobody else's things are called so.
-        account: that it runs in.
-        created: when it began; nothing that is older is ever deleted.
+        run: its name; random, so that it is unique.
+        account: the run's account.
+        created: when it began; nothing older is ever deleted.
     """
 
     run: str
@@ -58,17 +58,17 @@ class Record:
 
     @classmethod
     def new(cls, account: str, region: str) -> Record:
-        """Return a record with a name that nobody has."""
+        """Return a record with a unique name."""
         run = "krp-" + "".join(secrets.choice(_ALPHABET) for _ in range(6))
         return cls(run, account, region, datetime.now(UTC).isoformat(timespec="seconds"))
 
     @property
     def left(self) -> list[Deployment]:
-        """The deployments that may still be there."""
+        """The deployments that may still exist."""
         return [each for each in self.deployments if not each.removed]
 
     def write(self, folder: Path) -> None:
-        """Put it on disk, whole and at once, before what it names is made."""
+        """Write it to disk, atomically, before anything in it is created."""
         own = folder / self.run
         own.mkdir(parents=True, exist_ok=True)
         new = own / f"{FILE}.new"
@@ -84,10 +84,10 @@ class Record:
 
 
 def unfinished(folder: Path) -> list[Record]:
-    """Return the runs of which something may be left, the oldest first.
+    """Return the runs that may have left something, oldest first.
 
     Raises:
-        InvalidRequest: a record can't be read, so nobody knows what is left.
+        InvalidRequest: a record can't be read, so it is unknown what is left.
     """
     records = [_read(path) for path in folder.glob(f"*/{FILE}")]
     return sorted((each for each in records if each.left), key=lambda each: each.created)
@@ -101,20 +101,20 @@ def _read(path: Path) -> Record:
         datetime.fromisoformat(record.created)
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
         raise InvalidRequest(
-            f"{path}: the record of a run can't be read ({error}): remove by hand what it names, then"
+            f"{path}: the record of a run can't be read ({error}): remove the deployments in it by hand, then"
             " delete the file"
         ) from error
     if not all(record.owns(each.name) for each in deployments):
-        raise InvalidRequest(f"{path}: a deployment's name in it is not that of a run")
+        raise InvalidRequest(f"{path}: it names a deployment that isn't the run's")
     return record
 
 
 @contextmanager
 def only_one(folder: Path) -> Iterator[int]:
-    """Let one run or teardown at a time work; yield the lock, which its child processes inherit.
+    """Allow one run or teardown at a time; yield the lock, which its child processes inherit.
 
     Raises:
-        InvalidRequest: another one is at work, or a child that outlived it.
+        InvalidRequest: another one is running, or a child that outlived it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "lock").open("w", encoding="utf-8") as file:
@@ -122,6 +122,6 @@ def only_one(folder: Path) -> Iterator[int]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise InvalidRequest(
-                "another run is at work, or the `cdk deploy` of one that was killed: wait until it has ended"
+                "another run is active, or the `cdk deploy` of one that was killed: wait until it has ended"
             ) from error
         yield file.fileno()

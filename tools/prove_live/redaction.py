@@ -1,4 +1,4 @@
-"""Takes what identifies an account, and every secret, out of what is sent to others."""
+"""Removes an account's identifiers, and every secret, from texts for others."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Redactor:
 
     Args:
         secrets: texts that must never be shown, whatever they look like.
-        identifiers: keep ARNs, account ids and addresses.
+        identifiers: whether to keep ARNs, account ids and addresses.
     """
 
     def __init__(self, secrets: Iterable[str] = (), *, identifiers: bool = False) -> None:
-        # the longest first: one may be a part of another
+        # longest first: one may be a part of another
         self._literals = sorted((each for each in secrets if len(each) >= 4), key=len, reverse=True)
         self._patterns = _SECRETS if identifiers else (*_IDENTIFIERS, *_SECRETS)
 
@@ -46,7 +46,7 @@ class Redactor:
         return text
 
     def value(self, value: Any) -> Any:
-        """Redact every text in a value of JSON, names of members too."""
+        """Redact every text in a JSON value, including names of members."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):

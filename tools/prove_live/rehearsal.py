@@ -1,4 +1,4 @@
-"""The same run in the cloud of this machine: no account, no cost, and time that passes at once."""
+"""Makes the same run in a cloud on this machine: no account, no cost, and time that passes instantly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def bootstrapped() -> Iterator[Life]:
-    """Run a cloud in which a deployment can be made, and lives."""
+    """Run a cloud that accepts deployments and runs them."""
     from tools.local_cloud.deployment import bootstrap, cloud
     from tools.local_cloud.living import living
 
@@ -35,7 +35,7 @@ def run_in(life: Life, stores: Sequence[str], folder: Path) -> Run:
     from tools.prove_live.run import Run
 
     class Patient(Aws):
-        """Waits for what is done within a request here, a stack's deletion above all."""
+        """Waits for work that is done within a request here, a stack's deletion above all."""
 
         def client(self, service: str, read_seconds: int = PATIENT_SECONDS) -> Any:
             return super().client(service, max(read_seconds, PATIENT_SECONDS))
@@ -44,7 +44,7 @@ def run_in(life: Life, stores: Sequence[str], folder: Path) -> Run:
 
 
 def rehearse(stores: Sequence[str], folder: Path) -> int:
-    """Run in the cloud of this machine; return the exit code."""
-    shutil.rmtree(folder, ignore_errors=True)  # no account has what an earlier one made
+    """Run in a cloud on this machine; return the exit code."""
+    shutil.rmtree(folder, ignore_errors=True)  # no account has an earlier run's resources
     with bootstrapped() as life:
         return run_in(life, stores, folder).prove()

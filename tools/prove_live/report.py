@@ -1,4 +1,4 @@
-"""The report of a run: one file to read and to send, without what identifies the account."""
+"""The report of a run: one file to read and to send, without the account's identifiers."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ FILE: Final = "report.md"
 
 @dataclass
 class Report:
-    """What a run found, as far as it has come.
+    """The results of a run so far.
 
     Attributes:
         ended: how it ended, one sentence.
-        bills: of each deployment, from the time that it was there.
+        bills: of each deployment, for the time that it existed.
     """
 
     record: Record
@@ -86,7 +86,7 @@ def _lines(content: dict[str, Any]) -> list[str]:
         "",
         f"Region {content['region']}; began {content['began']}; {versions}.",
         "",
-        "## What was found",
+        "## Results",
         "",
         *_table(
             ("", "step", "deployment", "s", "found"),
@@ -105,7 +105,7 @@ def _lines(content: dict[str, Any]) -> list[str]:
         "",
         "## Bill",
         "",
-        f"Estimated from how long each deployment was there, at list prices ({PRICES_OF}).",
+        f"Estimated from how long each deployment existed, at list prices ({PRICES_OF}).",
         "",
         *_table(
             ("deployment", "about $", "at most $"),

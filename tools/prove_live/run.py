@@ -1,4 +1,4 @@
-"""One run from the examination to the teardown, and the teardown of runs that were stopped."""
+"""One run from the examination to the teardown, and the teardown of stopped runs."""
 
 from __future__ import annotations
 
@@ -49,22 +49,22 @@ AGAIN: Final = "`make prove-live-teardown` removes what is left"
 
 
 class Stopped(BaseException):
-    """The run was told to end at once (SIGTERM, SIGHUP)."""
+    """The run was told to end immediately (SIGTERM, SIGHUP)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How to run.
+    """Options of a run.
 
     Args:
         aws: the account and region.
         profile: of the credentials.
         folder: of all records and reports.
         stores: to prove, of ``SHORT``.
-        confirm: asks the person, with what is going to happen; ``None`` doesn't ask.
-        identifiers: keep account ids and ARNs in the report.
-        now: seconds of the clock that the cloud goes by.
-        wait: for a number of seconds.
+        confirm: asks the person, with a description of the run; ``None`` doesn't ask.
+        identifiers: whether to keep account ids and ARNs in the report.
+        now: seconds of the cloud's clock.
+        wait: waits for a number of seconds.
     """
 
     aws: Aws
@@ -80,8 +80,8 @@ class Run:
         """Prove a deployment of each store; return the exit code.
 
         Raises:
-            InvalidRequest: nothing was begun.
-            CallFailed: likewise.
+            InvalidRequest: nothing was started.
+            CallFailed: nothing was started.
         """
         with only_one(self.folder) as lock, _signals():
             account = self._account()
@@ -96,7 +96,7 @@ class Run:
                 return ExitCode.BAD_INPUT
             record.write(self.folder)
             report = Report(record, diagnosis, skipped)
-            redactor = self._redactor(account)  # at the end there may be no credentials
+            redactor = self._redactor(account)  # at the end the credentials may have expired
             try:
                 self._carry_out(report, lock)
             finally:
@@ -105,7 +105,7 @@ class Run:
             return _exit_code(report)
 
     def tear_down(self) -> int:
-        """Remove what stopped runs have left; return the exit code."""
+        """Remove the leftovers of stopped runs; return the exit code."""
         with only_one(self.folder), _signals():
             records = unfinished(self.folder)
             account = self._account() if records else ""
@@ -125,13 +125,11 @@ class Run:
         diagnosis = examine(planned, lambda *_: None)
         if diagnosis.problems:
             sys.stderr.write(f"{as_text(diagnosis)}\n")
-            raise InvalidRequest(
-                "nothing was deployed: put right what `doctor` found, then run again"
-            )
+            raise InvalidRequest("nothing was deployed: fix what `doctor` found, then run again")
         return diagnosis
 
     def _planned(self, account: str, diagnosis: Diagnosis) -> tuple[Record, list[Result]]:
-        """Return the run's record, unwritten, and what can't be proven in this region.
+        """Return the run's record, unwritten, and the parts that can't be proven in this region.
 
         Raises:
             InvalidRequest: there is nothing to prove here, or the names are taken.
@@ -148,7 +146,7 @@ class Run:
             skipped.append(Result("gateway", Verdict.NOTE, "not offered in this region"))
         if not agent:
             skipped.append(
-                Result("agent", Verdict.NOTE, "no agent in this account, so none is made")
+                Result("agent", Verdict.NOTE, "no agent in this account, so none is created")
             )
         for store in self.stores:
             if store == OPENSEARCH and found["OpenSearch Serverless"] is Status.WARNING:
@@ -167,10 +165,10 @@ class Run:
         try:
             for deployment in record.deployments:
                 self._prove_one(report, deployment, lock)
-            report.ended = "Everything was tried, and everything was removed."
+            report.ended = "Everything was tested, and everything was removed."
         except KeyboardInterrupt:
             report.ended = f"It was stopped by Ctrl-C; {AGAIN}."
-            _say("stopping: what was made is being removed; Ctrl-C once more leaves it for later")
+            _say("stopping: removing what was created; press Ctrl-C again to leave it for later")
             if self._remove(record):
                 report.ended = "It was stopped by Ctrl-C, and everything was removed."
         except Stopped:
@@ -207,7 +205,7 @@ class Run:
             report.bills[deployment.name] = bill(deployment.settings, (hours, hours))
 
     def _removed(self, record: Record, deployment: Deployment) -> str:
-        """Remove a deployment; return why not all of it is gone."""
+        """Remove a deployment; return why some of it remains, if so."""
         _say(f"{deployment.name}: removing it ...")
         try:
             self._remover(record).remove(deployment)
@@ -267,7 +265,7 @@ def _exit_code(report: Report) -> int:
 
 @contextmanager
 def _signals() -> Iterator[None]:
-    """Turn the signals that end a program at once into an exception."""
+    """Turn signals that end a program immediately into an exception."""
 
     def stop(*_: object) -> NoReturn:
         raise Stopped

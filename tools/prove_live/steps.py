@@ -1,4 +1,4 @@
-"""What is tried of a deployment, one step after the other; none of them can stop another."""
+"""Tests a deployment, one step after the other; no step can stop another."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 QUESTION: Final = "How do we fail over a database?"
 POLL_SECONDS: Final = 15.0
 INGEST_SECONDS: Final = 40 * 60.0
-"""Six minutes after the last document a job starts, and it wakes the store."""
+"""A job starts six minutes after the last document, and wakes the store."""
 CANARY_SECONDS: Final = 15 * 60.0
 METRIC_SECONDS: Final = 10 * 60.0
 RIGHTS_SECONDS: Final = 5 * 60.0
-"""How long IAM may take to tell everyone of a change."""
+"""Maximum time for IAM to propagate a change."""
 LOG_SECONDS: Final = 10 * 60.0
 IDLE_SECONDS: Final = 12 * 60.0
 """After ten minutes without a query the collection has no capacity."""
@@ -43,13 +43,13 @@ WAKE_SECONDS: Final = 3 * 60.0
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a step found.
+    """The result of a step.
 
     Args:
-        step: its name; docs/operations/doctor-and-smoke.md says what each settles.
-        deployment: that was tried, ``""`` for none.
-        seconds: that it took.
-        figures: JSON, for who looks closer.
+        step: its name; docs/operations/doctor-and-smoke.md explains each.
+        deployment: the tested one, ``""`` for none.
+        seconds: its duration.
+        figures: JSON, for a closer look.
     """
 
     step: str
@@ -62,12 +62,12 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A deployment that is tried, and how time passes.
+    """A deployment under test, and its clock.
 
     Args:
-        now: seconds of the clock that the cloud goes by.
-        wait: for a number of seconds.
-        say: what goes on, to the person who waits.
+        now: seconds of the cloud's clock.
+        wait: waits for a number of seconds.
+        say: reports progress to the person who waits.
     """
 
     aws: Aws
@@ -86,7 +86,7 @@ class Site:
         return self.deployment.name
 
     def until(self, seconds: float, look: Callable[[], bool]) -> float | None:
-        """Look again and again; return after how many seconds it was so, ``None`` for not in time."""
+        """Check repeatedly; return after how many seconds it was true, ``None`` if not in time."""
         began = self.now()
         while True:
             if look():
@@ -101,7 +101,7 @@ class Site:
         return client.ask(question).outcome
 
     def total(self, metric: str, began: float) -> float | None:
-        """Return a metric's sum since a time; ``None`` for no data."""
+        """Return a metric's sum since a time; ``None`` if it has no data."""
         answer = self.aws.call(
             "cloudwatch",
             "get_metric_statistics",
@@ -131,7 +131,7 @@ def deploy(site: Site) -> Iterator[Result]:
 
 
 def ingest(site: Site) -> Iterator[Result]:
-    """Wait until the documents that the deployment mirrored are ingested."""
+    """Wait until the deployment's own documents are ingested."""
     ids = site.outputs["KnowledgeBaseId"], site.outputs["DataSourceId"]
     waiting = (Verdict.DEGRADED, Verdict.UNKNOWN)
 
@@ -146,7 +146,7 @@ def ingest(site: Site) -> Iterator[Result]:
 
 
 def smoke(site: Site) -> Iterator[Result]:
-    """Ask by every way in, compare every citation, measure the floor and write it."""
+    """Ask through every entry point, compare every citation, measure the floor and write it."""
     said = 0
 
     def progress(done: int, total: int, what: str) -> None:
@@ -163,7 +163,7 @@ def smoke(site: Site) -> Iterator[Result]:
 
 
 def canary(site: Site) -> Iterator[Result]:
-    """Wait for the canary's next answer; earlier ones may be of a time without documents."""
+    """Wait for the canary's next answer; earlier ones may be from a time without documents."""
     if store_of(site.deployment.settings) == OPENSEARCH:
         yield Result("canary", Verdict.NOTE, "none, since this store sleeps")
         return
@@ -180,7 +180,7 @@ def canary(site: Site) -> Iterator[Result]:
 
 
 def fault(site: Site) -> Iterator[Result]:
-    """Revoke the function's right to retrieve: the answer has to say so, and the alarm to be raised."""
+    """Revoke the function's right to retrieve: the answer has to report it, and the alarm has to fire."""
     function = site.aws.call(
         "lambda", "get_function_configuration", FunctionName=site.outputs["RetrieveFunctionArn"]
     )
@@ -237,7 +237,7 @@ def _under_fault(site: Site, began: float) -> Iterator[Result]:
         found = site.aws.call("cloudwatch", "describe_alarms", AlarmNames=[alarm])["MetricAlarms"]
         if any(each["StateValue"] == "ALARM" for each in found):
             return True
-        site.ask()  # the alarm looks at the last minute, which may have passed
+        site.ask()  # the alarm evaluates the last minute, which may have passed
         return False
 
     seconds = site.until(METRIC_SECONDS, raised)
@@ -249,7 +249,7 @@ def _under_fault(site: Site, began: float) -> Iterator[Result]:
 
 
 def logs(site: Site) -> Iterator[Result]:
-    """Look whether the gateway's and the knowledge base's logs arrive, and what is in a record."""
+    """Check whether the gateway's and the knowledge base's logs arrive, and which fields a record has."""
     found = site.aws.call(
         "logs", "describe_log_groups", logGroupNamePrefix=f"/aws/vendedlogs/{site.name}-"
     )["logGroups"]
@@ -281,7 +281,7 @@ def _fields(message: str) -> list[str]:
 
 
 def dashboard(site: Site) -> Iterator[Result]:
-    """Look which series of the dashboard exist."""
+    """Check which series of the dashboard exist."""
     body = json.loads(
         site.aws.call("cloudwatch", "get_dashboard", DashboardName=site.outputs["DashboardName"])[
             "DashboardBody"
@@ -306,7 +306,7 @@ def _series(widget: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def wake(site: Site) -> Iterator[Result]:
-    """Let the store fall asleep, and see how long it takes to answer again."""
+    """Let the store fall asleep, and measure how long it takes to answer again."""
     if store_of(site.deployment.settings) != OPENSEARCH:
         return
     site.wait(IDLE_SECONDS)
@@ -334,14 +334,14 @@ STEPS: Final = {
     "dashboard": dashboard,
     "wake": wake,
 }
-"""In their order; without the first, none of the others is tried."""
+"""In order; if the first fails, the others are skipped."""
 
 GONE: Final = frozenset({Trouble.NO_CREDENTIALS, Trouble.EXPIRED, Trouble.INVALID})
-"""Troubles after which no call can work."""
+"""Failures after which no call can work."""
 
 
 def carry_out(site: Site, name: str) -> Iterator[Result]:
-    """Carry a step out, and yield what it found, each with the time since the one before.
+    """Run a step, and yield its results, each with the time since the previous one.
 
     Raises:
         CallFailed: the credentials have expired.

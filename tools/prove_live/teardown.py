@@ -1,4 +1,4 @@
-"""Removes what a run made: by the names in its record, and nothing that is older than the run."""
+"""Removes a run's resources: by the names in its record, and nothing older than the run."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from tools.prove_live.record import Deployment, Record
 
 DENIAL: Final = "prove-live-fault"
-"""Inline policy that revokes a grant for a while."""
+"""Inline policy that revokes a grant temporarily."""
 
 LOG_FOLDERS: Final = ("/aws/lambda", "/aws/vendedlogs")
 POLL_SECONDS: Final = 10
 STACK_SECONDS: Final = 45 * 60
-"""How long a stack may take to go; a collection alone takes ten minutes."""
+"""Time limit for deleting a stack; a collection alone takes ten minutes."""
 TRIES: Final = 3
 _OF_STORE: Final = {
     OPENSEARCH: (checks.check_collections, checks.check_groups),
     S3_VECTORS: (checks.check_vector_buckets,),
 }
 _SKEW: Final = timedelta(minutes=15)
-"""By which a clock may be wrong; requests of one that is wronger are refused by AWS."""
+"""Maximum error of a clock; AWS refuses requests from a clock with a larger one."""
 _MAX_PAGES: Final = 50
 
 
 class NotRemovedError(Exception):
-    """Something of a deployment is left; the message names it."""
+    """Some of a deployment remains; the message names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,8 @@ class Remover:
 
     Args:
         record: of the run.
-        wait: for a number of seconds.
-        say: what is being done, to the person who waits.
+        wait: waits for a number of seconds.
+        say: reports progress to the person who waits.
     """
 
     aws: Aws
@@ -56,10 +56,10 @@ class Remover:
     say: Callable[[str], None]
 
     def check_account(self, account: str) -> None:
-        """Check that the credentials are those of the run's account.
+        """Check that the credentials are for the run's account.
 
         Raises:
-            InvalidRequest: they are another's, where nothing of the run is.
+            InvalidRequest: they are for another account, which has nothing of the run.
         """
         if account != self.record.account or self.aws.region != self.record.region:
             raise InvalidRequest(
@@ -68,11 +68,11 @@ class Remover:
             )
 
     def remove(self, deployment: Deployment) -> None:
-        """Remove everything of a deployment.
+        """Remove all of a deployment.
 
         Raises:
-            NotRemovedError: something is left.
-            CallFailed: a call gave nothing.
+            NotRemovedError: something remains.
+            CallFailed: a call failed.
         """
         name = deployment.name
         if not self.record.owns(name):
@@ -87,7 +87,7 @@ class Remover:
             raise NotRemovedError("; ".join(left))
 
     def restore(self, deployment: Deployment) -> None:
-        """Take the fault away, if it is there; a role with it can't be deleted."""
+        """Undo the fault, if it is in place; a role with it can't be deleted."""
         self.aws.find(
             "iam",
             "delete_role_policy",
@@ -119,7 +119,7 @@ class Remover:
             waited += POLL_SECONDS
 
     def _delete(self, name: str) -> bool:
-        """Ask for a stack's deletion; false where it is busy with something else meanwhile."""
+        """Request a stack's deletion; return false if something else is happening to it."""
         try:
             self.aws.call("cloudformation", "delete_stack", StackName=name)
         except CallFailed as error:
@@ -139,7 +139,7 @@ class Remover:
         return datetime.fromisoformat(self.record.created)
 
     def _empty_buckets(self, stack: str) -> None:
-        """Empty the buckets of a stack, which can't be deleted otherwise."""
+        """Empty a stack's buckets, which can't be deleted otherwise."""
         resources = self._pages(
             "cloudformation", "list_stack_resources", "StackResourceSummaries", StackName=stack
         )
@@ -185,7 +185,7 @@ class Remover:
         ]
 
     def _left(self, deployment: Deployment) -> list[str]:
-        """Return what is left of a deployment, as far as that can be seen."""
+        """Return the remains of a deployment, as far as they can be listed."""
         planned = PlannedDeployment(self.aws, deployment.name, "", "")
         left = [f"log group {each}" for each in self._log_groups(deployment.name)]
         for check in (*_OF_STORE[store_of(deployment.settings)], checks.check_knowledge_bases):
@@ -194,7 +194,7 @@ class Remover:
             except CallFailed as error:
                 if error.trouble is not Trouble.DENIED:
                     raise
-                self.say(f"not looked for what is left: {error}")
+                self.say(f"could not check for remains: {error}")
                 continue
             if found.status in (Status.PROBLEM, Status.WARNING):
                 left.append(found.detail)
@@ -222,7 +222,7 @@ _TOKENS: Final = {
 
 
 def taken(aws: Aws, record: Record) -> list[str]:
-    """Return what exists already under the names of a run."""
+    """Return existing resources with the names of a run."""
     looks = Remover(aws, record, wait=lambda _: None, say=lambda _: None)
     found = []
     for deployment in record.deployments:

@@ -1,4 +1,4 @@
-"""What the code says of its own parts, beyond what it keeps at run time."""
+"""Reads documentation in the source that isn't available at run time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def attribute_docs(owner: type | ModuleType) -> dict[str, str]:
-    """Return what stands below each constant or member: name -> words, ``""`` where nothing does."""
+    """Return the docstring below each constant or member: name -> words, ``""`` if there is none."""
     docs = {}
     for node, following in pairwise([*_body(owner), ast.Pass()]):
         if name := _assigned(node):
@@ -23,14 +23,14 @@ def attribute_docs(owner: type | ModuleType) -> dict[str, str]:
 
 
 def argument_docs(owner: type) -> dict[str, str]:
-    """Return what a docstring says under ``Args``: name -> words."""
+    """Return a docstring's ``Args``: name -> words."""
     section = (inspect.getdoc(owner) or "").partition("Args:\n")[2].partition("\n\n")[0]
     entries = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in entries}
 
 
 def columns(docstring: str) -> list[list[str]]:
-    """Return the rows of a docstring's simple table; a line without a first word goes on the last."""
+    """Return the rows of a docstring's simple table; a line without a first word continues the last row."""
     lines = docstring.splitlines()
     rules = [number for number, line in enumerate(lines) if re.fullmatch(r"=+( =+)+", line)]
     _, head, end = rules
@@ -48,7 +48,7 @@ def columns(docstring: str) -> list[list[str]]:
 
 
 def after_table(docstring: str) -> str:
-    """Return what a docstring says below its table."""
+    """Return the part of a docstring below its table."""
     return inspect.cleandoc(docstring).rpartition("=\n")[2].strip()
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 NAME = "knowledge-rag"
 _AS_IT_IS = "\b\n"
-"""What begins a paragraph whose lines stay, to typer."""
+"""Typer's mark for a paragraph that keeps its line breaks."""
 _BRACKETS = re.compile(r"\s*\[([^\[\]]*)\]$")
 
 
@@ -31,14 +31,14 @@ def commands_page() -> str:
 
 
 def commands(at: Context) -> Iterator[Context]:
-    """Return a command and what is below it, each as it would be called."""
+    """Yield the contexts of a command and its subcommands, as if each were called."""
     yield at
     for name, command in getattr(at.command, "commands", {}).items():
         yield from commands(context(name, command, at))
 
 
 def context(name: str, command: Any, parent: Context | None) -> Context:
-    """Return what a command knows when it is called, without calling it."""
+    """Return the context of a command without calling it."""
     return Context(command, info_name=name, parent=parent)
 
 
@@ -51,14 +51,14 @@ def _section(at: Context) -> str:
 
 
 def _contents(every: list[Context]) -> str:
-    """Return a line of links, one for each command."""
+    """Return a line of links, one per command."""
     paths = [at.command_path for at in every[1:]]
     links = [f"[{path.removeprefix(NAME)[1:]}](#{path.replace(' ', '-')})" for path in paths]
     return " · ".join(links)
 
 
 def _prose(words: str | None) -> str:
-    """Return a help text by its paragraphs; where its lines end is chance."""
+    """Return a help text's paragraphs, each on one line."""
     paragraphs = (words or "").split("\n\n")
     return "\n\n".join(
         f"```sh\n{paragraph.removeprefix(_AS_IT_IS).strip()}\n```"

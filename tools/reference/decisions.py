@@ -1,4 +1,4 @@
-"""``docs/decisions/README.md``: the decisions by their titles."""
+"""``docs/decisions/README.md``: the decisions, by title."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tools.reference.markdown import page
 
 
 def decisions_page() -> str:
-    """Return the list, in the order of their numbers."""
+    """Return the list of decisions, in order of number."""
     lines = []
     for path in sorted((PROJECT / "docs" / "decisions").glob("[0-9]*.md")):
         title = path.read_text(encoding="utf-8").partition("\n")[0]

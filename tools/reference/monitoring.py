@@ -1,4 +1,4 @@
-"""``docs/reference/monitoring.md``: metrics and alarms, from the constants that runtime and stacks share."""
+"""``docs/reference/monitoring.md``: metrics and alarms, from the constants shared by runtime and stacks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _NAMES: Final = Emitters(
 
 
 def monitoring_page() -> str:
-    """Return the page: metrics by who emits them, alarms with their bounds, settings of bounds."""
+    """Return the page: metrics by emitter, alarms with their bounds, settings of bounds."""
     return page(
         "Metrics and alarms",
         "`<name>` is the deployment's setting `name`. What to do about an alarm: "
@@ -49,7 +49,7 @@ def monitoring_page() -> str:
 
 
 def metrics() -> dict[str, str]:
-    """Return the metrics of our own: constant -> name."""
+    """Return our own metrics: constant -> name."""
     return {
         constant: name
         for constant, name in vars(telemetry).items()
@@ -67,7 +67,7 @@ def _metrics() -> str:
 
 
 def emitters(constant: str) -> list[str]:
-    """Return the functions whose code names a metric, or Lambda where none does."""
+    """Return the functions whose code uses a metric, or Lambda if none does."""
     named = [
         function
         for function in _FUNCTIONS

@@ -21,7 +21,7 @@ _TREES: Final = (
 
 
 def outcomes_page() -> str:
-    """Return the page: statuses, reasons, what is dropped, failures by name."""
+    """Return the page: statuses, reasons, dropped results, named failures."""
     return page(
         "Outcomes and failures",
         "How a retrieval can end, and the names of its failures.",

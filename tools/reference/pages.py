@@ -1,4 +1,4 @@
-"""The pages of the reference, each with what makes it."""
+"""The pages of the reference, each with its generator."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ SCHEMA: Final = PROJECT / "schemas" / "recommendation.schema.json"
 
 
 def recommendation_page() -> str:
-    """Return the page: the whole, its parts, and what goes with each status."""
+    """Return the page: the whole, its parts, and the fields of each status."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     return page(
         "The recommendation",

@@ -1,4 +1,4 @@
-"""JSON Schema as rows of a table: one for each member, by its path, with its limits."""
+"""JSON Schema as table rows: one per member, by path, with its limits."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ _UNDERSTOOD: Final = {
     *_LIMITS, "type", "description", "properties", "items", "required", "enum", "const", "pattern",
     "additionalProperties", "propertyNames", "$ref",
 }  # fmt: skip
-"""A keyword beside these would be left out of a page in silence, so it is an error."""
+"""A keyword beside these would be silently left out of a page, so it is an error."""
 
 
 def members(schema: Schema, path: str = "") -> Iterator[list[str]]:
-    """Return a row for each member of an object, and of the objects within it."""
+    """Return a row for each member of an object, and of the objects inside it."""
     for name, member in schema.get("properties", {}).items():
         here = f"{path}.{name}" if path else name
         required = "" if name in schema.get("required", ()) else "optional"
@@ -56,7 +56,7 @@ def _kind_of(values: list[object]) -> str:
 
 
 def reference(schema: Schema) -> str:
-    """Return the name that a reference to a part of the same schema has."""
+    """Return the name of a reference to a part of the same schema."""
     return str(schema["$ref"]).rpartition("/")[2]
 
 
@@ -79,7 +79,7 @@ def _number(given: object) -> str:
 
 
 def _pattern(pattern: str) -> str:
-    """Return the choices of a pattern that is nothing but choices, else the pattern."""
+    """Return a pattern's choices if it has nothing else, or else the pattern."""
     choices = pattern.removeprefix("^(").removesuffix(")$").split("|")
     if all(choice.replace("_", "").isalnum() for choice in choices):
         return codes(choices)

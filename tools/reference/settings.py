@@ -40,7 +40,7 @@ _ABOUT: Final = {
     "deployment, `bucket` watches a bucket that others write to",
     "documents_bucket": "an existing bucket of this account and region; unset, the stack makes one. With "
     "`documents=bucket`",
-    "documents_prefix": "folder of the documents in the bucket, no part of a citation; with `documents=bucket`",
+    "documents_prefix": "folder of the documents in the bucket, not part of a citation; with `documents=bucket`",
     "documents_key": "the KMS key that `documents_bucket` is encrypted with, if it is one of yours",
     "removal_policy": "whether buckets, keys and logs stay when a stack is deleted",
     "customer_managed_key": "encrypt data under keys of your own ([cost](../costs.md))",
@@ -49,14 +49,14 @@ _ABOUT: Final = {
     "permissions_boundary": "[bounds every role](../adopt.md#a-permissions-boundary) of all stacks",
     "tags": "[tags of your own](../adopt.md#tags) for everything whose tags can be changed",
     "bootstrap_qualifier": "of your [bootstrap stack](../adopt.md#a-bootstrap-of-your-own), if it isn't CDK's own",
-    "deploy_role_arn": "role that the CDK command line deploys with, likewise",
-    "execution_role_arn": "role that CloudFormation makes resources with, likewise",
-    "assets_role_arn": "role that uploads templates and archives, likewise",
-    "assets_bucket": "bucket that they are uploaded to, likewise",
+    "deploy_role_arn": "role with which the CDK command line deploys, if it isn't CDK's own",
+    "execution_role_arn": "role with which CloudFormation creates resources, if it isn't CDK's own",
+    "assets_role_arn": "role that uploads templates and archives, if it isn't CDK's own",
+    "assets_bucket": "bucket that they are uploaded to, if it isn't CDK's own",
     "log_retention_days": "days to keep logs",
     "alarm_email": "address for alarms; confirm it once by the mail that arrives",
     "vector_store": "`s3-vectors` costs nothing when idle, but has semantic search only and at most "
-    "1 KB of metadata a chunk",
+    "1 KB of metadata per chunk",
     "generation": "of OpenSearch Serverless: `nextgen` scales down to `min_search_ocu` when idle, "
     "`classic` to 2 OCU (1 without standby)",
     "standby_replicas": "replicas in a second zone; `classic` only, `nextgen` always has them",
@@ -65,13 +65,13 @@ _ABOUT: Final = {
     "max_ocu": "limit on the capacity of indexing and of searching, each",
     "network": "`public`: callers sign with a permitted role. `private`: only Bedrock reaches the "
     "endpoint ([how](../deploy.md))",
-    "embedding_model": "embeds chunks and queries; a change makes a new index and knowledge base",
+    "embedding_model": "embeds chunks and queries; a change creates a new index and knowledge base",
     "embedding_dimension": "what the model offers; 256, 512 or 1024 for Titan v2",
     "knowledge_base_id": "an existing knowledge base: no data stack is deployed "
     "([how](../deploy.md#an-existing-knowledge-base))",
-    "knowledge_base_type": "its type, as Bedrock names it",
+    "knowledge_base_type": "its type, in Bedrock's terms",
     "source_bucket": "bucket of its documents, in the same region; unset if this project ingested it",
-    "source_prefix": "folder of them in it; the function reads nothing else",
+    "source_prefix": "their folder in it; the function reads nothing else",
     "source_key": "KMS key that they are encrypted with, if any",
     "search_type": "keywords and vectors, or vectors only",
     "evidence_floor": "score threshold. `auto`: "
@@ -88,33 +88,34 @@ _ABOUT: Final = {
     "(AgentCore), both, `harness` (an AgentCore harness with a gateway as its only tool), or none",
     "agent_model": "of the agent or the harness: id of a foundation model or of a system-defined inference profile",
     "agent_model_regions": "regions that the profile sends requests to, if they differ from the known ones",
-    "gateway_logs": "deliver the gateway's application logs to `/aws/vendedlogs/<name>-gateway`. **They may hold "
+    "gateway_logs": "deliver the gateway's application logs to `/aws/vendedlogs/<name>-gateway`. **They may contain "
     "the questions' text**, which our own logs never do",
     "gateway_authorizer": "`iam`: callers sign with SigV4; `jwt`: they send a token of your issuer",
     "devops_agent_space": "id of an agent space of AWS DevOps Agent in the same region: the gateway is registered as an "
     "MCP server, and the space may use its tool; with `gateway_authorizer=iam`",
-    "gateway_requests_per_minute": "requests that the gateway lets through, of all callers together; 0: no limit "
+    "gateway_requests_per_minute": "maximum requests through the gateway, of all callers together; 0: no limit "
     "but the service's own",
     "jwt_discovery_url": "the issuer's OpenID configuration; with `jwt`",
     "jwt_audiences": "audiences that a token may name; with `jwt`",
-    "jwt_clients": "clients that a token may be of, by their ids; with `jwt`. For tokens without an audience, as of "
+    "jwt_clients": "clients to which a token may be issued, by their ids; with `jwt`. For tokens without an audience, as from "
     "client credentials or Amazon Cognito's access tokens",
     "jwt_scopes": "scopes that are allowed in a token; with `jwt`",
-    "jwt_claims": 'claims that a token has to have, e.g. `{"team": "sre", "groups": ["on-call", "admins"]}`: '
-    "a text is the claim's value, a list has one of the values that the claim lists; with `jwt`",
-    "alarm_topic_arn": "existing SNS topic for alarms instead of one of the deployment's own; its policy has "
-    "to let `cloudwatch.amazonaws.com` publish, and so has its key",
+    "jwt_claims": 'claims that a token must have, e.g. `{"team": "sre", "groups": ["on-call", "admins"]}`: '
+    "a text is the claim's value; for a list, the claim must contain one of its values; with `jwt`",
+    "alarm_topic_arn": "existing SNS topic for alarms instead of one of the deployment's own; its policy must "
+    "allow `cloudwatch.amazonaws.com` to publish, and so must its key",
     "slack_channel": "shows alarms in a Slack channel, `workspace/channel` by their ids. Authorise the "
     "workspace once in the console of Amazon Q Developer in chat applications",
-    "teams_channel": "shows alarms in a Microsoft Teams channel, `tenant/team/channel` by their ids; likewise",
+    "teams_channel": "shows alarms in a Microsoft Teams channel, `tenant/team/channel` by their ids. "
+    "Authorise the team once in the same console",
     "pagerduty_url": "address of a PagerDuty service's Amazon CloudWatch integration; it gets alarms, not "
-    "warnings. It stands in the template in plain text",
+    "warnings. It is in the template in plain text",
     "handbook_url": "where your people find [the alarms' page](../operations/alarms.md), without `#`; alarms "
-    "link their section there",
+    "link to their section there",
     "canary_question": "a documented question that a schedule asks every five minutes; unset: the title of "
-    "the first document in `corpus`, `off`: none. There is none where the store sleeps (`nextgen` with "
+    "the first document in `corpus`, `off`: none. There is none if the store sleeps (`nextgen` with "
     "`min_search_ocu` 0)",
-    "advice_destinations": "TOML file with the places where the steps for alarms are posted "
+    "advice_destinations": "TOML file with the destinations of the steps for alarms "
     "([how](../channel.md#in-aws)), relative to the project; unset, there is no advice stack",
     "advice_secret_arn": "secret with the keys that the file names, a JSON object",
     "advice_secret_key": "the KMS key that the secret is encrypted with, if it is one of yours",
@@ -135,7 +136,7 @@ def settings_page() -> str:
     """Return the page: a deployment's settings, the functions' variables, the command line's."""
     return page(
         "Settings",
-        "Everything that can be set: of a deployment, of its functions, of the command line.",
+        "All settings: of a deployment, of its functions, of the command line.",
         _deployment(),
         _function("retrieve_knowledge", retrieval),
         _function("chunk_documents", chunking),
@@ -164,19 +165,19 @@ def _deployment() -> str:
 
 
 def value(given: object) -> str:
-    """Return a setting's value as it would be written; nothing where it is unset."""
+    """Return a setting's value in written form; empty if it is unset."""
     if given is None or given in ("", (), {}):
         return ""
     return code(given if isinstance(given, str) else json.dumps(given))
 
 
 def allowed(parse: Callable[[Any], Any]) -> str:
-    """Return what a setting may be, in the words that it is refused with."""
+    """Return a setting's allowed values, in the words of its error message."""
     try:
         parse(object())
     except ValueError as refused:
         return str(refused)
-    raise AssertionError(f"{parse} takes anything")
+    raise AssertionError(f"{parse} accepts anything")
 
 
 def _function(name: str, module: ModuleType) -> str:
@@ -204,7 +205,7 @@ def _command_line() -> str:
     rows += _of_options()
     rows.append(["`NO_COLOR`", "if not empty, no colours", ""])
     rows.append(
-        ["`COLUMNS`", "how wide the text of `ask` is where standard output is no terminal", ""]
+        ["`COLUMNS`", "width of the text of `ask` if standard output is not a terminal", ""]
     )
     return "\n\n".join(
         [
@@ -212,7 +213,7 @@ def _command_line() -> str:
             (
                 "Variables of the environment. Region, profile and credentials are read as the AWS "
                 "command line reads them. Of its own variables above, the function that runs on this "
-                f"machine sees {codes(sorted(action_group._POLICY))} and no other."
+                f"machine sees only {codes(sorted(action_group._POLICY))}."
             ),
             table(["variable", "value", "default"], rows),
         ]
@@ -220,9 +221,9 @@ def _command_line() -> str:
 
 
 def _of_options() -> Iterator[list[str]]:
-    """Return a row for each variable that stands in for an option."""
+    """Yield a row for each variable that sets the default of an option."""
     for at in commands(context(NAME, get_command(command_line()), None)):
         for option in at.command.params:
             if option.envvar:
-                said = f"stands in for `{option.opts[0]}` of `{at.command_path}`"
+                said = f"default of `{option.opts[0]}` for `{at.command_path}`"
                 yield [code(option.envvar), said, ""]

@@ -1,4 +1,4 @@
-"""``docs/reference/tool.md``: ``retrieve_knowledge`` as its callers see it, from its schema."""
+"""``docs/reference/tool.md``: ``retrieve_knowledge`` for its callers, from its schema."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CALLERS: Final = {
 
 
 def tool_page() -> str:
-    """Return the page: what is asked, what is answered, and how much of it each caller gets."""
+    """Return the page: arguments, answer, and limits by caller."""
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     operation = schema["paths"][events.API_PATH]["post"]
     about = "The function's arguments and answer, from [its schema](../../schemas/{})."

@@ -78,7 +78,7 @@ def test_both_stores_are_proven_and_removed(make, account, tmp_path):
     told = [(each["deployment"][-2:], each["step"]) for each in content["results"][1:]]
     each = ["deploy", "deploy", "smoke", "teardown"]
     assert told == [*(("os", step) for step in each), *(("s3", step) for step in each)]
-    assert content["ended"] == "Everything was tried, and everything was removed."
+    assert content["ended"] == "Everything was tested, and everything was removed."
 
 
 @pytest.mark.parametrize(

@@ -155,7 +155,7 @@ def test_what_the_person_may_not_list_is_said_and_holds_nothing_up(account, aws,
     account.played.play("opensearchserverless", "ListCollections", DENIED)
     told = []
     Remover(aws(), record, lambda _: None, told.append).remove(record.deployments[0])
-    assert told == ["not looked for what is left: missing permission aoss:ListCollections"]
+    assert told == ["could not check for remains: missing permission aoss:ListCollections"]
 
 
 def test_a_bucket_that_is_not_empty_is_emptied_with_all_versions(account, aws, record):
@@ -208,7 +208,7 @@ def test_a_record_cut_short_is_reported(tmp_path, record):
     record.write(tmp_path)
     path = tmp_path / record.run / "record.json"
     path.write_text(path.read_text()[:20])
-    with pytest.raises(InvalidRequest, match="remove by hand"):
+    with pytest.raises(InvalidRequest, match="remove the deployments in it by hand"):
         unfinished(tmp_path)
 
 

@@ -23,7 +23,7 @@ def test_a_row_is_broken_where_a_terminal_breaks_it():
 
 def test_a_picture_says_how_many_rows_it_leaves_out():
     rows = "\r\n".join(
-        [*map(str, range(60)), "", "Ask further [Enter to end] and how do I undo it?", "x"]
+        [*map(str, range(60)), "", "Ask a follow-up [Enter to end] and how do I undo it?", "x"]
     )
     words = re.sub(r"<[^>]*>", "", _picture(rows, 80))
     assert "...&#160;16&#160;more&#160;rows&#160;..." in words
