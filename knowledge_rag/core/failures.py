@@ -1,7 +1,7 @@
 """Maps errors to the coarse reasons that callers see, in one table.
 
-The codes are the service's (Retrieve's model) or those that any AWS service may return; FAULTS
-maps each to its reason. Messages are never passed on: they can quote the query.
+The codes are the service's (Retrieve's model) or those that any AWS service may return. Messages are
+never passed on: they can quote the query.
 """
 
 from __future__ import annotations

@@ -106,8 +106,8 @@ def test_a_runbook_without_steps_is_told_or_fails(settled, place):
     told = settled(*common)
     assert told.code == 0
     line = (
-        f"{place}/after.yaml:12:16: {{}}: alert QueueStuck finds runbooks/queue-stuck.md, and no step "
-        "to take in it; `knowledge-rag ask` gives none at all [runbook-without-steps]\n"
+        f"{place}/after.yaml:12:16: {{}}: alert QueueStuck finds runbooks/queue-stuck.md, but no step "
+        "in it; `knowledge-rag ask` gives none at all [runbook-without-steps]\n"
     )
     assert (
         told.out

@@ -54,7 +54,7 @@ def test_what_can_not_be_read_is_bad_input_alone_and_a_finding_in_a_folder(cli, 
     assert "skipped scan.pdf: no text on its one page" in linted.err
     whole = cli("chunk", folder, "--text")
     assert whole.code == 2
-    assert whole.err.startswith("error: --text is of one document")
+    assert whole.err.startswith("error: --text is for one document")
 
 
 def test_a_question_that_only_a_pdf_answers_is_answered_with_its_page(cli, folder, tmp_path):

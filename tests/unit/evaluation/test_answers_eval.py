@@ -212,7 +212,7 @@ def test_an_incident_may_stand_in_its_case_and_other_fields_are_left_alone(tmp_p
 @pytest.mark.parametrize(
     ("row", "problem"),
     [
-        ("{", "no JSON"),
+        ("{", "not JSON"),
         ("[]", "must be a JSON object"),
         ("", "no rows"),
         (GOOD | {"incident": "x"}, "either a query or an incident"),

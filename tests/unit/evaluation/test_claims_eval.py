@@ -89,7 +89,7 @@ def test_intervals_are_the_same_in_each_run(file):
 def test_claims_ask_nothing(file):
     for arguments, problem in {
         ("--claims", file, "--seed", 1): "--claims asks nothing: leave --seed out",
-        (file, "--claims", file): "name no dataset",
+        (file, "--claims", file): "leave out the datasets",
     }.items():
         raised = invoke(*arguments).exception
         assert isinstance(raised, InvalidRequest)

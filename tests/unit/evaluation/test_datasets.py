@@ -60,7 +60,7 @@ def test_a_row_has_files_and_lines_and_what_goes_with_them(tmp_path):
     [
         ("{", "not JSON"),
         ("id,query", "not JSON; labels are JSON Lines"),
-        (labelled(query="why \ud800?"), "query holds half a character"),
+        (labelled(query="why \ud800?"), "query contains a lone surrogate"),
         ("[1]", "a row must be a JSON object"),
         (labelled(id=7), "id must be a text that is not blank"),
         (labelled(query=" "), "query must be a text that is not blank"),
@@ -74,7 +74,7 @@ def test_a_row_has_files_and_lines_and_what_goes_with_them(tmp_path):
         (labelled(relevant=[LINES | {"start_line": True}]), "whole numbers"),
         (labelled(relevant=[LINES | {"sha256": 1}]), "sha256 must be a text"),
         (labelled(also_acceptable="a.md"), "also_acceptable must be a list"),
-        (labelled(alert=[1]), "alert is a text"),
+        (labelled(alert=[1]), "alert must be a text"),
         (labelled(answer_start_line=1), "answer_start_line and answer_end_line"),
         (labelled(), "duplicate id 'q1', first at"),
     ],

@@ -182,7 +182,7 @@ def test_a_picture_of_points_can_be_had_and_nothing_else(done, tmp_path):
     check_plot(path, tmp_path)
     write_plot(done, path)
     assert path.read_bytes().startswith(b"\x89PNG")
-    with pytest.raises(InvalidRequest, match=r"ends in \.svg or \.png"):
+    with pytest.raises(InvalidRequest, match=r"must end in \.svg or \.png"):
         check_plot(tmp_path / "a.pdf", tmp_path)
 
 
