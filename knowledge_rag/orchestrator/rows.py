@@ -9,6 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.orchestrator.governing import LIST_MARK, NEVER, forbids, governs
+from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import CODE_OF_ERROR, CODE_SPAN, names_code
 from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.words import words_of
@@ -89,7 +90,7 @@ def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterat
 
     Such are the terms "`stoker` (topic job-events)" and "`usage-sink` (topic usage-meter)", each with its list.
     """
-    said = " ".join((*wanted.names, wanted.text, wanted.labels))
+    said = " ".join((*wanted.names, wanted.text))
     leads: dict[int, list[int]] = {}
     lead = 0
     for block, behind in itertools.pairwise([*section.blocks, None]):
@@ -100,7 +101,14 @@ def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterat
         if block and lead:
             items = [it.start for it in block.items] or [block.start]
             leads.setdefault(lead, []).extend(items)
-    meant = [it for it in leads if names_code(said, outline.lines.get(it, ""))]
+    values = {fold(it) for it in wanted.labels.split()}
+    meant = [
+        it
+        for it in leads
+        for name in CODE_SPAN.findall(outline.lines.get(it, ""))[:1]
+        # `error` is a word as well
+        if fold(name) in values or (not name.isalpha() and names_code(said, f"`{name}`"))
+    ]
     if len(meant) == 1:
         yield from (n for it, starts in leads.items() if it not in meant for n in starts)
 

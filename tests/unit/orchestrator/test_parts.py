@@ -309,6 +309,13 @@ class TestLeadIns:
         left = [(it.start, it.end) for it in given.procedures[0].not_shown if it.why is Why.ROW]
         assert left == [(5, 7)]
 
+    def test_a_name_that_is_a_word_is_meant_by_a_label_alone(self):
+        text = self.TEXT.replace("`usage-sink`", "`error`")
+        given = advised(alert("KafkaLag", title="error budget is burnt"), {PAGE: text})
+        assert "Skip one." in actions(given)
+        given = advised(alert("KafkaLag", labels={"group": "error"}), {PAGE: text})
+        assert "Skip one." not in actions(given)
+
     def test_all_are_given_where_the_incident_names_none(self):
         given = advised(alert("KafkaLag", labels={"group": "other"}), {PAGE: self.TEXT})
         assert "Skip one." in actions(given)
