@@ -18,6 +18,7 @@ from knowledge_rag.core.alarms import (
     Source,
     advice_alarms,
     canary_alarms,
+    gateway_alarms,
     ingestion_alarms,
     retrieval_alarms,
 )
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 class Emitters:
     """The deployment's name, ``service`` dimension of its functions' metrics, and the names of what emits others.
 
-    Those of ingestion are ``""`` in front of an existing knowledge base, those of advice where none is posted.
+    Those of ingestion are ``""`` in front of an existing knowledge base, those of advice where none is posted,
+    the gateway's ARN where there is none.
     """
 
     deployment: str
@@ -42,6 +44,7 @@ class Emitters:
     ingestion_function: str
     change_rule: str
     dead_letters: str
+    gateway_arn: str = ""
     advice_function: str = ""
     advice_rule: str = ""
     advice_dead_letters: str = ""
@@ -74,6 +77,12 @@ class Emitters:
     def _place(self, source: Source) -> tuple[str, dict[str, str] | None]:
         if source is Source.RETRIEVE_LOG:
             return self.log_namespace, None
+        if source is Source.GATEWAY:
+            return GATEWAY_NAMESPACE, {
+                "Operation": "InvokeGateway",
+                "Protocol": "MCP",
+                "Resource": self.gateway_arn,
+            }
         named = {
             Source.RETRIEVE_FUNCTION: ("AWS/Lambda", "FunctionName", self.retrieve_function),
             Source.CHUNK_FUNCTION: ("AWS/Lambda", "FunctionName", self.chunk_function),
@@ -88,6 +97,9 @@ class Emitters:
         namespace, dimension, value = named.get(source, ours)
         return namespace, {dimension: value}
 
+
+GATEWAY_NAMESPACE: Final = "AWS/Bedrock-AgentCore"
+"""Of the gateway's metrics, with the dimensions that aws-cdk-lib's own gateway gives them (``metricInvocations``)."""
 
 HANDBOOK: Final = "docs/operations/alarms.md"
 """Has a section for each alarm, under its key; where people on call find it, the settings may say."""
@@ -131,9 +143,10 @@ class Alarms(Construct):
         self.quiet: list[cloudwatch.Alarm] = []
         notify = actions.SnsAction(topic)
         asked = (*retrieval_alarms(settings.thresholds), *(canary_alarms() if canary else ()))
+        gateway = gateway_alarms() if emitters.gateway_arn else ()
         ingestion = ingestion_alarms() if emitters.ingestion_function else ()
         advice = advice_alarms() if emitters.advice_function else ()
-        for alarm in (*asked, *ingestion, *advice):
+        for alarm in (*asked, *gateway, *ingestion, *advice):
             made = self._alarm(alarm, settings, emitters)
             made.add_alarm_action(notify)
             made.add_ok_action(notify)

@@ -190,6 +190,7 @@ class ServiceStack(Stack):
             ),
             retrieve_log_group_name=self._retrieval.log_group_name,
             collection_name=data.collection_name if data else "",
+                gateway_arn=self._doors.gateway_arn,
             canary=bool(question),
             doors=self._doors,
             encryption_key=self._key,

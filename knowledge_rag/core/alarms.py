@@ -53,6 +53,9 @@ class Source(StrEnum):
     """AWS/Events, dimension ``RuleName`` of the rule that turns alarms into messages."""
     ADVICE_DEAD_LETTERS = "advice_dead_letters"
     """AWS/SQS, dimension ``QueueName`` of the dead-letter queue for alerts."""
+    GATEWAY = "gateway"
+    """AWS/Bedrock-AgentCore, by the dimensions ``Operation``, ``Protocol`` and ``Resource`` of the gateway's
+    calls as aws-cdk-lib's own gateway names them."""
     RETRIEVE_LOG = "retrieve_log"
     """Metric filters on Lambda's own log lines of ``retrieve_knowledge``: a namespace per deployment,
     no dimension, since a log metric can only have dimensions that its events contain."""
@@ -351,6 +354,59 @@ def canary_alarms() -> tuple[Alarm, ...]:
     )
 
 
+_GATEWAY_CALLS: Final = {
+    "n": Metric("Invocations", "Sum", Source.GATEWAY),
+    "s": Metric("SystemErrors", "Sum", Source.GATEWAY),
+    "u": Metric("UserErrors", "Sum", Source.GATEWAY),
+    "t": Metric("Throttles", "Sum", Source.GATEWAY),
+}
+
+
+def gateway_alarms() -> tuple[Alarm, ...]:
+    """Return the alarms on calls that end in the gateway; a deployment without one has none.
+
+    The function never sees such a call, and the canary doesn't go through the gateway.
+    """
+    # a kind of error that never occurred has no data
+    failed = "FILL(s, 0) + FILL(u, 0) + FILL(t, 0) >= n"
+    return (
+        Alarm(
+            "gateway-outage",
+            Severity.ALARM,
+            _GATEWAY_CALLS,
+            expression=f"IF(n >= {QUERIES_OF_AN_INCIDENT}, {failed}, 0)",
+            summary="Every call of the gateway failed for five minutes.",
+            action="Open the runbooks by hand, then look on the dashboard whether callers were refused "
+            "(UserErrors) or the gateway failed (SystemErrors).",
+        ),
+        Alarm(
+            "gateway-outage-slow",
+            Severity.ALARM,
+            _GATEWAY_CALLS,
+            expression=f"IF(n >= 2, {failed}, 0)",
+            period_seconds=SIX_HOURS,
+            summary="Every call of the gateway failed for six hours, two or more.",
+            action="As for gateway-outage: open the runbooks by hand, then look on the dashboard which "
+            "errors they were.",
+        ),
+        Alarm(
+            "gateway-errors",
+            Severity.WARNING,
+            {"m": _GATEWAY_CALLS["s"]},
+            summary="The gateway failed to serve a call.",
+            action="Look whether its role may still invoke the function's alias, then at the AWS Health "
+            "Dashboard.",
+        ),
+        Alarm(
+            "gateway-throttles",
+            Severity.WARNING,
+            {"m": _GATEWAY_CALLS["t"]},
+            summary="The gateway turned calls away: there were more than it lets through.",
+            action="Compare its calls with gateway_requests_per_minute and the account's quota.",
+        ),
+    )
+
+
 def ingestion_alarms() -> tuple[Alarm, ...]:
     """Return the alarms on ingestion."""
     return (
@@ -469,4 +525,15 @@ def advice_alarms() -> tuple[Alarm, ...]:
             summary="Alerts can't be read, or were given up after two hours of failures.",
             action="Read the messages in the dead-letter queue, remove the cause, and move them back.",
         ),
+    )
+
+
+def every_alarm() -> tuple[Alarm, ...]:
+    """Return all alarms that a deployment may have, with the default thresholds."""
+    return (
+        *retrieval_alarms(),
+        *canary_alarms(),
+        *gateway_alarms(),
+        *ingestion_alarms(),
+        *advice_alarms(),
     )

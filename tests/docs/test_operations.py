@@ -11,6 +11,7 @@ from infra.retrieval import MEMORY_MB
 from knowledge_rag.core.alarms import (
     advice_alarms,
     canary_alarms,
+    gateway_alarms,
     ingestion_alarms,
     retrieval_alarms,
 )
@@ -92,7 +93,7 @@ def test_an_output_of_a_stack_that_is_named_exists(page):
 
 
 def test_costs_count_what_is_deployed():
-    alarms = [*retrieval_alarms(), *canary_alarms(), *ingestion_alarms()]
+    alarms = [*retrieval_alarms(), *canary_alarms(), *gateway_alarms(), *ingestion_alarms()]
     assert f"| {sum(len(alarm.metrics) for alarm in alarms)} metrics in alarms" in COSTS.text
     assert f"snapshot of the function ({MEMORY_MB // 1024} GB" in COSTS.text
     assert f"| function ({MEMORY_MB // 1024} GB" in COSTS.text

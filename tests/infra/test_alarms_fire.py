@@ -12,7 +12,7 @@ from knowledge_rag.evaluation.faults.server import http, silent
 from lambdas.retrieve_knowledge import service
 from tests.support.cloudwatch import alarms_of, emitted, series
 from tests.support.fixtures import invoke
-from tests.support.monitoring import monitored, resources
+from tests.support.monitoring import GATEWAY, monitored, resources
 from tests.support.patience import patient_function
 
 DEPLOYMENT = "knowledge-rag-dev"
@@ -298,6 +298,55 @@ class TestWhatLambdaTells:
         (transformation,) = metric_filter["MetricTransformations"]
         name = series(transformation["MetricNamespace"], transformation["MetricName"])
         assert not ALARMS["init-failures"].fires({name: [1]})
+
+
+class TestWhatTheGatewayTells:
+    """Of calls that end in it, data points as AWS/Bedrock-AgentCore has them."""
+
+    @staticmethod
+    def of_gateway(arn=GATEWAY, **counts):
+        dimensions = {"Operation": "InvokeGateway", "Protocol": "MCP", "Resource": arn}
+        return {
+            series("AWS/Bedrock-AgentCore", name, **dimensions): values
+            for name, values in counts.items()
+        }
+
+    @pytest.mark.parametrize("kind", ["SystemErrors", "UserErrors", "Throttles"])
+    def test_calls_that_all_fail_fire(self, kind):
+        failing = self.of_gateway(Invocations=[1] * 3, **{kind: [1] * 3})
+        assert ALARMS["gateway-outage"].fires(failing)
+        assert not ALARMS["gateway-outage"].fires(
+            self.of_gateway(Invocations=[1] * 4, **{kind: [1] * 3})
+        )
+
+    def test_one_question_an_hour_is_enough_to_see_it(self):
+        refused = self.of_gateway(Invocations=[1] * 6, UserErrors=[1] * 6)
+        assert ALARMS["gateway-outage-slow"].fires(refused)
+        assert ALARMS["gateway-outage-slow"].period == 6 * 3600
+
+    def test_the_first_failure_warns(self):
+        assert ALARMS["gateway-errors"].fires(self.of_gateway(SystemErrors=[0, 1]))
+        assert ALARMS["gateway-throttles"].fires(self.of_gateway(Throttles=[0, 1]))
+
+    def test_healthy_calls_and_another_gateway_s_failures_fire_nothing(self):
+        failing = {
+            name: [1] * 20 for name in ("Invocations", "SystemErrors", "UserErrors", "Throttles")
+        }
+        for samples in (
+            self.of_gateway(Invocations=[1] * 20),
+            self.of_gateway(f"{GATEWAY}x", **failing),
+        ):
+            fired = [key for key, alarm in ALARMS.items() if alarm.fires(samples)]
+            assert [key for key in fired if key.startswith("gateway-")] == []
+
+
+def test_a_deployment_without_a_gateway_has_no_alarms_on_it():
+    bare = alarms_of(monitored(gateway=""), DEPLOYMENT)
+    assert (
+        ALARMS.keys() - bare.keys()
+        == {key for key in ALARMS if key.startswith("gateway-")}
+        != set()
+    )
 
 
 def matches(pattern, event):

@@ -12,9 +12,7 @@ from infra.settings import SettingsError, load_settings
 from knowledge_rag.core.alarms import (
     Severity,
     Thresholds,
-    advice_alarms,
-    canary_alarms,
-    ingestion_alarms,
+    every_alarm,
     retrieval_alarms,
 )
 from tests.infra.iam import render
@@ -23,10 +21,7 @@ from tests.infra.synthesis import DISPOSABLE, EVERYTHING, synthesized
 from tests.support.cloudwatch import alarms_of
 from tests.support.monitoring import monitored, resources
 
-DATA = {
-    alarm.key: alarm
-    for alarm in (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms(), *advice_alarms())
-}
+DATA = {alarm.key: alarm for alarm in every_alarm()}
 DEPLOYED = pytest.mark.parametrize("chosen", [DISPOSABLE, EVERYTHING], ids=["dev", "prod"])
 
 

@@ -16,11 +16,17 @@ from infra.monitoring import Monitoring
 from infra.settings import load_settings
 
 COLLECTION = "knowledge-rag"
+GATEWAY = "arn:aws:bedrock-agentcore:us-east-1:123456789012:gateway/knowledge-rag-dev-0123456789"
 
 
 @lru_cache
 def monitored(
-    preset: str = "dev", collection: str = COLLECTION, *, canary: bool = True, **changed: Any
+    preset: str = "dev",
+    collection: str = COLLECTION,
+    *,
+    canary: bool = True,
+    gateway: str = GATEWAY,
+    **changed: Any,
 ) -> dict[str, Any]:
     """Give the template of a stack that holds the monitoring of a deployment and no more."""
     settings = load_settings({"knowledge-rag": {"preset": preset, **changed}}, "us-east-1")
@@ -36,6 +42,7 @@ def monitored(
             ingestion_function=f"{settings.name}-ingest",
             change_rule=f"{settings.name}-changes",
             dead_letters=f"{settings.name}-changes-failed.fifo",
+            gateway_arn=gateway,
             advice_function=f"{settings.name}-advise-incident",
             advice_rule=f"{settings.name}-advise-alarms",
             advice_dead_letters=f"{settings.name}-alerts-failed.fifo",

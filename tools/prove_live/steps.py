@@ -281,22 +281,50 @@ def _fields(message: str) -> list[str]:
 
 
 def dashboard(site: Site) -> Iterator[Result]:
-    """Check which series of the dashboard exist."""
+    """Check which series of the dashboard and of the alarms exist; those of alarms by their dimensions."""
     body = json.loads(
         site.aws.call("cloudwatch", "get_dashboard", DashboardName=site.outputs["DashboardName"])[
             "DashboardBody"
         ]
     )
     wanted = sorted({each for widget in body["widgets"] for each in _series(widget)})
-    missing = []
-    for namespace, metric in wanted:
-        listed = site.aws.call(
-            "cloudwatch", "list_metrics", Namespace=namespace, MetricName=metric
-        )["Metrics"]
-        if not listed:
-            missing.append(f"{namespace} {metric}")
-    detail = f"{len(wanted) - len(missing)} of {len(wanted)} metrics have data"
+    missing = [
+        f"{namespace} {metric}"
+        for namespace, metric in wanted
+        if not _listed(site, Namespace=namespace, MetricName=metric)
+    ]
+    watched = list(_watched(site))
+    missing += [
+        f"{each['Namespace']} {each['MetricName']} of an alarm"
+        for each in watched
+        if not _listed(site, **each)
+    ]
+    total = len(wanted) + len(watched)
+    detail = f"{total - len(missing)} of {total} metrics have data"
     yield Result("dashboard", Verdict.NOTE, detail, figures={"without_data": missing})
+
+
+def _listed(site: Site, **metric: Any) -> bool:
+    return bool(site.aws.call("cloudwatch", "list_metrics", **metric)["Metrics"])
+
+
+def _watched(site: Site) -> Iterator[dict[str, Any]]:
+    """Yield the metrics of the gateway's alarms: which dimensions its metrics have is a vendor's word."""
+    described = site.aws.call(
+        "cloudwatch", "describe_alarms", AlarmNamePrefix=f"{site.name}-gateway-"
+    )["MetricAlarms"]
+    seen = set()
+    for alarm in described:
+        queries = [
+            each["MetricStat"]["Metric"]
+            for each in alarm.get("Metrics", ())
+            if "MetricStat" in each
+        ]
+        for metric in queries or [alarm]:
+            picked = {key: metric[key] for key in ("Namespace", "MetricName", "Dimensions")}
+            if picked["MetricName"] not in seen:
+                seen.add(picked["MetricName"])
+                yield picked
 
 
 def _series(widget: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

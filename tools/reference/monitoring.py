@@ -9,10 +9,7 @@ from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import (
     Metric,
     Source,
-    advice_alarms,
-    canary_alarms,
-    ingestion_alarms,
-    retrieval_alarms,
+    every_alarm,
 )
 from tests.support.local import PROJECT
 from tools.reference.code_docs import attribute_docs
@@ -21,7 +18,7 @@ from tools.reference.markdown import cell, code, codes, page, table
 if TYPE_CHECKING:
     from knowledge_rag.core.alarms import Alarm
 
-ALARMS: Final = (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms(), *advice_alarms())
+ALARMS: Final = every_alarm()
 _FUNCTIONS: Final = ("retrieve_knowledge", "chunk_documents", "start_ingestion", "advise_incident")
 _NAMES: Final = Emitters(
     deployment="<name>",
@@ -30,6 +27,7 @@ _NAMES: Final = Emitters(
     ingestion_function="<name>-start-ingestion",
     change_rule="<name>-changes",
     dead_letters="<name>-changes-failed.fifo",
+    gateway_arn="<ARN>",
     advice_function="<name>-advise-incident",
     advice_rule="<name>-advise-alarms",
     advice_dead_letters="<name>-alerts-failed.fifo",

@@ -9,15 +9,13 @@ from knowledge_rag.core.alarms import (
     Severity,
     Source,
     Thresholds,
-    advice_alarms,
-    canary_alarms,
-    ingestion_alarms,
+    every_alarm,
     retrieval_alarms,
 )
 from knowledge_rag.evaluation.gameday_alarms import NO_DATA, evaluate
 
 ROOT = Path(__file__).parents[3]
-EVERY = (*retrieval_alarms(), *canary_alarms(), *ingestion_alarms(), *advice_alarms())
+EVERY = every_alarm()
 ALARMS = {alarm.key: alarm for alarm in EVERY}
 SECTIONS = dict(
     re.findall(
@@ -38,10 +36,11 @@ OF_LAMBDA = {"Errors", "Throttles", "Duration", "Invocations"}
 OF_AWS = {
     Source.CHANGE_RULE: {"FailedInvocations"},
     Source.DEAD_LETTERS: {"ApproximateNumberOfMessagesVisible"},
+    Source.GATEWAY: {"Invocations", "SystemErrors", "UserErrors", "Throttles"},
     Source.ADVICE_RULE: {"FailedInvocations"},
     Source.ADVICE_DEAD_LETTERS: {"ApproximateNumberOfMessagesVisible"},
 }
-"""Of AWS/Events and AWS/SQS."""
+"""Of AWS/Events, AWS/SQS and AWS/Bedrock-AgentCore."""
 
 
 def fires(key, *, thresholds=None, **values):
@@ -125,6 +124,32 @@ class TestRates:
         assert fires("latency-p95", n=10, d=2001)
         assert not fires("latency-p95", n=10, d=2000)
         assert not fires("latency-p95", n=9, d=9000)
+
+
+class TestGateway:
+    @staticmethod
+    def fires(key, **values):
+        alarm = ALARMS[key]
+        missing = dict.fromkeys(alarm.metrics, NO_DATA)
+        return alarm.breached_by(evaluate(alarm.expression, missing | values))
+
+    @pytest.mark.parametrize("kind", ["s", "u", "t"])
+    def test_an_outage_is_all_of_its_calls_whatever_they_failed_of(self, kind):
+        assert self.fires("gateway-outage", n=3, **{kind: 3})
+        assert not self.fires("gateway-outage", n=2, **{kind: 2})
+        assert not self.fires("gateway-outage", n=30, **{kind: 29})
+        assert self.fires("gateway-outage-slow", n=2, **{kind: 2})
+        assert not self.fires("gateway-outage-slow", n=2, **{kind: 1})
+
+    def test_failures_of_several_kinds_add_up(self):
+        assert self.fires("gateway-outage", n=6, s=1, u=2, t=3)
+        assert not self.fires("gateway-outage", n=7, s=1, u=2, t=3)
+
+    def test_the_first_failure_and_the_first_call_turned_away_warn(self):
+        for key in ("gateway-errors", "gateway-throttles"):
+            assert self.fires(key, m=1)
+            assert not self.fires(key, m=0)
+            assert ALARMS[key].severity is Severity.WARNING
 
 
 @pytest.mark.parametrize("key", ["permanent-errors", "function-errors", "init-failures"])
