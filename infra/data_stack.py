@@ -11,6 +11,7 @@ from infra.buckets import Buckets
 from infra.chunk_documents import ChunkDocuments
 from infra.deploy_steps import DeploySteps
 from infra.encryption import stack_key
+from infra.given import check_documents_bucket
 from infra.ingestion import Ingestion
 from infra.knowledge_base import KnowledgeBase
 from infra.log_delivery import LogDelivery
@@ -56,6 +57,8 @@ class DataStack(Stack):
             self, "ChunkDocuments", settings=settings, buckets=buckets, encryption_key=key
         )
         steps = DeploySteps(self, "DeploySteps", settings=settings, encryption_key=key)
+        if settings.documents.bucket:
+            check_documents_bucket(steps, settings)
         base = KnowledgeBase(
             self,
             "KnowledgeBase",

@@ -28,6 +28,7 @@ class KeptVersions(Construct):
 
     Attributes:
         rollback: the command that moves the alias to the version before the newest.
+        steps: of the service stack's deployment.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -45,14 +46,14 @@ class KeptVersions(Construct):
         function = (
             f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{function_name}"
         )
-        steps = DeploySteps(
+        self.steps = DeploySteps(
             self,
             "Steps",
             settings=settings,
             name=f"{settings.name}-service-steps",
             encryption_key=encryption_key,
         )
-        _, policy = steps.step(
+        _, policy = self.steps.step(
             "Versions",
             [
                 allow(

@@ -17,6 +17,7 @@ from infra.dashboard import Doors
 from infra.devops_agent import DevOpsAgent
 from infra.encryption import stack_key
 from infra.gateway import Gateway
+from infra.given import check_knowledge_base, check_source_bucket
 from infra.guardrail import Guardrail
 from infra.harness import Harness
 from infra.kept_versions import KeptVersions
@@ -109,6 +110,9 @@ class ServiceStack(Stack):
             self._output("EvidenceFloorParameter", parameter, "written by `smoke --apply`")
         if existing := settings.existing.knowledge_base_id:
             self._output("KnowledgeBaseId", existing, "of Retrieve, made by others")
+            check_knowledge_base(kept.steps, settings)
+        if settings.existing.bucket:
+            check_source_bucket(kept.steps, settings)
         if self._guardrail is not None:
             self._output("GuardrailId", self._guardrail.guardrail_id, "applied to every query")
         if settings.entrypoint.agent:
@@ -186,11 +190,11 @@ class ServiceStack(Stack):
                 ingestion_function=data.ingestion.name if data else "",
                 change_rule=data.ingestion.rule_name if data else "",
                 dead_letters=data.ingestion.dead_letters_name if data else "",
+                gateway_arn=self._doors.gateway_arn,
                 **(_advice(self._settings) if self._settings.advice.destinations else {}),
             ),
             retrieve_log_group_name=self._retrieval.log_group_name,
             collection_name=data.collection_name if data else "",
-                gateway_arn=self._doors.gateway_arn,
             canary=bool(question),
             doors=self._doors,
             encryption_key=self._key,

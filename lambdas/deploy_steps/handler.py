@@ -5,6 +5,8 @@ Each is a custom resource, told apart by its type:
 - ``Custom::KnowledgeIndex`` waits until the OpenSearch index can be searched.
 - ``Custom::KnowledgeDocuments`` makes the documents' bucket hold the files of a folder. Their ingestion is
   no part of the deployment: S3 tells of each object that is written.
+- ``Custom::KnowledgeBucket`` and ``Custom::KnowledgeBase`` refuse a bucket or a knowledge base that others
+  made and that the deployment can't work with.
 - ``Custom::KnowledgeTearDown`` stops a running ingestion job and, where the data is to go with the stack,
   empties its buckets. It never holds up a deletion.
 - ``Custom::KnowledgeVersions`` removes old versions of a function, after its alias moved to a new one. It
@@ -23,7 +25,9 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.given_bucket import GivenBucket
 from lambdas.custom_resource import Answer, Kind, error_code, respond, with_new_rights
+from lambdas.deploy_steps.given import check_base, check_bucket
 from lambdas.deploy_steps.index import Index, make_ready
 from lambdas.deploy_steps.mirror import Buckets, empty, mirror
 from lambdas.deploy_steps.versions import remove_old
@@ -78,6 +82,30 @@ def _mirror(request: Request, clock: Clock) -> Answer:
     done = with_new_rights(copy, clock)
     logger.info("documents mirrored", result=str(done))
     return Answer(data={"Summary": str(done)})
+
+
+def _check_bucket(request: Request, clock: Clock) -> Answer:
+    name, setting, key_setting = request.texts("Bucket", "Setting", "KeySetting")
+    s3 = boto3.client("s3", config=_CALLS)
+    bucket = GivenBucket(
+        name=name,
+        region=s3.meta.region_name,
+        key=str(request.given.get("Key", "")),
+        key_setting=key_setting,
+        watched=request.given.get("Watched") == "true",
+    )
+    return Answer(data={"Found": _logged(check_bucket(s3, bucket, setting, clock))})
+
+
+def _check_base(request: Request, clock: Clock) -> Answer:
+    base, kind, search = request.texts("KnowledgeBaseId", "Type", "SearchType")
+    client = boto3.client("bedrock-agent", config=_CALLS)
+    return Answer(data={"Found": _logged(check_base(client, base, kind, search, clock))})
+
+
+def _logged(found: str) -> str:
+    logger.info("checked", found=found)
+    return found
 
 
 def _tear_down(request: Request, clock: Clock) -> Answer:
@@ -141,6 +169,8 @@ def _tried(what: str) -> Iterator[None]:
 _MADE: Final = frozenset({Kind.CREATE, Kind.UPDATE})
 _STEPS: Final[dict[str, tuple[frozenset[Kind], Callable[[Request, Clock], Answer]]]] = {
     "Custom::KnowledgeIndex": (_MADE, _ready_index),
+    "Custom::KnowledgeBucket": (_MADE, _check_bucket),
+    "Custom::KnowledgeBase": (_MADE, _check_base),
     "Custom::KnowledgeDocuments": (_MADE, _mirror),
     "Custom::KnowledgeVersions": (frozenset({Kind.UPDATE}), _remove_old_versions),
     "Custom::KnowledgeTearDown": (frozenset({Kind.DELETE}), _tear_down),

@@ -9,10 +9,11 @@ import pytest
 
 from lambdas.deploy_steps.versions import KEPT
 from lambdas.retrieve_knowledge.settings import load_settings
+from tests.infra import parts
 from tests.infra.parts import of_type
 from tests.infra.synthesis import synthesized
 from tools.local_cloud import kinds
-from tools.local_cloud.deployment import cloud, deploy_assembly
+from tools.local_cloud.deployment import cloud, deploy_assembly, furnish
 from tools.local_cloud.registration import FAILED, run_in_process
 
 pytestmark = pytest.mark.skipif(
@@ -31,7 +32,8 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def stack():
-    with cloud():
+    with cloud() as running:
+        furnish(running, parts.settings(**SETTINGS))
         (deployed,) = deploy_assembly(synthesized(**SETTINGS).folder)
         yield deployed
 
@@ -45,6 +47,11 @@ def test_only_the_service_is_deployed(stack):
     named = {alarm["AlarmName"] for alarm in alarms}
     assert "knowledge-rag-dev-error-rate" in named
     assert not any("ingestion" in name for name in named)
+
+
+def test_the_bucket_and_the_knowledge_base_were_looked_at(stack):
+    assert stack.outputs["SourceBucketCheck"] == "team-docs is as it should be"
+    assert stack.outputs["KnowledgeBaseCheck"] == "EXISTING01 is MANAGED and ACTIVE"
 
 
 def test_the_gateway_s_tool_is_all_that_the_harness_has(stack):

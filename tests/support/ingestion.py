@@ -25,6 +25,7 @@ class Ingestion(Loopback):
         stop_refusals: the same for the next stops.
         get_refusals: the same for the next looks at a job.
         jobs: id -> states that are left, in the order of their start.
+        bases: id -> a knowledge base that others made, as GetKnowledgeBase has it.
         calls: operations in the order of their arrival.
         tokens: client tokens of the starts.
         answers: bodies that were put to the answer address.
@@ -39,6 +40,7 @@ class Ingestion(Loopback):
         self.stop_refusals: list[tuple[int, str, str]] = []
         self.get_refusals: list[tuple[int, str, str]] = []
         self.jobs: dict[str, list[Any]] = {}
+        self.bases: dict[str, dict[str, Any]] = {}
         self.calls: list[str] = []
         self.tokens: list[str] = []
         self.answers: list[dict[str, Any]] = []
@@ -59,6 +61,10 @@ class Ingestion(Loopback):
         """Give the status, the error code and the body for one request."""
         if path.startswith("/answer"):
             return self._answer(body)
+        if base := re.fullmatch(r"/knowledgebases/(\w+)", path):
+            if base[1] not in self.bases:
+                return 404, "ResourceNotFoundException", {"message": "no such knowledge base"}
+            return 200, "", {"knowledgeBase": {"knowledgeBaseId": base[1]} | self.bases[base[1]]}
         assert path.startswith(_SOURCE), path
         rest = path.removeprefix(_SOURCE)
         if method == "PUT":
@@ -122,6 +128,14 @@ class Ingestion(Loopback):
 def _refused(refusals: list[tuple[int, str, str]]) -> tuple[int, str, dict[str, Any]]:
     status, code, message = refusals.pop(0)
     return status, code, {"message": message}
+
+
+def existing_base(
+    kind: str = "VECTOR", store: str = "OPENSEARCH_SERVERLESS", status: str = "ACTIVE"
+) -> dict[str, Any]:
+    """Give a knowledge base that others made as GetKnowledgeBase tells of it, without its id."""
+    stored = {} if kind == "MANAGED" else {"storageConfiguration": {"type": store}}
+    return {"status": status, "knowledgeBaseConfiguration": {"type": kind}, **stored}
 
 
 def ended(

@@ -25,6 +25,7 @@ from moto.server import ThreadedMotoServer
 
 from infra.settings import CONTEXT_KEY, SettingsError, load_settings
 from infra.sources import SourcesError, load_sources
+from tests.support.ingestion import existing_base
 from tools.local_cloud.changes import Clock
 from tools.local_cloud.ingesting import IngestingCorpus
 from tools.local_cloud.kinds import ACCOUNT, MADE, REGION, SEARCHING
@@ -33,6 +34,8 @@ from tools.local_cloud.searching import Searching
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from infra.settings import Settings
 
 PROJECT = Path(__file__).parents[2]
 CDK = "aws-cdk@2.1148.1"
@@ -107,6 +110,15 @@ def _environment(endpoint: str) -> dict[str, str]:
         "JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION": "20",
         "TEST_SERVER_MODE": "true",
     }
+
+
+def furnish(running: Cloud, settings: Settings) -> None:
+    """Make what others made: the buckets and the knowledge base that settings name."""
+    s3 = boto3.client("s3", region_name=REGION)
+    for name in filter(None, (settings.documents.bucket, settings.existing.bucket)):
+        s3.create_bucket(Bucket=name)
+    if base := settings.existing.knowledge_base_id:
+        running.ingestion.bases[base] = existing_base(settings.existing.kind)
 
 
 def deploy(context: Sequence[str], output: Path) -> list[Deployed]:
@@ -191,7 +203,7 @@ def main(context: Sequence[str]) -> int:
     """Deploy, and print the created resources; wrong settings are reported before anything starts."""
     write = sys.stdout.write
     try:
-        _check(context)
+        load_sources(_settings(context))
     except (SettingsError, SourcesError) as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -216,13 +228,14 @@ def _deploy_quietly(context: Sequence[str]) -> list[Deployed]:
     with cloud() as running:
         sys.stdout.write(f"deploying to a cloud on this machine, {running.endpoint} ...\n")
         sys.stdout.flush()
+        furnish(running, _settings(context))
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             return deploy(context, PROJECT / "cdk.out" / "local")
 
 
-def _check(context: Sequence[str]) -> None:
+def _settings(context: Sequence[str]) -> Settings:
     given = json.loads((PROJECT / "cdk.json").read_text(encoding="utf-8"))["context"]
-    load_sources(load_settings(given | _pairs(context), REGION))
+    return load_settings(given | _pairs(context), REGION)
 
 
 def _pairs(context: Sequence[str]) -> dict[str, str]:

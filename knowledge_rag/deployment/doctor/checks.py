@@ -7,10 +7,12 @@ import shutil
 import subprocess
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 
+from knowledge_rag.core.given_bucket import GivenBucket, Harm, faults
 from knowledge_rag.deployment.errors import CallFailed, Trouble
 from knowledge_rag.deployment.stacks import ADVICE, DATA, find_stack, find_stacks
 
@@ -484,64 +486,18 @@ def _stack(stack: StackState) -> Finding:
     return problem(detail + (f" ({stack.reason})" if stack.reason else ""), action)
 
 
-_KMS: Final = ("aws:kms", "aws:kms:dsse")
-
-
 def check_documents(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the bucket for ``documents_bucket``; nothing if it isn't set."""
-    bucket: dict[str, Any] = {"Bucket": planned.documents_bucket}
+    """Check the bucket that ``documents_bucket`` would name; nothing where none is given."""
     if not planned.documents_bucket:
         return ()
-    found = planned.aws.find("s3", "head_bucket", ("404", "NoSuchBucket"), **bucket)
-    if found is None:
-        return (problem("there is no such bucket", "Check its name, or leave it to the stack."),)
-    region = found.get("BucketRegion", planned.aws.region)
-    if region != planned.aws.region:
-        return (
-            problem(
-                f"it is in {region}, and the deployment in {planned.aws.region}",
-                f"Deploy to {region}, or copy the documents: a data source reads only its own region.",
-            ),
-        )
-    notified = planned.aws.call("s3", "get_bucket_notification_configuration", **bucket)
-    versioned = planned.aws.call("s3", "get_bucket_versioning", **bucket).get("Status")
-    findings = [*_encryption(planned)]
-    if "EventBridgeConfiguration" not in notified:
-        findings.append(
-            problem(
-                "it doesn't notify EventBridge of changes, so they are only ingested at night",
-                "Turn that on: see docs/documents-in-aws.md.",
-            )
-        )
-    if versioned != "Enabled":
-        findings.append(
-            warning(
-                "it isn't versioned, so the cited text of a changed file is lost",
-                "Run `aws s3api put-bucket-versioning --versioning-configuration Status=Enabled"
-                f" --bucket {planned.documents_bucket}`.",
-            )
-        )
-    return tuple(findings) or (ok(f"{planned.documents_bucket} can be watched"),)
-
-
-def _encryption(planned: PlannedDeployment) -> Iterator[Finding]:
-    found = planned.aws.find(
-        "s3",
-        "get_bucket_encryption",
-        ("ServerSideEncryptionConfigurationNotFoundError",),
-        Bucket=planned.documents_bucket,
+    bucket = GivenBucket(
+        name=planned.documents_bucket, region=planned.aws.region, key=planned.documents_key
     )
-    for rule in found["ServerSideEncryptionConfiguration"]["Rules"] if found else ():
-        default = rule.get("ApplyServerSideEncryptionByDefault", {})
-        key = default.get("KMSMasterKeyID", "alias/aws/s3")
-        if default.get("SSEAlgorithm") not in _KMS or "alias/aws/s3" in key:
-            continue
-        if key.rpartition("/")[2] != planned.documents_key.rpartition("/")[2]:
-            yield problem(
-                f"it is encrypted with {key}, which nothing here may use",
-                "Set documents_key to the key's ARN, and allow the knowledge base's role and the"
-                " chunker's kms:Decrypt in its policy.",
-            )
+    found = tuple(
+        (warning if fault.harm is Harm.LOST else problem)(fault.detail, fault.action)
+        for fault in faults(bucket, partial(planned.aws.find, "s3"))
+    )
+    return found or (ok(f"{planned.documents_bucket} can be watched"),)
 
 
 OCU_HOUR_DOLLARS: Final = 0.24
