@@ -14,7 +14,13 @@ import pytest
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.knowledge_base import KnowledgeBase
-from tests.support.event_stream import chunk, stream, tool_output
+from tests.support.event_stream import (
+    chunk,
+    harness_text,
+    harness_tool_result,
+    stream,
+    tool_output,
+)
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, Ingestion, ended
 from tests.support.local import CORPUS, minilm
 from tests.support.mcp_gateway import TOOL, McpGateway
@@ -75,6 +81,8 @@ class Deployment:
         account.environment |= account.played.endpoint("bedrock-agent-runtime")
         account.played.play("lambda", "Invoke", self._invoke)
         account.played.play("bedrock-agent-runtime", "InvokeAgent", self._invoke_agent)
+        account.environment |= account.played.endpoint("bedrock-agentcore")
+        account.played.play("bedrock-agentcore", "InvokeHarness", self._invoke_harness)
 
     def close(self) -> None:
         self.gateway.close()
@@ -86,7 +94,7 @@ class Deployment:
         Args:
             parts: of the deployment, all unless some are named.
             corpus: folder of documents.
-            outputs: that differ from the usual ones.
+            outputs: that differ from the usual ones; others are the service's.
         """
         usual = {
             "data": {
@@ -103,7 +111,11 @@ class Deployment:
             },
         }
         for part in parts or usual:
-            made = {key: outputs.get(key, value) for key, value in usual[part].items()}
+            made = usual[part] | {
+                key: value
+                for key, value in outputs.items()
+                if key in usual[part] or (part == "service" and key not in usual["data"])
+            }
             self.account.deploy(f"{NAME}-{part}", **made)
         s3 = self.account.client("s3")
         s3.create_bucket(Bucket=BUCKET)
@@ -127,6 +139,13 @@ class Deployment:
     def _invoke_agent(self, _path: str, body: bytes) -> Any:
         found = self._call({"query": json.loads(body)["inputText"], "max_results": 5})
         return stream(tool_output(found), chunk("See the runbook."))
+
+    def _invoke_harness(self, _path: str, body: bytes) -> Any:
+        ((asked,),) = (each["content"] for each in json.loads(body)["messages"])
+        found = self._call({"query": asked["text"], "max_results": 5})
+        return stream(
+            harness_tool_result({"text": json.dumps(found)}), harness_text("See the runbook.")
+        )
 
     def _ask_as_gateway(self, arguments: dict[str, Any]) -> dict[str, Any]:
         client = SimpleNamespace(custom={"bedrockAgentCoreToolName": TOOL})

@@ -26,6 +26,7 @@ ENDPOINT_NAMES = {
     "bedrock": "BEDROCK",
     "bedrock-agent": "BEDROCK_AGENT",
     "bedrock-agent-runtime": "BEDROCK_AGENT_RUNTIME",
+    "bedrock-agentcore": "BEDROCK_AGENTCORE",
     "bedrock-agentcore-control": "BEDROCK_AGENTCORE_CONTROL",
     "cloudformation": "CLOUDFORMATION",
     "lambda": "LAMBDA",

@@ -69,6 +69,26 @@ def test_a_file_that_changed_in_the_bucket_is_told_with_its_lines(smoke, deploym
     assert ran.json["citations"]["changed"] > 0
 
 
+HARNESS = "arn:aws:bedrock-agentcore:us-east-1:123456789012:harness/knowledge_rag_dev-0123456789"
+
+
+def test_a_harness_is_asked_two_questions_and_its_citations_are_compared(smoke, deployment):
+    deployment.make(HarnessArn=HARNESS)
+    ran = smoke("--json")
+    assert ran.code == 0, ran.out + ran.err
+    assert ran.json["ways"]["harness"]["statuses"] == {"ok": 2}
+    assert verdicts(ran)["harness"] == "kept"
+    assert ran.json["citations"] == {"exact": 150}
+
+
+def test_a_harness_that_may_not_be_asked_is_told_with_the_permission(smoke, deployment, account):
+    deployment.make(HarnessArn=HARNESS)
+    account.played.play("bedrock-agentcore", "InvokeHarness", DENIED)
+    ran = smoke()
+    assert ran.code == 1
+    assert "missing permission bedrock-agentcore:InvokeHarness" in line_of(ran, "harness")
+
+
 def test_without_a_floor_one_is_proposed_that_parts_the_questions(smoke, deployment, monkeypatch):
     from lambdas.retrieve_knowledge.service import reset
 

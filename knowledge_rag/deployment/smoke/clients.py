@@ -1,4 +1,4 @@
-"""Sends questions to a deployment: to the function, to the agent and through the gateway."""
+"""Questions to a deployment: to the function, to the agent or the harness, and through the gateway."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed
 from knowledge_rag.orchestrator.backends.gateway import Bearer, KnowledgeGateway, Refused, SigV4
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
     from knowledge_rag.core.outcome import RetrievalResult
@@ -72,7 +72,7 @@ class Reply:
 
 
 class Client(Protocol):
-    """Asks through the function, the agent or the gateway."""
+    """Asks the function, the agent, the harness or the gateway."""
 
     name: str
     seconds: float
@@ -238,31 +238,46 @@ class AgentClient:
         )
         said = 0
         outcomes: list[RetrievalOutcome] = []
-        try:
-            for event in answer["completion"]:
-                said += len(event.get("chunk", {}).get("bytes", b""))
-                if (text := _tool_output(event)) is not None:
-                    outcomes.append(read_outcome(read_json(text)))
-        except (BotoCoreError, ClientError) as error:
-            raise call_failed(error, _AGENT_ACTION) from error
-        except HTTPError as error:  # botocore doesn't convert it while a stream is read
-            trouble = (
-                Trouble.TIMEOUT if isinstance(error, ReadTimeoutError) else Trouble.UNREACHABLE
-            )
-            raise CallFailed(trouble, _AGENT_ACTION, type(error).__name__, str(error)) from error
-        except ParserError as error:
-            raise BadAnswer(f"the agent's stream is damaged ({type(error).__name__})") from error
-        if not said:
-            raise BadAnswer("the agent's answer is empty")
-        if not outcomes:
-            raise BadAnswer("the agent answered without asking the knowledge base")
-        return Reply(_joined(outcomes))
+        for event in _events(answer["completion"], self.name, _AGENT_ACTION):
+            said += len(event.get("chunk", {}).get("bytes", b""))
+            if (text := _tool_output(event)) is not None:
+                outcomes.append(read_outcome(read_json(text)))
+        return _turn(self.name, said, outcomes)
 
 
 def _tool_output(event: Mapping[str, Any]) -> str | None:
     step = event.get("trace", {}).get("trace", {}).get("orchestrationTrace", {})
     output = step.get("observation", {}).get("actionGroupInvocationOutput", {}).get("text")
     return output if isinstance(output, str) else None
+
+
+def _events(
+    stream: Iterable[Mapping[str, Any]], name: str, action: str
+) -> Iterator[Mapping[str, Any]]:
+    """Yield a stream's events.
+
+    Raises:
+        CallFailed: it holds an error, or broke off.
+        BadAnswer: it can't be read.
+    """
+    try:
+        yield from stream
+    except (BotoCoreError, ClientError) as error:
+        raise call_failed(error, action) from error
+    except HTTPError as error:  # which botocore lets through while a stream is read
+        trouble = Trouble.TIMEOUT if isinstance(error, ReadTimeoutError) else Trouble.UNREACHABLE
+        raise CallFailed(trouble, action, type(error).__name__, str(error)) from error
+    except ParserError as error:
+        raise BadAnswer(f"the {name}'s stream is damaged ({type(error).__name__})") from error
+
+
+def _turn(name: str, said: int, outcomes: list[RetrievalOutcome]) -> Reply:
+    """Return what the tool answered in a turn in which ``said`` characters were written."""
+    if not said:
+        raise BadAnswer(f"the {name} said nothing")
+    if not outcomes:
+        raise BadAnswer(f"the {name} answered without asking the knowledge base")
+    return Reply(_joined(outcomes))
 
 
 def _joined(outcomes: list[RetrievalOutcome]) -> RetrievalOutcome:
@@ -272,6 +287,56 @@ def _joined(outcomes: list[RetrievalOutcome]) -> RetrievalOutcome:
         return RetrievalOutcome(Status.OK, results)
     degraded = [outcome for outcome in outcomes if outcome.status is Status.DEGRADED]
     return degraded[0] if degraded else outcomes[0]
+
+
+_HARNESS_ACTION: Final = "bedrock-agentcore:InvokeHarness"
+
+
+class HarnessClient:
+    """One session a question."""
+
+    name = "harness"
+    seconds = 150.0
+    """More than a deployed harness gives its own loop."""
+
+    def __init__(self, aws: Aws, arn: str) -> None:
+        self._aws = aws
+        self._arn = arn
+
+    def ask(self, query: str) -> Reply:
+        """Ask, read the stream to its end, and return what the tool answered in this turn."""
+        answer = self._aws.call(
+            "bedrock-agentcore",
+            "invoke_harness",
+            read_seconds=AGENT_READ_SECONDS,
+            harnessArn=self._arn,
+            runtimeSessionId=str(uuid.uuid4()),
+            messages=[{"role": "user", "content": [{"text": query}]}],
+        )
+        said = 0
+        outcomes: list[RetrievalOutcome] = []
+        result: list[Mapping[str, Any]] | None = None
+        for event in _events(answer["stream"], self.name, _HARNESS_ACTION):
+            if "contentBlockStart" in event:
+                result = [] if "toolResult" in event["contentBlockStart"]["start"] else None
+            elif "contentBlockDelta" in event:
+                delta = event["contentBlockDelta"]["delta"]
+                said += len(delta.get("text", ""))
+                if result is not None:
+                    result += delta.get("toolResult", ())
+            elif "contentBlockStop" in event and result is not None:
+                outcomes.append(read_outcome(_tool_result(result)))
+                result = None
+        return _turn(self.name, said, outcomes)
+
+
+def _tool_result(parts: Iterable[Mapping[str, Any]]) -> object:
+    """Return the JSON that a tool answered: as such, or as text in pieces."""
+    parts = list(parts)
+    for part in parts:
+        if "json" in part:
+            return part["json"]
+    return read_json("".join(part.get("text", "") for part in parts))
 
 
 _GATEWAY_ACTION: Final = "bedrock-agentcore:InvokeGateway"

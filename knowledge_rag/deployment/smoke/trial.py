@@ -14,6 +14,7 @@ from knowledge_rag.deployment.smoke.clients import (
     BadAnswer,
     FunctionClient,
     GatewayClient,
+    HarnessClient,
     ask_all,
 )
 from knowledge_rag.deployment.smoke.floor import (
@@ -211,6 +212,8 @@ def _clients(
         clients.append(FunctionClient(aws, alias))
     if "AgentId" in outputs and "AgentAliasId" in outputs:
         clients.append(AgentClient(aws, outputs["AgentId"], outputs["AgentAliasId"]))
+    if arn := outputs.get("HarnessArn"):
+        clients.append(HarnessClient(aws, arn))
     if url := outputs.get("GatewayUrl"):
         try:
             clients.append(GatewayClient(aws, url, token))
@@ -242,7 +245,7 @@ def _share(client: str, questions: Sequence[Question]) -> list[Question]:
     if client == FunctionClient.name:
         return list(questions)
     on_topic = [question for question in questions if question.topic is Topic.ON]
-    return on_topic[: AGENT_QUESTIONS if client == AgentClient.name else GATEWAY_QUESTIONS]
+    return on_topic[: GATEWAY_QUESTIONS if client == GatewayClient.name else AGENT_QUESTIONS]
 
 
 def _judge(

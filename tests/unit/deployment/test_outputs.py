@@ -15,6 +15,7 @@ READ = {
         "RetrieveFunctionArn",
         "AgentId",
         "AgentAliasId",
+        "HarnessArn",
         "GatewayUrl",
         "EvidenceFloorParameter",
     ),

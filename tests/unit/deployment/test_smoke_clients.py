@@ -1,6 +1,8 @@
-"""The three ways to ask a deployment, each against a server on loopback."""
+"""The ways to ask a deployment, each against a server on loopback."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 
@@ -12,10 +14,18 @@ from knowledge_rag.deployment.smoke.clients import (
     BadAnswer,
     FunctionClient,
     GatewayClient,
+    HarnessClient,
     ask_all,
 )
 from knowledge_rag.deployment.smoke.questions import Question
-from tests.support.event_stream import chunk, failure, stream, tool_output
+from tests.support.event_stream import (
+    chunk,
+    failure,
+    harness_text,
+    harness_tool_result,
+    stream,
+    tool_output,
+)
 from tests.support.evidence import passage
 from tests.support.mcp_gateway import TOKEN, McpGateway
 from tests.support.played_aws import DENIED, Fault, Raw
@@ -175,6 +185,65 @@ def test_an_error_event_keeps_its_kind(agent, kind, trouble):
     with pytest.raises(CallFailed) as raised:
         agent(failure(kind, "no")).ask("q")
     assert raised.value.trouble is trouble
+
+
+# the harness
+
+HARNESS = "arn:aws:bedrock-agentcore:us-east-1:123456789012:harness/knowledge_rag_dev-0123456789"
+
+
+@pytest.fixture
+def harness(account, aws):
+    """A harness whose stream holds these events."""
+
+    def says(*events):
+        account.environment.update(account.played.endpoint("bedrock-agentcore"))
+        account.played.play("bedrock-agentcore", "InvokeHarness", stream(*events))
+        return HarnessClient(aws(), HARNESS)
+
+    return says
+
+
+def in_pieces(body):
+    text = json.dumps(body)
+    return harness_tool_result({"text": text[:20]}, {"text": text[20:]})
+
+
+@pytest.mark.parametrize("told", [in_pieces(FOUND), harness_tool_result({"json": FOUND})])
+def test_a_harness_s_evidence_is_what_its_tool_returned(harness, told):
+    wrote = harness_text("Do this. [Source: made-up.md, lines 1-2]")
+    (answer,) = asked(harness(told, wrote))
+    assert [each.citation.source_file for each in answer.results] == ["a.md"]
+
+
+def test_a_harness_s_text_is_no_tool_result_whatever_it_says(harness):
+    (answer,) = asked(harness(harness_text(json.dumps(FOUND))))
+    assert "without asking the knowledge base" in answer.failure
+
+
+def test_several_tool_results_of_a_harness_are_one_answer(harness):
+    (answer,) = asked(harness(in_pieces(NOTHING), in_pieces(FOUND), harness_text("Done.")))
+    assert answer.status is Status.OK
+
+
+@pytest.mark.parametrize(
+    ("events", "said"),
+    [
+        ([in_pieces(FOUND)], "the harness said nothing"),
+        ([harness_text("x")[:-1] + b"?"], "the harness's stream is damaged"),
+        ([harness_tool_result({"text": "no JSON"}), harness_text("x")], "not what the schema says"),
+    ],
+)
+def test_a_harness_that_does_not_do_its_part_is_broken(harness, events, said):
+    (answer,) = asked(harness(*events))
+    assert answer.status is None
+    assert said in answer.failure
+
+
+def test_an_error_within_a_harness_s_stream_is_told(harness):
+    (answer,) = asked(harness(failure("runtimeClientError", "the model is not enabled")))
+    assert answer.status is None
+    assert "the model is not enabled" in answer.failure
 
 
 # the gateway
