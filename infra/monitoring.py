@@ -49,7 +49,7 @@ class Monitoring(Construct):
         self.topic = Notifications(
             self, "Notifications", settings=settings, encryption_key=encryption_key
         ).topic
-        alarms = Alarms(
+        self.alarms = alarms = Alarms(
             self,
             "Alarms",
             settings=settings,

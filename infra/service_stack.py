@@ -23,7 +23,9 @@ from infra.harness import Harness
 from infra.kept_versions import KeptVersions
 from infra.log_delivery import LogDelivery
 from infra.monitoring import Monitoring
+from infra.release import WATCHED, CanaryRelease
 from infra.retrieval import Retrieval
+from infra.settings import Release
 from infra.sources import load_sources
 
 if TYPE_CHECKING:
@@ -199,6 +201,17 @@ class ServiceStack(Stack):
             doors=self._doors,
             encryption_key=self._key,
         )
+        if self._settings.retrieval.release is Release.CANARY:
+            CanaryRelease(
+                self,
+                "Release",
+                settings=self._settings,
+                function_name=self._retrieval.name,
+                alias=self._retrieval.alias,
+                question=question or self._settings.name,
+                alarms=[it for it in monitoring.alarms.loud if it.node.id in WATCHED],
+                encryption_key=self._key,
+            )
         self._output("AlarmTopicArn", monitoring.topic.topic_arn, "alarms are sent to it")
         self._output("DashboardName", monitoring.dashboard.name, "of CloudWatch")
         self._output("DashboardUrl", monitoring.dashboard.url, "look here first")

@@ -94,6 +94,13 @@ class SourcePolicy(StrEnum):
     WEBSITE_FIRST = "website-first"
 
 
+class Release(StrEnum):
+    """How a new version of the retrieval function reaches callers."""
+
+    AT_ONCE = "at-once"
+    CANARY = "canary"
+
+
 class DateOrder(StrEnum):
     """Order of day and month in a date of digits and slashes."""
 
@@ -203,6 +210,7 @@ class RetrievalSettings:
     )
     guardrail: bool = _setting(parse.switch, False, True)
     reserved_concurrency: int = _setting(parse.whole(0, 1000), 0, 20)
+    release: Release = _setting(parse.choice(Release), Release.AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

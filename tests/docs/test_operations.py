@@ -43,6 +43,8 @@ ROLES = {
     "`advise_incident`": "AdviseRole",
     "teardown of advice": "StepsDoRole",
     "removal of old versions": "KeptVersionsStepsDoRole",
+    "`check_release`": "ReleaseCheckRole",
+    "CodeDeploy": "ReleaseRole",
 }
 
 

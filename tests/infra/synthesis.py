@@ -53,6 +53,7 @@ ADOPTED = {
     "execution_role_arn": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/team-${Qualifier}-execution",
     "assets_role_arn": "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/team-assets",
     "assets_bucket": "team-assets-${AWS::AccountId}-${AWS::Region}",
+    "release": "canary",
 }
 """In an account with prescriptions of its own."""
 ADVISED = {

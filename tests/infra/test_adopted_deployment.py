@@ -2,14 +2,17 @@
 
 import json
 import shutil
+from contextlib import closing
 
 import boto3
 import pytest
 
 from infra.setting_values import OWN_TAG
+from lambdas.check_release.handler import lambda_handler
 from tests.infra.parts import of_type
 from tests.infra.synthesis import synthesized
-from tools.local_cloud import kinds
+from tests.support.played_aws import PlayedAws
+from tools.local_cloud import kinds, registration
 from tools.local_cloud.deployment import cloud, deploy_assembly
 
 pytestmark = pytest.mark.skipif(
@@ -17,6 +20,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 NAME = "knowledge-rag-prod"
+TOLD = "PutLifecycleEventHookExecutionStatus"
 ROLE = "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/cdk-${Qualifier}-"
 WHERE = "-${AWS::AccountId}-${AWS::Region}"
 ANYTHING = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "*", "Resource": "*"}]}  # fmt: skip
@@ -50,6 +54,7 @@ def deployed(account):
         "execution_role_arn": f"{ROLE}cfn-exec-role{WHERE}",
         "assets_role_arn": f"{ROLE}file-publishing-role{WHERE}",
         "assets_bucket": "cdk-${Qualifier}-assets" + WHERE,
+        "release": "canary",
     }
     return deploy_assembly(synthesized(**settings).folder, settings["bootstrap_qualifier"])
 
@@ -68,7 +73,7 @@ def test_every_role_of_the_stacks_is_bounded_and_tagged(account, deployed):
         for stack in deployed
         for name in of_type(stack.template, "AWS::IAM::Role")
     ]
-    assert len(roles) == 8
+    assert len(roles) == 10
     for role in roles:
         made = client("iam").get_role(RoleName=role)["Role"]
         assert made["PermissionsBoundary"]["PermissionsBoundaryArn"] == account[1]
@@ -85,6 +90,28 @@ def test_the_data_is_under_the_organisation_s_key(account, deployed):
     assert rule["ApplyServerSideEncryptionByDefault"]["KMSMasterKeyID"] == account[0]
     topic = client("sns").get_topic_attributes(TopicArn=outputs["AlarmTopicArn"])
     assert topic["Attributes"]["KmsMasterKeyId"] == account[0]
+
+
+def test_codedeploy_s_hook_asks_the_versions_that_were_deployed(deployed, monkeypatch):
+    assert deployed
+    function = client("lambda").get_function_configuration(FunctionName=f"{NAME}-check-release")
+    for name, value in function["Environment"]["Variables"].items():
+        monkeypatch.setenv(name, value)
+    told, asked = [], []
+    with closing(PlayedAws()) as played:
+        for name, url in played.endpoint("codedeploy").items():
+            monkeypatch.setenv(name, url)
+        played.play("codedeploy", TOLD, lambda _, body: told.append(json.loads(body)) or {})
+        registration.INVOKED.append(
+            lambda function, event: asked.append((function.version, event)) or {"status": "ok"}
+        )
+        try:
+            lambda_handler({"DeploymentId": "d-1", "LifecycleEventHookExecutionId": "h-1"}, None)
+        finally:
+            registration.INVOKED.pop()
+    assert [each["status"] for each in told] == ["Succeeded"]
+    question = {"query": "Aurora write stall", "max_results": 1, "canary": True}
+    assert [event.keys() for _, event in asked] == [question.keys()] * 2
 
 
 def test_the_assembly_went_through_the_bucket_of_the_bootstrap(deployed):

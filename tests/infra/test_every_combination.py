@@ -35,6 +35,9 @@ TURNED = [
     {"agent_model": "amazon.nova-pro-v1:0"},
     {"agent_model": "global.anthropic.claude-sonnet-4-5-20250929-v1:0"},
     {"reserved_concurrency": 50},
+    {"release": "canary"},
+    {"release": "canary", "customer_managed_key": True},
+    {"release": "canary", "knowledge_base_id": "EXISTING01"},
     {
         "gateway_authorizer": "jwt",
         "jwt_discovery_url": "https://id.example.com/.well-known/openid-configuration",

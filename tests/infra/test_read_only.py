@@ -73,6 +73,13 @@ WRITES = {
     },
     # of versions, whose ARN has one: the function's own has none
     "KeptVersionsStepsDoRole": TELLS | TRACES | DECRYPTS | {"lambda:DeleteFunction"},
+    "ReleaseCheckRole": TELLS
+    | TRACES
+    | DECRYPTS
+    | INVOKES
+    | {"codedeploy:PutLifecycleEventHookExecutionStatus"},
+    # CodeDeploy's: it moves the one alias
+    "ReleaseRole": INVOKES | {"lambda:UpdateAlias"},
     # deleting a message is how it is served
     # its own queue and receipts, and the destinations; of retrieval it may ask the function alone
     "AdviseRole": TELLS

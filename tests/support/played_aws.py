@@ -29,6 +29,7 @@ ENDPOINT_NAMES = {
     "bedrock-agentcore": "BEDROCK_AGENTCORE",
     "bedrock-agentcore-control": "BEDROCK_AGENTCORE_CONTROL",
     "cloudformation": "CLOUDFORMATION",
+    "codedeploy": "CODEDEPLOY",
     "lambda": "LAMBDA",
     "opensearchserverless": "OPENSEARCHSERVERLESS",
     "s3": "S3",

@@ -396,6 +396,12 @@ KINDS: dict[str, Kind] = {
         "PutCompositeAlarm",
         _described("{AlarmName}", Arn=arn("cloudwatch", "alarm:{AlarmName}")),
     ),
+    "AWS::CodeDeploy::Application": Kind(
+        "codedeploy", "CreateApplication", _described("{applicationName}")
+    ),
+    "AWS::CodeDeploy::DeploymentGroup": Kind(
+        "codedeploy", "CreateDeploymentGroup", _described("{deploymentGroupName}")
+    ),
     "AWS::DevOpsAgent::Association": Kind(
         "devops-agent",
         "AssociateService",

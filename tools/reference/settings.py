@@ -14,6 +14,7 @@ from knowledge_rag.cli.inputs import TOKEN_VARIABLE
 from knowledge_rag.local import action_group
 from knowledge_rag.local import settings as local
 from lambdas.advise_incident import handler as advice
+from lambdas.check_release import handler as release
 from lambdas.chunk_documents import settings as chunking
 from lambdas.retrieve_knowledge import settings as retrieval
 from lambdas.start_ingestion import handler as ingestion
@@ -84,6 +85,8 @@ _ABOUT: Final = {
     "guardrail": "create a Bedrock guardrail for Retrieve and the agent",
     "reserved_concurrency": "concurrent calls reserved for the retrieval function, and its maximum; 0 "
     "leaves it to the account. A new account can't reserve any",
+    "release": "`canary`: a new version of the retrieval function is asked first, gets a tenth of the calls for "
+    "15 minutes and is taken back if an alarm fires ([how](../deploy.md#release-step-by-step)); `at-once`: it gets all",
     "entrypoint": "`agent` (Bedrock Agents Classic, closed to new customers since July 2026), `gateway` "
     "(AgentCore), both, `harness` (an AgentCore harness with a gateway as its only tool), or none",
     "agent_model": "of the agent or the harness: id of a foundation model or of a system-defined inference profile",
@@ -141,6 +144,7 @@ def settings_page() -> str:
         _function("retrieve_knowledge", retrieval),
         _function("chunk_documents", chunking),
         _function("start_ingestion", ingestion),
+        _function("check_release", release),
         _function("advise_incident", advice),
         "## `deploy_steps`\n\nNo variables of its own; each event says what to do.",
         _command_line(),
