@@ -344,17 +344,30 @@ def test_a_bucket_of_somebody_else_is_read_below_its_prefix_under_its_key_and_ne
         for line in each.lines()
         if ":::team-runbooks" in line or KEY in line
     ]
-    assert {re.search(r"Allow (\S+)", line)[1] for line in lines} == {
+    looked_at = {
+        "s3:GetBucketNotification",
+        "s3:GetBucketVersioning",
+        "s3:GetEncryptionConfiguration",
+    }
+    assert {re.search(r"Allow (\S+)", line)[1] for line in lines} == looked_at | {
         "s3:GetObject",
         "s3:ListBucket",
         "kms:Decrypt",
     }
+    step = only(made, "Custom::KnowledgeBucket")
+    wanted = {"Bucket": "team-runbooks", "Setting": "documents_bucket", "Key": KEY,
+              "KeySetting": "documents_key", "Watched": "true"}  # fmt: skip
+    assert step.items() >= wanted.items()
     assert all(":::team-runbooks/runbooks/*" in line for line in lines if "GetObject" in line)
     rule = json.loads(render(only(made, "AWS::Events::Rule")["EventPattern"]))
     assert rule["detail"] == {
         "bucket": {"name": ["team-runbooks"]},
         "object": {"key": [{"prefix": "runbooks/"}]},
     }
+
+
+def test_a_bucket_of_the_stack_s_own_needs_no_look():
+    assert of_type(data(**DEV, documents="bucket"), "Custom::KnowledgeBucket") == {}
 
 
 def test_a_folder_has_no_nightly_job_and_a_bucket_has():
