@@ -20,7 +20,7 @@ from aws_cdk import aws_bedrockagentcore as agentcore
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.cloudformation import allow, on_behalf_of
+from infra.cloudformation import acknowledge, allow, on_behalf_of
 from infra.settings import GatewayAuthorizer
 
 if TYPE_CHECKING:
@@ -65,6 +65,7 @@ class Gateway(Construct):
             protocol_configuration=_protocol(sources),
             authorizer_type=_AUTHORIZER_TYPES[settings.entrypoint.gateway_authorizer],
             authorizer_configuration=_authorizer(settings.entrypoint),
+            policy_engine_configuration=_policies(settings.entrypoint),
         )
         target = agentcore.CfnGatewayTarget(
             self,
@@ -108,15 +109,48 @@ def _role(scope: Construct, settings: Settings, retrieve: lambda_.IAlias) -> iam
         # the service appends ten characters of its own to the name
         resource_name=f"{settings.name}-*",
     )
-    invoke = allow("InvokeRetrieval", ["lambda:InvokeFunction"], [retrieve.function_arn])
-    return iam.Role(
+    statements = [
+        allow("InvokeRetrieval", ["lambda:InvokeFunction"], [retrieve.function_arn]),
+        *_evaluate_policies(settings.entrypoint.gateway_policy_engine, gateways),
+    ]
+    role = iam.Role(
         scope,
         "Role",
         description=f"{settings.name}: what the knowledge gateway may do",
         assumed_by=iam.ServicePrincipal(
             "bedrock-agentcore.amazonaws.com", conditions=on_behalf_of(gateways)
         ),
-        inline_policies={"gateway": iam.PolicyDocument(statements=[invoke])},
+        inline_policies={"gateway": iam.PolicyDocument(statements=statements)},
+    )
+    if settings.entrypoint.gateway_policy_engine:
+        acknowledge(
+            role,
+            "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:bedrock-agentcore:<AWS::Region>:"
+            f"<AWS::AccountId>:gateway/{settings.name}-*]",
+            "The service names the gateway once it has its role.",
+        )
+    return role
+
+
+def _evaluate_policies(engine: str, gateways: str) -> list[iam.PolicyStatement]:
+    """Return what AgentCore's policies need of a gateway's role, see "IAM permissions" there."""
+    if not engine:
+        return []
+    evaluate = ["bedrock-agentcore:AuthorizeAction", "bedrock-agentcore:PartiallyAuthorizeActions"]
+    return [
+        allow("ReadPolicyEngine", ["bedrock-agentcore:GetPolicyEngine"], [engine]),
+        allow("EvaluatePolicies", evaluate, [engine, gateways]),
+    ]
+
+
+def _policies(
+    entrypoint: EntrypointSettings,
+) -> agentcore.CfnGateway.GatewayPolicyEngineConfigurationProperty | None:
+    if not entrypoint.gateway_policy_engine:
+        return None
+    return agentcore.CfnGateway.GatewayPolicyEngineConfigurationProperty(
+        arn=entrypoint.gateway_policy_engine,
+        mode=entrypoint.gateway_policy_mode.name,
     )
 
 

@@ -195,6 +195,10 @@ teams_channel: Final = matching(
     rf"{_UUID}/{_UUID}/19%3[aA][A-Za-z0-9_=+.,-]{{1,150}}%40thread\.tacv2",
     "tenant/team/channel, as the channel's link has them: two UUIDs and 19%3a...%40thread.tacv2",
 )
+policy_engine: Final = matching(
+    r"arn:aws[a-z-]*:bedrock-agentcore:[a-z0-9-]+:[0-9]{12}:policy-engine/[A-Za-z][A-Za-z0-9_-]{0,99}-[A-Za-z0-9_]{10}",
+    "the ARN of a policy engine (arn:aws:bedrock-agentcore:REGION:ACCOUNT:policy-engine/ID)",
+)
 agent_space: Final = matching("[a-zA-Z0-9-]{1,64}", "the id of an agent space")
 topic_arn: Final = matching(
     r"arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]{1,256}",

@@ -94,6 +94,13 @@ class SourcePolicy(StrEnum):
     WEBSITE_FIRST = "website-first"
 
 
+class PolicyMode(StrEnum):
+    """What becomes of a call that the gateway's policies deny."""
+
+    ENFORCE = "enforce"
+    LOG_ONLY = "log-only"
+
+
 class Release(StrEnum):
     """How a new version of the retrieval function reaches callers."""
 
@@ -225,6 +232,8 @@ class EntrypointSettings:
     )
     gateway_logs: bool = _setting(parse.switch, False)
     devops_agent_space: str = _setting(parse.agent_space, "")
+    gateway_policy_engine: str = _setting(parse.policy_engine, "")
+    gateway_policy_mode: PolicyMode = _setting(parse.choice(PolicyMode), PolicyMode.ENFORCE)
     gateway_requests_per_minute: int = _setting(parse.whole(0, 1_000_000), 0)
     jwt_discovery_url: str = _setting(parse.discovery_url, "")
     jwt_audiences: tuple[str, ...] = _setting(parse.names, ())
@@ -492,6 +501,18 @@ _RULES: Final = (
         "devops_agent_space",
     ),
     *_unset(
+        "unset unless there is a gateway",
+        lambda v: v["entrypoint"] in _WITH_GATEWAY,
+        "gateway_policy_engine",
+    ),
+    _Rule(
+        "gateway_policy_mode",
+        lambda v: (
+            v["gateway_policy_mode"] is PolicyMode.LOG_ONLY and not v["gateway_policy_engine"]
+        ),
+        "enforce unless gateway_policy_engine is set",
+    ),
+    *_unset(
         "unset unless gateway_authorizer=jwt",
         _jwt,
         *("jwt_discovery_url", "jwt_audiences", "jwt_clients", "jwt_scopes", "jwt_claims"),
@@ -546,6 +567,7 @@ _RULES: Final = (
 _REGIONAL: Final = {
     "alarm_topic_arn": "a topic in {}, where the alarms are",
     "advice_secret_arn": "a secret in {}, where the function is",
+    "gateway_policy_engine": "a policy engine in {}, where the gateway is",
     **dict.fromkeys(
         ("kms_key_arn", "documents_key", "source_key", "advice_secret_key"),
         "a key of {}, where this is deployed",

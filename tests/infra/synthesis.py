@@ -26,6 +26,7 @@ EVERYTHING = {
     "entrypoint": "both",
     "gateway_logs": True,
     "gateway_requests_per_minute": 600,
+    "gateway_policy_engine": "arn:aws:bedrock-agentcore:us-east-1:123456789012:policy-engine/team-0123456789",
     "devops_agent_space": "0a1b2c3d-agent-space",
     "slack_channel": "T0123ABCD/C0456EFGH",
     "pagerduty_url": "https://events.pagerduty.com/integration/0123456789abcdef/enqueue",

@@ -34,7 +34,9 @@ WRITES = {
     # on the way of a query nothing is written but logs and traces
     "RetrievalRetrieveRole": TELLS | TRACES | DECRYPTS,
     "AgentRole": DECRYPTS | {"kms:GenerateDataKey"},
-    "GatewayRole": INVOKES,
+    # evaluating a policy is called managing permissions
+    "GatewayRole": INVOKES
+    | {"bedrock-agentcore:AuthorizeAction", "bedrock-agentcore:PartiallyAuthorizeActions"},
     "HarnessRole": TELLS
     | TRACES
     | {

@@ -336,6 +336,17 @@ def test_a_gateway_lets_as_many_requests_through_as_are_set():
     ]
 
 
+ENGINE = "arn:aws:bedrock-agentcore:us-east-1:123456789012:policy-engine/team-0123456789"
+
+
+@pytest.mark.parametrize(("mode", "sent"), [("enforce", "ENFORCE"), ("log-only", "LOG_ONLY")])
+def test_the_organisation_s_policies_decide_over_calls_of_a_gateway(mode, sent):
+    made = gateway(gateway_policy_engine=ENGINE, gateway_policy_mode=mode)
+    given = only(made, "AWS::BedrockAgentCore::Gateway")
+    assert given["PolicyEngineConfiguration"] == {"Arn": ENGINE, "Mode": sent}
+    assert "PolicyEngineConfiguration" not in only(gateway(), "AWS::BedrockAgentCore::Gateway")
+
+
 def test_the_gateways_one_tool_is_that_of_the_schema():
     made = gateway()
     mcp = only(made, "AWS::BedrockAgentCore::Gateway")["ProtocolConfiguration"]["Mcp"]

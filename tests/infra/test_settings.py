@@ -235,6 +235,28 @@ def test_a_harness_needs_a_gateway_that_takes_signatures_and_a_model_s_regions()
     assert "eu-central-1" in read.agent_model_regions
 
 
+ENGINE = "arn:aws:bedrock-agentcore:us-east-1:123456789012:policy-engine/team-0123456789"
+
+
+def test_policies_need_a_gateway_and_an_engine_of_its_region():
+    assert settings(gateway_policy_engine=ENGINE).entrypoint.gateway_policy_engine == ENGINE
+    (line,) = problems(gateway_policy_engine=ENGINE, entrypoint="none")
+    assert "unset unless there is a gateway" in line
+    (line,) = problems("eu-west-1", gateway_policy_engine=ENGINE)
+    assert "a policy engine in eu-west-1" in line
+    (line,) = problems(gateway_policy_mode="log-only")
+    assert "enforce unless gateway_policy_engine is set" in line
+    (line,) = problems(gateway_policy_engine="team-0123456789")
+    assert "the ARN of a policy engine" in line
+
+
+@pytest.mark.parametrize("release", ["canary", "at-once"])
+def test_a_release_is_at_once_or_step_by_step(release):
+    assert settings(release=release).retrieval.release == release
+    (line,) = problems(release="linear")
+    assert "at-once or canary" in line
+
+
 def test_token_callers_need_an_issuer_and_an_audience_or_a_client():
     assert len(problems(gateway_authorizer="jwt")) == 2
     issuer = "https://id.example.com/.well-known/openid-configuration"

@@ -96,7 +96,10 @@ _ABOUT: Final = {
     "gateway_authorizer": "`iam`: callers sign with SigV4; `jwt`: they send a token of your issuer",
     "devops_agent_space": "id of an agent space of AWS DevOps Agent in the same region: the gateway is registered as an "
     "MCP server, and the space may use its tool; with `gateway_authorizer=iam`",
-    "gateway_requests_per_minute": "maximum requests through the gateway, of all callers together; 0: no limit "
+    "gateway_policy_engine": "ARN of a policy engine of AgentCore: [its policies decide](../agents.md#ask-the-gateway) who may "
+    "call the tool, and with which arguments",
+    "gateway_policy_mode": "`enforce`: a call that the policies deny is refused; `log-only`: it's logged",
+    "gateway_requests_per_minute": "requests that the gateway lets through, of all callers together; 0: no limit "
     "but the service's own",
     "jwt_discovery_url": "the issuer's OpenID configuration; with `jwt`",
     "jwt_audiences": "audiences that a token may name; with `jwt`",
