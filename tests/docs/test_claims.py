@@ -7,7 +7,12 @@ import tomllib
 
 import pytest
 
-from knowledge_rag.core.alarms import canary_alarms, ingestion_alarms, retrieval_alarms
+from knowledge_rag.core.alarms import (
+    canary_alarms,
+    gateway_alarms,
+    ingestion_alarms,
+    retrieval_alarms,
+)
 from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS, RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
 from tests.adversarial import trial
@@ -28,7 +33,9 @@ STATING = [
 ]
 EACH = pytest.mark.parametrize("page", PAGES, ids=str)
 FIGURES = {
-    r"(\d+) alarms": len([*retrieval_alarms(), *canary_alarms(), *ingestion_alarms()]),
+    r"(\d+) alarms": len(
+        [*retrieval_alarms(), *canary_alarms(), *gateway_alarms(), *ingestion_alarms()]
+    ),
     r"(\d+) faults": len(CATALOGUE),
     r"(\d+) runbooks and \d+ postmortems": len(list((CORPUS / "runbooks").iterdir())),
     r"\d+ runbooks and (\d+) postmortems": len(list((CORPUS / "postmortems").iterdir())),

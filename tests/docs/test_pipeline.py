@@ -110,6 +110,8 @@ def test_the_deploy_role_may_do_what_doctor_and_smoke_need():
         "s3:GetBucketVersioning",
         "s3:GetEncryptionConfiguration",
         "bedrock:InvokeAgent",
+        "bedrock-agentcore:InvokeAgentRuntime",
+        "bedrock-agentcore:InvokeHarness",
         "ssm:PutParameter",
         # of --advice-destinations and --test-alarm
         "events:PutEvents",
