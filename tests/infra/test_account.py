@@ -107,7 +107,7 @@ def resources(deployment):
 
 def test_every_role_has_the_boundary(adopted):
     roles = [each for each in resources(adopted) if each["Type"] == "AWS::IAM::Role"]
-    assert len(roles) == 9
+    assert len(roles) == 11
     bounds = {each["Properties"].get("PermissionsBoundary") for each in roles}
     assert bounds == {ADOPTED["permissions_boundary"]}
 
