@@ -47,7 +47,7 @@ def documents(
     filters: FiltersOption = None,
     json: JsonOption = False,
 ) -> None:
-    """List the documents of a knowledge base, with owner and review date.
+    """List a knowledge base's documents with owners and review dates.
 
     Exits 1 if there are none.
     """

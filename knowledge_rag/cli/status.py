@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def status(kb: KbOption = None, json: JsonOption = False) -> None:
-    """Show the selected knowledge base, why it was selected, and its age.
+    """Show the selected knowledge base, its age, and why it was chosen.
 
     Also shows its model, changes in its folder since the ingest, and the settings file. Exits 2 if the knowledge
     base can't be used.

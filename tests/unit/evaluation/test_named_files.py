@@ -87,7 +87,7 @@ def test_the_first_line_that_is_no_row_is_named(kind, line, tmp_path):
 )
 def test_a_claim_has_lines_and_is_supported_or_not(change, tmp_path):
     (tmp_path / "claims").write_text(json.dumps(json.loads(ROWS["claims"]) | change))
-    with pytest.raises(InvalidRequest, match=r'claims, line 1: give {"id", "claim"'):
+    with pytest.raises(InvalidRequest, match=r'claims, line 1: expected {"id", "claim"'):
         claims_eval.load_claims(tmp_path / "claims")
 
 

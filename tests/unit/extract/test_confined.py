@@ -30,7 +30,7 @@ def test_what_it_reads_is_what_the_reader_reads():
 
 
 @pytest.mark.parametrize(
-    ("data", "reason"), [(b"", "empty"), (b"x", "no PDF"), (scanned_pdf(), "OCR")]
+    ("data", "reason"), [(b"", "empty"), (b"x", "not a PDF"), (scanned_pdf(), "OCR")]
 )
 def test_what_cannot_be_read_is_told_as_ever(data, reason):
     with pytest.raises(UnreadableDocument, match=reason) as told:

@@ -26,7 +26,7 @@ def test_machines_of_this_network_are_not_asked_unless_it_is_allowed(tmp_path, h
         assert outcome.state is PageState.FAILED
         assert "robots.txt isn't available" in outcome.reason
         never = "is an address that is never fetched, whatever is allowed"
-        private = "is a private address; --allow-private lets"
+        private = "is a private address; --allow-private allows"
         assert (never if host.startswith("0.") else private) in outcome.reason
         assert f"{host} is {host}" not in outcome.reason
         assert site.asked == []
