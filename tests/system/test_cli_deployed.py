@@ -95,7 +95,7 @@ def test_the_agent_of_a_deployment_needs_no_name(cli, account):
         (("--stack", "nowhere-dev"), ["no stack nowhere-dev-service", "--stack"]),
         (("--stack", "No Such"), ["a deployment's name has"]),
         (("--stack", NAME, "--function", "f"), ["--stack and --function", "choose one"]),
-        (("--stack", NAME, "--kb", "x.kb"), ["--kb is for a knowledge base here"]),
+        (("--stack", NAME, "--kb", "x.kb"), ["--kb is for a knowledge base on this machine"]),
         (("--stack", NAME, "--search", "hybrid"), ["its own setting"]),
         (("--function", "no such"), ["neither a name nor an ARN"]),
         (("--gateway", "http://example.com/mcp"), ["https"]),
