@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -148,11 +149,13 @@ def chosen_advisor(
 
 
 def _model(model: str | None, region: str | None) -> Advisor:
+    from knowledge_rag.local.settings import LocalSettings
     from knowledge_rag.orchestrator.advisors.chat_model import (
         ChatModelAdvisor,
         KeylessAdvisor,
         chat_model,
     )
+    from knowledge_rag.orchestrator.advisors.spending import spending_of
     from knowledge_rag.orchestrator.errors import MissingKey
     from knowledge_rag.orchestrator.wording import agent_prompt
 
@@ -160,8 +163,10 @@ def _model(model: str | None, region: str | None) -> Advisor:
         raise InvalidRequest(
             "--advisor model needs --model PROVIDER:NAME, such as openai:NAME or ollama:NAME"
         )
+    spending = spending_of(os.environ, LocalSettings.from_environment().data_dir)
     try:
-        return ChatModelAdvisor(chat_model(model, region=region), agent_prompt())
+        made = chat_model(model, region=region)
+        return ChatModelAdvisor(made, agent_prompt(), spending=spending)
     except MissingKey as error:
         return KeylessAdvisor(str(error))
 

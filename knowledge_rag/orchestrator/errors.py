@@ -7,7 +7,9 @@
     │   └── MissingKey                a model's key isn't in the environment
     └── AdviceFailed                  an advisor could not write an answer; has a reason
         └── ModelFailed               a model or an agent (advisors/calls.py); has a coarse cause
-            └── NoKey                 it wasn't asked, since its key isn't set
+            └── NotAsked              it wasn't asked, and a person can change that
+                ├── NoKey             its key isn't set
+                └── LimitReached      of what models may cost in a day
 """
 
 from __future__ import annotations
@@ -47,13 +49,28 @@ class MissingKey(InvalidSettings):
     """A model's provider needs a key that isn't in the environment."""
 
 
-class NoKey(ModelFailed):
-    """A model wasn't asked, since its key isn't set.
+class NotAsked(ModelFailed):
+    """A model wasn't asked.
 
     Args:
-        said: one clause for a person, with the name of the variable where it is known.
+        said: one clause for a person.
+        detail: for the log.
     """
 
-    def __init__(self, said: str) -> None:
-        super().__init__(Reason.CONFIGURATION, "no key")
+    def __init__(self, said: str, detail: str) -> None:
+        super().__init__(Reason.CONFIGURATION, detail)
         self.said = said
+
+
+class NoKey(NotAsked):
+    """A model wasn't asked, since its key isn't set; the name of the variable is said where it is known."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said, "no key")
+
+
+class LimitReached(NotAsked):
+    """A model wasn't asked, since less is left of the day's limit than the call may cost."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(said, "the day's limit")

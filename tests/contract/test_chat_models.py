@@ -30,6 +30,7 @@ from knowledge_rag.orchestrator.advisors.chat_model import (
     message_of,
 )
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
+from knowledge_rag.orchestrator.advisors.spending import FILE, Prices, Spending
 from knowledge_rag.orchestrator.advisors.writing import (
     BROKEN_OFF_NOTE,
     CUT_NOTE,
@@ -70,12 +71,12 @@ class Heard:
 def asking(monkeypatch):
     """Ask a provider whose server plays scripts; gives what the advisor gave, and the requests."""
 
-    def ask(provider, *scripts, wrap=lambda it: it, seconds=60.0, findings=FINDINGS, live=None, max_tokens=TOKENS):  # fmt: skip
+    def ask(provider, *scripts, wrap=lambda it: it, seconds=60.0, findings=FINDINGS, live=None, max_tokens=TOKENS, spending=None):  # fmt: skip
         with serving(*scripts) as server:
             for name, value in provider.environment.items():
                 monkeypatch.setenv(name, value.format(url=server.url))
             model = chat_model(f"{provider.name}:some-model", max_tokens=max_tokens)
-            limits = {"seconds": seconds, "max_tokens": max_tokens}
+            limits = {"seconds": seconds, "max_tokens": max_tokens, "spending": spending}
             with closing(ChatModelAdvisor(model, "The prompt.", **limits)) as advisor:
                 asked = wrap(advisor)
                 advice = asked.advise_live(INCIDENT, findings, live) if live else asked.advise(INCIDENT, findings)  # fmt: skip
@@ -107,6 +108,41 @@ def test_the_request_holds_prompt_evidence_and_limit_and_no_tool(asking, provide
     assert "1234" in sent
     assert not body.get("tools")
     assert body["stream"] is True
+
+
+class TestSpending:
+    """What a call may cost is set aside; what its provider reports takes the place of that."""
+
+    def day(self, tmp_path, limit):
+        return Spending(tmp_path / FILE, Prices(1_000_000.0, 1_000_000.0), limit)
+
+    def spent(self, tmp_path):
+        return json.loads((tmp_path / FILE).read_text())["spent"]
+
+    def test_tokens_that_the_provider_reports_count(self, asking, tmp_path):
+        asking(OLLAMA, answering(OLLAMA.answer(SAID)), spending=self.day(tmp_path, 1e6))
+        assert self.spent(tmp_path) == 10 + 9
+
+    def test_where_only_those_of_the_answer_are_reported_the_others_are_estimated(self, asking, tmp_path):  # fmt: skip
+        asking(ANTHROPIC, answering(ANTHROPIC.answer(SAID)), spending=self.day(tmp_path, 1e6))
+        assert 100 < self.spent(tmp_path) < TOKENS
+
+    def test_of_one_that_reports_none_what_was_set_aside_counts(self, asking, tmp_path):
+        asking(OPENAI, answering(OPENAI.answer(SAID)), max_tokens=50, spending=self.day(tmp_path, 1e6))  # fmt: skip
+        assert self.spent(tmp_path) > 50
+
+    def test_of_a_call_that_breaks_off_what_was_set_aside_counts(self, asking, tmp_path):
+        asking(ANTHROPIC, resetting, wrap=FallbackAdvisor, max_tokens=50, spending=self.day(tmp_path, 1e6))  # fmt: skip
+        assert self.spent(tmp_path) > 50
+
+    def test_beyond_the_limit_nobody_is_asked_and_the_procedure_is_given(self, asking, tmp_path):
+        advice, requests = asking(
+            ANTHROPIC, wrap=FallbackAdvisor, spending=self.day(tmp_path, 100.0)
+        )
+        assert requests == []
+        (note,) = advice.findings.notes
+        assert note.startswith("The day's limit for models (100) allows no further call")
+        assert actions(advice)
 
 
 def test_each_line_of_evidence_stands_behind_its_number_and_no_other_line_looks_like_a_source():

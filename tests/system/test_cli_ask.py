@@ -126,9 +126,9 @@ def test_bad_input_is_one_line_and_exits_2(answers, name, says):
     assert says in ran.err
 
 
-def asked_of(provider, settled, script, *options):
+def asked_of(provider, settled, script, *options, **variables):
     with serving(script) as server:
-        variables = {
+        variables |= {
             name: value.format(url=server.url) for name, value in provider.environment.items()
         }
         model = ("--advisor", "model", "--model", f"{provider.name}:some-model")
@@ -160,6 +160,18 @@ def test_a_model_that_cannot_be_reached_is_replaced_by_the_procedure(settled, fi
     assert ran.code == 0
     assert "The model could not be reached (unavailable)" in ran.out
     assert "aws rds failover-db-cluster" in ran.out
+
+
+def test_beyond_the_days_limit_the_procedure_is_given_and_the_limit_said(settled, first_use):
+    assert first_use.code == 0
+    limit = {"KNOWLEDGE_RAG_MODEL_PRICES": "3/15", "KNOWLEDGE_RAG_MODEL_DAILY_LIMIT": "0.01"}
+    ran = asked_of(ANTHROPIC, settled, resetting, **limit)
+    assert ran.code == 0
+    assert "The day's limit for models (0.01) allows no further call before 00:00 UTC" in ran.out
+    assert "aws rds failover-db-cluster" in ran.out
+    ran = asked_of(ANTHROPIC, settled, resetting, KNOWLEDGE_RAG_MODEL_PRICES="3/15")
+    assert ran.code == 2
+    assert "KNOWLEDGE_RAG_MODEL_DAILY_LIMIT isn't set" in ran.err
 
 
 SLOW = "the database is slow"

@@ -13,6 +13,7 @@ from knowledge_rag.cli.app import command_line
 from knowledge_rag.cli.inputs import TOKEN_VARIABLE
 from knowledge_rag.local import action_group
 from knowledge_rag.local import settings as local
+from knowledge_rag.orchestrator.advisors.spending import LIMIT_VARIABLE, PRICES_VARIABLE
 from lambdas.advise_incident import handler as advice
 from lambdas.check_release import handler as release
 from lambdas.chunk_documents import settings as chunking
@@ -206,9 +207,15 @@ def _command_line() -> str:
         [code(name), cell(docs[field].partition(";")[0]), default]
         for name, (field, default) in _FOLDERS.items()
     ]
-    rows.append(
-        [code(TOKEN_VARIABLE), "token for `--gateway`; without one requests are signed", ""]
-    )
+    rows += [
+        [code(TOKEN_VARIABLE), "token for `--gateway`; without one requests are signed", ""],
+        [
+            code(PRICES_VARIABLE),
+            "prices of a million tokens sent to a model and written by it, such as `3/15`",
+            "",
+        ],
+        [code(LIMIT_VARIABLE), "maximum cost of models in a day (UTC), in that currency", ""],
+    ]
     rows += _of_options()
     rows.append(["`NO_COLOR`", "if not empty, no colours", ""])
     rows.append(

@@ -18,6 +18,7 @@ from knowledge_rag.core.errors import InvalidSettings, RetrievalFailed, how_to_i
 from knowledge_rag.core.failures import FORESEEN, by_status
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Reason, Status
+from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.guardrails.converse import source_of
 from knowledge_rag.orchestrator.advisors.advisor import Relay
 from knowledge_rag.orchestrator.advisors.calls import (
@@ -40,7 +41,7 @@ from knowledge_rag.orchestrator.advisors.writing import (
     task_of,
     usable,
 )
-from knowledge_rag.orchestrator.errors import MissingKey, NoKey
+from knowledge_rag.orchestrator.errors import MissingKey, ModelFailed, NoKey
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterator
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.guardrails.ledger import Evidence
     from knowledge_rag.orchestrator.advisors.advisor import Advice, Listener
+    from knowledge_rag.orchestrator.advisors.spending import Spending
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.retrieval import Findings
 
@@ -91,6 +93,7 @@ class ChatModelAdvisor:
         prompt: the agent's; :func:`~knowledge_rag.orchestrator.wording.agent_prompt`.
         max_tokens: that the model was given as its limit, 1..MAX_TOKENS.
         seconds: that an answer may take, everything included.
+        spending: what models may cost in a day; ``None`` for any.
 
     Raises:
         InvalidSettings: a limit is outside its bounds.
@@ -103,9 +106,12 @@ class ChatModelAdvisor:
         *,
         max_tokens: int = TOKENS,
         seconds: float = DEADLINE_SECONDS,
+        spending: Spending | None = None,
     ) -> None:
         check_deadline(seconds)
         _check_tokens(max_tokens)
+        self._spending = spending
+        self._max_tokens = max_tokens
         self._model = model
         self._system = f"{prompt}\n\n{SEARCH_DONE}"
         self._room = max_tokens * CHARACTERS_PER_TOKEN
@@ -159,6 +165,10 @@ class ChatModelAdvisor:
         self, messages: list[tuple[str, str]], findings: Findings, relay: Relay | None
     ) -> tuple[str, str]:
         """Read the stream, and return the answer and why it ended."""
+        cost, used = 0.0, [0, 0]
+        sent = sum(token_bound(it) for _, it in messages)
+        if self._spending:
+            cost = self._spending.set_aside(sent, self._max_tokens)
         parts: list[str] = []
         room, ended = self._room, ""
         # a graph that streams the messages of its models would else show words that nobody has verified
@@ -171,8 +181,13 @@ class ChatModelAdvisor:
                 ended = final_reason(ended, ending_of(chunk))
                 if relay is not None and part:
                     relay.wrote(part.encode(errors="replace"), findings)
+                if usage := chunk.usage_metadata:
+                    used = [used[0] + usage["input_tokens"], used[1] + usage["output_tokens"]]
                 if room < 0:
                     return "".join(parts), CUT
+        given, written = used
+        if self._spending and written:  # else what was set aside counts
+            self._spending.settle(cost, given or sent, written)
         return "".join(parts), ended or BROKEN_OFF
 
 
@@ -194,6 +209,8 @@ def _provider_failure(error: Exception) -> Exception:
     A status says the reason. Else the first cause that is a socket's counts, and a response that is no
     JSON is malformed. Any other exception of a library is its provider's failure.
     """
+    if isinstance(error, ModelFailed):
+        return error
     name = type(error).__name__
     status = getattr(error, "status_code", None)
     if isinstance(status, int) and status >= 400:

@@ -13,7 +13,7 @@ from knowledge_rag.guardrails.review import review
 from knowledge_rag.orchestrator.advisors.advisor import Advice, ExtractiveAdvisor, advise
 from knowledge_rag.orchestrator.advisors.calls import as_model_failure
 from knowledge_rag.orchestrator.composition import recommend
-from knowledge_rag.orchestrator.errors import ModelFailed, NoKey
+from knowledge_rag.orchestrator.errors import ModelFailed, NotAsked
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.recommendation import Shortfall
 from knowledge_rag.orchestrator.retrieval import Asked, Findings, is_cancelled, log_defect
@@ -120,7 +120,7 @@ class FallbackAdvisor:
 
 def note_of(failure: ModelFailed, *, has_steps: bool) -> str:
     """Return the note that says why the substitute wrote."""
-    if isinstance(failure, NoKey):
+    if isinstance(failure, NotAsked):
         happened = f"{failure.said[:1].upper()}{failure.said[1:]}"
     elif failure.found.asked and failure.found.status is Status.NO_MATCH:
         happened = "The model's own search found nothing"
