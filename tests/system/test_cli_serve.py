@@ -327,7 +327,7 @@ def connected(url, begin):
 def test_options_that_can_not_be_served_are_told_in_one_line(cli, kb):
     wrong = {
         "are the console's": ("--kb", kb, "--no-console", "--model-id", "m.odel"),
-        "--port is for a knowledge base here": ("--stack", "x-dev", "--port", "0"),
+        "--port is for a knowledge base on this machine": ("--stack", "x-dev", "--port", "0"),
         "not an http(s) address": ("--kb", kb, "--repository-url", "javascript:{path}"),
     }
     for part, ran in cli.each({it: ("serve", *given) for it, given in wrong.items()}).items():

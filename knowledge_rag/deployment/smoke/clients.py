@@ -274,7 +274,7 @@ def _events(
 def _turn(name: str, said: int, outcomes: list[RetrievalOutcome]) -> Reply:
     """Return what the tool answered in a turn in which ``said`` characters were written."""
     if not said:
-        raise BadAnswer(f"the {name} said nothing")
+        raise BadAnswer(f"the {name}'s answer is empty")
     if not outcomes:
         raise BadAnswer(f"the {name} answered without asking the knowledge base")
     return Reply(_joined(outcomes))

@@ -229,9 +229,9 @@ def test_several_tool_results_of_a_harness_are_one_answer(harness):
 @pytest.mark.parametrize(
     ("events", "said"),
     [
-        ([in_pieces(FOUND)], "the harness said nothing"),
+        ([in_pieces(FOUND)], "the harness's answer is empty"),
         ([harness_text("x")[:-1] + b"?"], "the harness's stream is damaged"),
-        ([harness_tool_result({"text": "no JSON"}), harness_text("x")], "not what the schema says"),
+        ([harness_tool_result({"text": "no JSON"}), harness_text("x")], "doesn't match the schema"),
     ],
 )
 def test_a_harness_that_does_not_do_its_part_is_broken(harness, events, said):
