@@ -11,7 +11,7 @@ from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.deployment.errors import CallFailed, Trouble
 from knowledge_rag.deployment.smoke.clients import FunctionClient
-from knowledge_rag.deployment.smoke.promises import check_ingestion
+from knowledge_rag.deployment.smoke.promises import NOTHING_INGESTED, check_ingestion
 from knowledge_rag.deployment.smoke.questions import floor_questions
 from knowledge_rag.deployment.smoke.report import Verdict
 from knowledge_rag.deployment.smoke.trial import try_deployment
@@ -137,7 +137,7 @@ def ingest(site: Site) -> Iterator[Result]:
 
     def over() -> bool:
         found = check_ingestion(site.aws, *ids)
-        return found.verdict not in waiting and "ever ingested" not in found.detail
+        return found.verdict not in waiting and found.detail != NOTHING_INGESTED
 
     seconds = site.until(INGEST_SECONDS, over)
     found = check_ingestion(site.aws, *ids)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from knowledge_rag.deployment.smoke.clients import Answer
 
 INGESTION: Final = "ingestion"
+NOTHING_INGESTED: Final = "no document has been ingested"
 _RUNNING: Final = ("STARTING", "IN_PROGRESS", "STOPPING")
 
 
@@ -50,9 +51,8 @@ def check_ingestion(aws: Aws, knowledge_base_id: str, data_source_id: str) -> Pr
             maxResults=1,
         )["ingestionJobSummaries"]
         if not jobs:
-            detail = "no document has been ingested"
             action = f"Wait ten minutes after the first document arrived, then run `{again}`."
-            return Promise(INGESTION, Verdict.BROKEN, detail, action)
+            return Promise(INGESTION, Verdict.BROKEN, NOTHING_INGESTED, action)
         return _judge_job(aws, source, jobs[0], again)
     except CallFailed as error:
         return Promise(INGESTION, Verdict.UNKNOWN, str(error))
