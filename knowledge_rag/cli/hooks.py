@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from knowledge_rag.cli.advisors import WriterOptions
     from knowledge_rag.cli.backend import BackendOptions
     from knowledge_rag.core.repository_links import RepositoryLinks
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 DEFAULT_PORT: Final = 8322
@@ -85,11 +86,11 @@ def serve_hooks(
         until_stopped(),
         # printed posts leave no queue and no receipts behind
         TemporaryDirectory(prefix="knowledge-rag-") if dry_run else nullcontext(data) as folder,
-        asked_base(kb, backend) as (retrieval, agent, corrected, links, about),
+        asked_base(kb, backend, writers, strict=True) as asked,
     ):
+        retrieval, advisor, corrected, links, about = asked
         settings = replace(settings, links=settings.links or links)
         receipts = Receipts(Path(folder) / RECEIPTS_FOLDER)
-        advisor = writers.advisor(backend.region, agent, strict=True)
         quoting = Answering(retrieval, None, settings.links, receipts)
 
         def answer_by(answering: Answering, event: Event, now: float) -> Message:
@@ -127,17 +128,20 @@ def settings_of(path: Path) -> HookSettings:
 
 @contextmanager
 def asked_base(
-    kb: Path | None, backend: BackendOptions
-) -> Iterator[tuple[Retrieval, str, Callable[[str], str], RepositoryLinks | None, str]]:
-    """Yield a knowledge base to ask: its retrieval, agent, spelling, links and description."""
+    kb: Path | None, backend: BackendOptions, writers: WriterOptions, *, strict: bool = False
+) -> Iterator[tuple[Retrieval, Advisor, Callable[[str], str], RepositoryLinks | None, str]]:
+    """Yield a knowledge base to ask: its retrieval, advisor, spelling, links and description."""
     if not backend.is_local:
         with deployed(backend) as found:
-            yield found.retrieval, found.agent, str, None, found.about
+            advisor = writers.advisor(backend.region, found.agent, strict=strict)
+            yield found.retrieval, advisor, str, None, found.about
         return
+    # the block below hides the user's keys and settings
+    advisor = writers.advisor(backend.region, "", strict=strict)
     with opened(kb) as base, local_retrieval(base, budget=backend.budget) as retrieval:
         about = f"{base.path.name} ({base.chunks} chunks)"
         links = links_to_lines(base.path, None)
-        yield retrieval, "", lambda text: base.corrected(text).text, links, about
+        yield retrieval, advisor, lambda text: base.corrected(text).text, links, about
 
 
 def _serve(

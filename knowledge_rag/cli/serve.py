@@ -48,7 +48,7 @@ _PLACEHOLDERS: Final = {
 }
 
 REPORTS_FILE: Final = "wrong-citations.jsonl"
-"""Folder in the data folder for reports from the console."""
+"""File in the data folder for reports from the console."""
 
 ANSWERS_FOLDER: Final = "answers"
 """Folder in the data folder for recent answers, a file each."""

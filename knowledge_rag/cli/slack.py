@@ -87,8 +87,8 @@ def _serve(
     bot_token, app_token = os.environ[BOT_TOKEN], os.environ[APP_TOKEN]
     receipts = Receipts(LocalSettings.from_environment().data_dir / RECEIPTS_FOLDER)
     given = RepositoryLinks(repository_url) if repository_url else None
-    with until_stopped(), asked_base(kb, backend) as (retrieval, agent, corrected, found, about):
-        advisor = writers.advisor(backend.region, agent)
+    base = asked_base(kb, backend, writers)
+    with until_stopped(), base as (retrieval, advisor, corrected, found, about):
         answering = Answering(retrieval, advisor, given or found, receipts)
 
         def ask(question: str, offered: Offered | None) -> Message:

@@ -11,10 +11,12 @@ import httpx
 import pytest
 
 from knowledge_rag.channel.settings import Kind
+from knowledge_rag.evaluation.faults.server import answering, serving
 from tests.support.block_kit import numbers_in, pieces_in, problems
 from tests.support.cli import SECONDS, assert_one_line, eventually, lines_of
 from tests.support.local import CORPUS
 from tests.support.makers import CHANNEL
+from tests.support.providers import OPENAI
 
 LINKS = "https://git.example/ops/blob/main/{path}#L{start}-L{end}"
 SETTINGS = """
@@ -117,6 +119,28 @@ def test_a_dry_run_prints_what_would_be_posted_without_keys_and_posts_nothing(
     assert shown["body"]["channel"] == CHANNEL
     assert "slack-key" not in line
     assert not makers.calls
+
+
+def test_a_model_of_a_provider_finds_its_key_beside_a_local_knowledge_base(sample, settings):
+    said = "1. Look at the backlog [1].\n"
+    with serving(answering(OPENAI.answer(said))) as model:
+        variables = {name: it.format(url=model.url) for name, it in OPENAI.environment.items()}
+        command = ("serve", "--hooks", settings, "--port", "0", "--dry-run", "--json")
+        with sample.started(
+            *command, "--model", "openai:some-model", **KEYS, **variables
+        ) as process:
+            url = ready(process)
+            httpx.post(
+                f"{url}hooks/alertmanager",
+                json=fires("SqsBacklog"),
+                headers=HEADERS,
+                timeout=SECONDS,
+            )
+            line = process.stdout.readline().decode()
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(SECONDS) == 0
+        assert len(model.requests) == 1
+    assert "Look at the backlog" in line
 
 
 def test_a_dry_run_prints_the_message_of_a_topic(sample, settings):
