@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
@@ -20,6 +20,7 @@ from knowledge_rag.channel.events import canonical
 from knowledge_rag.channel.text import to_text
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.files import lock
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.version import VERSION
@@ -238,11 +239,7 @@ class Receipts:
             path = self._folder / name
             handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             with os.fdopen(handle, "a+b") as opened:
-                with suppress(ImportError):
-                    import fcntl  # noqa: PLC0415 - Unix only
-
-                    fcntl.flock(opened, fcntl.LOCK_EX)  # until it is closed
-
+                lock(opened)
                 _remove_unfinished(opened)
 
                 def append(line: Mapping[str, Any]) -> None:

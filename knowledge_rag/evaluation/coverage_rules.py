@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.files import read_regular
 from knowledge_rag.core.lines import decode
 from knowledge_rag.extract.yaml_nodes import WrongRules, read_yaml
-from knowledge_rag.local.files import read_regular
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.links import RUNBOOK_KEYS, fold, links_in
 

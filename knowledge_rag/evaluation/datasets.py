@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from knowledge_rag.core.citations import MAX_LINE, check_source_file
 from knowledge_rag.core.errors import InvalidCitation, InvalidRequest, UnreadableDocument
+from knowledge_rag.core.files import read_regular
 from knowledge_rag.core.lines import decode, split_lines
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.local.files import read_regular
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -27,12 +27,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from knowledge_rag.core.files import written_atomically
 from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.metadata import CHUNK_ID, SOURCE_FILE
 from knowledge_rag.local.columns import MetadataColumns, column_arrays
 from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import Damage
-from knowledge_rag.local.files import written_atomically
 from knowledge_rag.local.keywords import ENTRY, KeywordIndex, Postings
 from knowledge_rag.local.spelling import Spelling, from_json
 

@@ -13,9 +13,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.files import written_atomically
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.errors import ModelUnavailable
-from knowledge_rag.local.files import written_atomically
 
 if TYPE_CHECKING:
     from knowledge_rag.local.settings import LocalSettings

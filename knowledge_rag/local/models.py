@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.files import read_regular
 from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.local.embeddings import MiniLm
 from knowledge_rag.local.errors import ModelUnavailable
-from knowledge_rag.local.files import read_regular
 from knowledge_rag.local.store import MODEL, noted
 
 if TYPE_CHECKING:

@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 from tokenizers import normalizers
 
+from knowledge_rag.core.files import written_atomically
 from knowledge_rag.local.embeddings import DIMENSIONS
 from knowledge_rag.local.errors import ModelUnavailable
-from knowledge_rag.local.files import written_atomically
 from knowledge_rag.local.model_files import packaged_folder, read_proven
 
 if TYPE_CHECKING:

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import tempfile
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.files import lock, written_atomically
 from knowledge_rag.orchestrator.errors import LimitReached
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+    from pathlib import Path
 
 PRICES_VARIABLE: Final = "KNOWLEDGE_RAG_MODEL_PRICES"
 LIMIT_VARIABLE: Final = "KNOWLEDGE_RAG_MODEL_DAILY_LIMIT"
@@ -103,13 +102,11 @@ class Spending:
         with self._lock:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             with self._path.with_suffix(".lock").open("a") as locked:
-                with suppress(ImportError):
-                    import fcntl  # noqa: PLC0415 - Unix only
-
-                    fcntl.flock(locked, fcntl.LOCK_EX)  # until it is closed
+                lock(locked)
                 day = {"spent": _spent(self._path, today)}
                 yield day
-                _write(self._path, {"day": today, **day})
+                with written_atomically(self._path, mode=0o600) as file:
+                    file.write(json.dumps({"day": today, **day}).encode())
 
 
 def _spent(path: Path, today: str) -> float:
@@ -119,13 +116,6 @@ def _spent(path: Path, today: str) -> float:
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return 0.0
     return spent if math.isfinite(spent) and spent > 0 else 0.0
-
-
-def _write(path: Path, kept: Mapping[str, object]) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        json.dump(kept, file)
-    Path(name).replace(path)
 
 
 def spending_of(environment: Mapping[str, str], folder: Path) -> Spending | None:

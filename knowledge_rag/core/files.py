@@ -1,4 +1,4 @@
-"""Files on this machine: read without blocking on a pipe, written whole or not at all."""
+"""Files on this machine: read without blocking on a pipe, written whole or not at all, and locked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import stat
 import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,8 +35,12 @@ def _without_waiting(path: str, flags: int) -> int:
 
 
 @contextmanager
-def written_atomically(path: Path) -> Iterator[IO[bytes]]:
+def written_atomically(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a temporary file that, with missing folders, replaces the target when the block succeeds.
+
+    Args:
+        path: of the target.
+        mode: its permissions; ``None`` for those of any new file.
 
     Raises:
         OSError: it can't be written.
@@ -49,12 +53,24 @@ def written_atomically(path: Path) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        new.chmod(0o666 & ~_umask())
+        new.chmod(0o666 & ~_umask() if mode is None else mode)
         new.replace(path)
     except BaseException:
         with suppress(OSError):
             new.unlink()
         raise
+
+
+def lock(opened: IO[Any]) -> None:
+    """Wait for an open file's lock, and hold it until the file is closed; other systems than Unix have none.
+
+    Raises:
+        OSError: the file can't be locked.
+    """
+    with suppress(ImportError):
+        import fcntl  # noqa: PLC0415 - Unix only
+
+        fcntl.flock(opened, fcntl.LOCK_EX)
 
 
 def _umask() -> int:
