@@ -16,6 +16,8 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
+from knowledge_rag.orchestrator.pager_texts import one_line as question_line
+from knowledge_rag.orchestrator.queries import queries_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -134,8 +136,12 @@ def _answers(
         answers = []
         for done, row in enumerate(rows):
             progress(done, len(rows), "asking")
-            incident = Incident(title=row.question(with_alert=False))
-            answers.append(found(await consult(incident, retrieval), skills))
+            # as `skills find` asks for a text
+            asked = " ".join(row.question(with_alert=False).split())
+            consultation = await consult(
+                Incident(title=question_line(asked) or ""), retrieval, queries=queries_for(asked)
+            )
+            answers.append(found(consultation, skills))
         return answers
 
     return asyncio.run(run())
