@@ -55,6 +55,12 @@ def model_arn(scope: Construct, model: str, region: str | None = None) -> str:
     )
 
 
+def function_arn(scope: Construct, name: str) -> str:
+    """Return the ARN of a function in this account and region by its name, without referring to the resource."""
+    stack = cdk.Stack.of(scope)
+    return f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{name}"
+
+
 def acknowledge(construct: Construct, rule: str, reason: str) -> None:
     """Acknowledge a finding of cdk-nag on a construct."""
     cdk.Validations.of(construct).acknowledge(cdk.Acknowledgment(id=rule, reason=reason))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from aws_cdk import Stack
 from constructs import Construct
 
-from infra.cloudformation import acknowledge, allow
+from infra.cloudformation import acknowledge, allow, function_arn
 from infra.deploy_steps import DeploySteps
 
 if TYPE_CHECKING:
@@ -43,9 +43,7 @@ class KeptVersions(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         stack = Stack.of(self)
-        function = (
-            f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{function_name}"
-        )
+        function = function_arn(self, function_name)
         self.steps = DeploySteps(
             self,
             "Steps",

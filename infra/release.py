@@ -14,7 +14,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.cloudformation import acknowledge, allow, on_behalf_of, resource_of
+from infra.cloudformation import acknowledge, allow, function_arn, on_behalf_of, resource_of
 from infra.python_function import PythonFunction
 
 if TYPE_CHECKING:
@@ -57,10 +57,8 @@ class CanaryRelease(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         stack = cdk.Stack.of(self)
-        # a text: the alias itself waits for the hook
-        function = (
-            f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{function_name}"
-        )
+        # by its name: the alias itself waits for the hook
+        function = function_arn(self, function_name)
         name = f"{settings.name}-retrieve-knowledge"
         group_arn = f"arn:{stack.partition}:codedeploy:{stack.region}:{stack.account}:deploymentgroup:{name}/{name}"
         hook = PythonFunction(

@@ -30,6 +30,7 @@ DocsOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option(help="Of that choice.")]
 _LIMIT_HELP = "Ask so many questions only, chosen by the seed."
+LimitOption = Annotated[int | None, typer.Option(min=1, help=_LIMIT_HELP)]
 
 
 def retrieval(
@@ -61,7 +62,7 @@ def retrieval(
 def peers(
     datasets: DatasetsArgument,
     docs: DocsOption = None,
-    limit: Annotated[int | None, typer.Option(min=1, help=_LIMIT_HELP)] = None,
+    limit: LimitOption = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
@@ -83,7 +84,7 @@ def peers(
 def skills(
     datasets: DatasetsArgument,
     docs: DocsOption = None,
-    limit: Annotated[int | None, typer.Option(min=1, help=_LIMIT_HELP)] = None,
+    limit: LimitOption = None,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:

@@ -42,7 +42,7 @@ from starlette.requests import Request
 
 from knowledge_rag.channel.json_requests import Refused, decoded, read_body
 from knowledge_rag.console.conversation import USER, read_conversation
-from knowledge_rag.console.json_http import Json, check_type
+from knowledge_rag.console.json_http import Json, base_of, check_type
 from knowledge_rag.console.limits import (
     MAX_AGENT_ASKS,
     MAX_AGENT_WAITING,
@@ -163,13 +163,9 @@ class Agents:
 
 
 async def _card(request: Request) -> Response:
-    (route,) = create_agent_card_routes(agent_card(_base_of(request)))
+    (route,) = create_agent_card_routes(agent_card(base_of(request)))
     response: Response = await route.endpoint(request)
     return response
-
-
-def _base_of(request: Request) -> str:
-    return str(request.base_url).rstrip("/")
 
 
 def _bounded(endpoint: Handler) -> Handler:
@@ -197,7 +193,7 @@ class _Calls(DefaultServerCallContextBuilder):
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)
-        context.state[_BASE] = _base_of(request)
+        context.state[_BASE] = base_of(request)
         return context
 
 

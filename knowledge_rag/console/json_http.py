@@ -22,6 +22,11 @@ class Json(JSONResponse):
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
+def base_of(request: Request) -> str:
+    """Return the server's address as the client has it, without a path and a slash at its end."""
+    return str(request.base_url).rstrip("/")
+
+
 def check_type(request: Request) -> None:
     """Check that a body is to be JSON: pages of other sites can't send that type without a preflight.
 

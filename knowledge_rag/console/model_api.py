@@ -14,7 +14,7 @@ from starlette.requests import ClientDisconnect
 
 from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.conversation import read_conversation
-from knowledge_rag.console.json_http import Json, read_object, text_in
+from knowledge_rag.console.json_http import Json, base_of, read_object, text_in
 from knowledge_rag.console.limits import MAX_CONVERSATION_BYTES, PING_SECONDS
 from knowledge_rag.console.model_formats import FORMS, OWNER, RESPONSE, Unfit
 from knowledge_rag.console.questions import BROKEN
@@ -75,8 +75,7 @@ class ModelApi:
             return Json(form.whole(reply))
         asked = await _while_connected(request, self.replies.question(conversation, advisor))
         asked = replace(asked, max_tokens=most)
-        base = str(request.base_url).rstrip("/")
-        page = Page(model, base, conversation.asked)
+        page = Page(model, base_of(request), conversation.asked)
         events = self.replies.asker.events(asked)
         if body.get("stream"):
             stream = self._stream(form, events, page)

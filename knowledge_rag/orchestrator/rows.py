@@ -68,8 +68,7 @@ def other_rows(
         if block.form is not Form.TABLE:
             continue
         if not (is_called or _CASES.search(cells_of(outline.text(head, head))[0])):
-            said = " ".join((*wanted.names, wanted.text))
-            named = [n for n in rows if names_code(said, outline.text(n, n))]
+            named = [n for n in rows if names_code(wanted.said, outline.text(n, n))]
             if len(named) == 1:
                 yield from (n for n in rows if n not in named)
             continue
@@ -90,7 +89,6 @@ def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterat
 
     Such are the terms "`stoker` (topic job-events)" and "`usage-sink` (topic usage-meter)", each with its list.
     """
-    said = " ".join((*wanted.names, wanted.text))
     leads: dict[int, list[int]] = {}
     lead = 0
     for block, behind in itertools.pairwise([*section.blocks, None]):
@@ -107,7 +105,7 @@ def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterat
         for it in leads
         for name in CODE_SPAN.findall(outline.lines.get(it, ""))[:1]
         # `error` is a word as well
-        if fold(name) in values or (not name.isalpha() and names_code(said, f"`{name}`"))
+        if fold(name) in values or (not name.isalpha() and names_code(wanted.said, f"`{name}`"))
     ]
     if len(meant) == 1:
         yield from (n for it, starts in leads.items() if it not in meant for n in starts)
@@ -135,7 +133,7 @@ def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> It
 
     And those with another code in a column that has one of the incident's: "E31" beside "E12".
     """
-    text = " ".join((*wanted.names, wanted.text, wanted.labels))
+    text = f"{wanted.said} {wanted.labels}"
     cells = {n: cells_of(outline.text(n, n)) for n in rows}
     named = {n for n, it in cells.items() if names_code(text, it[0])}
     if named:

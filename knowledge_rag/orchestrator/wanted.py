@@ -82,6 +82,11 @@ class Wanted:
     at: tuple[str, int] | None = None
 
     @property
+    def said(self) -> str:
+        """The names, then the text."""
+        return " ".join((*self.names, self.text))
+
+    @property
     def task(self) -> str:
         """What a question asks to be done: its text without what it says of a time or a cause."""
         return _CIRCUMSTANCE.sub(" ", self.text)

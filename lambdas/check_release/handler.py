@@ -40,7 +40,7 @@ _RANKS: Final = {Status.OK.value: 3, Status.NO_MATCH.value: 2, Status.DEGRADED.v
 
 
 def lambda_handler(event: object, _context: object) -> None:
-    """Tell CodeDeploy whether the new version is fit.
+    """Report to CodeDeploy whether the new version is fit.
 
     Raises:
         InvalidRequest: the event is none of CodeDeploy's.

@@ -44,6 +44,17 @@ class Scripted:
     def __init__(self):
         self.cases: dict[str, tuple[str, Shelf, Any]] = {}
 
+    def take(self, family, index, shelves):
+        """Take a hostile answer as a case, and return its question; ``None`` if there is nothing to show."""
+        (answer, _), shelf, rng = hostile(family, index, shelves)
+        if not shelf.results or not answer.strip():
+            return None
+        if index % 2:  # with a step that cites, the rest of the answer is shown, too
+            answer = f"1. Look at it. {shelf.entries[0].human()}\n\n{answer}"
+        name = f"the question {index} of all"
+        self.cases[name] = answer, shelf, rng
+        return name
+
     def _case(self, text: str):
         (found,) = (case for name, case in self.cases.items() if name in text)
         return found
@@ -159,13 +170,10 @@ def test_no_hostile_answer_brings_a_citation_or_a_link_of_its_own_to_a_chat_clie
 
     async def ask(client, index):
         nonlocal tried, cited
-        (answer, _), shelf, rng = hostile(families[index % len(families)], index, shelves)
-        if not shelf.results or not answer.strip():
+        name = scripted.take(families[index % len(families)], index, shelves)
+        if name is None:
             return
-        if index % 2:  # with a step that cites, the rest of the answer is shown, too
-            answer = f"1. Look at it. {shelf.entries[0].human()}\n\n{answer}"
-        name = f"the question {index} of all"
-        scripted.cases[name] = answer, shelf, rng
+        shelf = scripted.cases[name][1]
         path = list(FORMS)[index % len(FORMS)]
         turns = [{"role": "user", "content": name}]
         body = {"model": "knowledge-rag", ("input" if path == RESPONSES else "messages"): turns}

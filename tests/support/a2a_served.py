@@ -63,6 +63,15 @@ async def told(client, asked, context="", metadata=None, **configuration):
     return made
 
 
+async def told_in_turn(client, *turns):
+    """Send turns in one context, and return what came of each."""
+    came, context = [], ""
+    for turn in turns:
+        came.append(await told(client, turn, context))
+        context = came[-1].context
+    return came
+
+
 @asynccontextmanager
 async def talking(url, *, streaming=False, version="", transport=None):
     """Open a client of the agent whose card is at an address; yields it and the card."""

@@ -133,7 +133,7 @@ def _refused(refusals: list[tuple[int, str, str]]) -> tuple[int, str, dict[str, 
 def existing_base(
     kind: str = "VECTOR", store: str = "OPENSEARCH_SERVERLESS", status: str = "ACTIVE"
 ) -> dict[str, Any]:
-    """Give a knowledge base that others made as GetKnowledgeBase tells of it, without its id."""
+    """Return a knowledge base that others made, as GetKnowledgeBase does, without its id."""
     stored = {} if kind == "MANAGED" else {"storageConfiguration": {"type": store}}
     return {"status": status, "knowledgeBaseConfiguration": {"type": kind}, **stored}
 

@@ -15,7 +15,7 @@ from a2a.types.a2a_pb2 import GetTaskRequest, TaskPushNotificationConfig
 from a2a.utils.errors import A2AError
 from a2a.utils.proto_utils import validate_proto_required_fields
 
-from tests.support.a2a_served import message, talking, told
+from tests.support.a2a_served import message, talking, told, told_in_turn
 from tests.support.cli import OF_SAMPLE, SECONDS, assert_one_line, lines_of
 from tests.support.local import CORPUS, PROJECT
 
@@ -43,15 +43,11 @@ def url(settled, first_use):
 
 
 def talked(url, *turns, **how):
-    """Say turns in one context, and return what came of each."""
+    """Send turns in one context, and return what came of each."""
 
     async def talk():
-        came, context = [], ""
         async with talking(url, **how) as (client, _):
-            for turn in turns:
-                came.append(await told(client, turn, context))
-                context = came[-1].context
-        return came
+            return await told_in_turn(client, *turns)
 
     return asyncio.run(talk())
 

@@ -66,7 +66,7 @@ class IngestingCorpus(TimedJobs):
 
 
 def _as_deployed(parameters: dict[str, Any]) -> None:
-    """Give the transformation function the environment of its deployment."""
+    """Set the transformation function's environment to its deployment's."""
     ingestion = parameters["vectorIngestionConfiguration"]["customTransformationConfiguration"]
     (transformation,) = ingestion["transformations"]
     function = transformation["transformationFunction"]["transformationLambdaConfiguration"]

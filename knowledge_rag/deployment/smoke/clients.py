@@ -293,7 +293,7 @@ _HARNESS_ACTION: Final = "bedrock-agentcore:InvokeHarness"
 
 
 class HarnessClient:
-    """One session a question."""
+    """Asks the harness, in a new session for each question."""
 
     name = "harness"
     seconds = 150.0
@@ -304,7 +304,7 @@ class HarnessClient:
         self._arn = arn
 
     def ask(self, query: str) -> Reply:
-        """Ask, read the stream to its end, and return what the tool answered in this turn."""
+        """Ask, read the stream to its end, and return the tool's answer in this turn."""
         answer = self._aws.call(
             "bedrock-agentcore",
             "invoke_harness",

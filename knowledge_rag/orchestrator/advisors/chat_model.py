@@ -165,9 +165,10 @@ class ChatModelAdvisor:
         self, messages: list[tuple[str, str]], findings: Findings, relay: Relay | None
     ) -> tuple[str, str]:
         """Read the stream, and return the answer and why it ended."""
-        cost, used = 0.0, [0, 0]
-        sent = sum(token_bound(it) for _, it in messages)
+        cost = sent = 0.0
+        used = [0, 0]
         if self._spending:
+            sent = sum(token_bound(it) for _, it in messages)
             cost = self._spending.set_aside(sent, self._max_tokens)
         parts: list[str] = []
         room, ended = self._room, ""

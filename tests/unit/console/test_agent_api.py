@@ -31,7 +31,7 @@ from knowledge_rag.console.limits import (
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.orchestrator.follow_ups import WELCOME
 from knowledge_rag.orchestrator.retrieval import Budget
-from tests.support.a2a_served import message, talking, told
+from tests.support.a2a_served import message, talking, told, told_in_turn
 from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting, found
 from tests.unit.console.test_http import OWN
 from tests.unit.console.test_model_api import ASKED, console, sent
@@ -60,15 +60,11 @@ class Opened:
 
 
 def talked(opened, *turns, **how):
-    """Say turns in one context, and return what came of each."""
+    """Send turns in one context, and return what came of each."""
 
     async def talk():
-        came, context = [], ""
         async with opened.client(**how) as client:
-            for turn in turns:
-                came.append(await told(client, turn, context))
-                context = came[-1].context
-        return came
+            return await told_in_turn(client, *turns)
 
     return asyncio.run(talk())
 

@@ -49,7 +49,7 @@ class Release:
         return {"lifecycleEventHookExecutionId": "hook-1"}
 
     def check(self, live, *new):
-        """Give what CodeDeploy is told for these answers, the last of which lasts."""
+        """Return what CodeDeploy is told for these answers, the last of which lasts."""
         self.answers = {"live": [live], "8": list(new)}
         assert lambda_handler(EVENT, None) is None
         (told,) = self.told
