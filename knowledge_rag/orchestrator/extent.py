@@ -370,7 +370,7 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
         if len(parts) == 1:
             return parts[0]
         above = section.parent
-        if above is None:
+        if above is None or _is_one_of_alerts(section):
             return section
         is_part = (
             names_only_kind(section.heading)
@@ -386,6 +386,14 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
             section = above
         else:
             return section
+
+
+def _is_one_of_alerts(section: Section) -> bool:
+    """Whether a section is headed by an alert's name, as others beside it are: what it says is all there is for that alert."""
+    beside = section.parent.children if section.parent else ()
+    return is_camel_case(section.heading) and any(
+        is_camel_case(it.heading) for it in beside if it is not section
+    )
 
 
 def _is_step(section: Section) -> bool:

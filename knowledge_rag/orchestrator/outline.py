@@ -21,7 +21,14 @@ from markdown_it import MarkdownIt
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.headings import ACTIONS, Kind, kind_of_heading, kind_of_label
-from knowledge_rag.core.metadata import ALERTS, DOCUMENT_TYPE, STATUS, TITLE
+from knowledge_rag.core.metadata import (
+    ALERTS,
+    DOCUMENT_TYPE,
+    SECTION_PATH,
+    SECTION_SEPARATOR,
+    STATUS,
+    TITLE,
+)
 from knowledge_rag.extract.markup import as_markdown, is_markup
 from knowledge_rag.orchestrator.containers import unfolded
 from knowledge_rag.orchestrator.governing import Governs, governs, is_unwritten, says_nothing
@@ -120,7 +127,7 @@ class Section:
 
     Args:
         level: 0 for what stands above the first heading, 1..6, TAB_LEVEL or LABEL_LEVEL.
-        start: line of the heading; of the first line at level 0.
+        start: line of the heading; of the first line at level 0, and where the heading was not retrieved.
         kind: what its own heading says that it is for; of a title, and of a report's sections, nothing.
         anchor: that its heading sets itself (``## Slow disk {#slow}``), ``""`` if none.
     """
@@ -230,7 +237,11 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
     lines |= dict.fromkeys(_commented(lines), "")
     metadata = first.metadata
     alerts = metadata.get(ALERTS)
-    root = _sections(lines, plain=first.citation.source_file.lower().endswith(PLAIN_SUFFIXES))
+    root = _sections(
+        lines,
+        plain=first.citation.source_file.lower().endswith(PLAIN_SUFFIXES),
+        entered={} if whole else _entered(ordered),
+    )
     if metadata.get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM:
         for section in root.walk():
             section.kind = Kind.OTHER
@@ -245,6 +256,39 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
         _text(metadata.get(SERVICE)),
         _text(metadata.get(STATUS)),
     )
+
+
+def _entered(ordered: Sequence[RetrievalResult]) -> dict[int, tuple[str, ...]]:
+    """Return the headings of passages behind a gap that are of another section than the passage before it.
+
+    By a passage's first line. Its own heading is in the gap: what stands in it is no part of the section before.
+    """
+    entered = {}
+    for before, it in itertools.pairwise(ordered):
+        path = _text(it.metadata.get(SECTION_PATH))
+        start = it.citation.start_line
+        is_behind_gap = start > before.citation.end_line + 2  # more than a blank line
+        if path and is_behind_gap and path != before.metadata.get(SECTION_PATH):
+            entered[start] = tuple(map(plain_words, path.split(SECTION_SEPARATOR)))
+    return entered
+
+
+def _entering(
+    current: Section, entered: dict[int, Sequence[str]], number: int, *, is_heading: bool
+) -> Section:
+    """Return the section that a line is in, or the one above a heading; take out what is entered up to there."""
+    for start in [it for it in entered if it <= number]:
+        path = entered.pop(start)
+        around = [current, *current.above()]
+        goes_on = any(it.heading == path[-1] for it in around)
+        if goes_on or (is_heading and start == number):
+            continue
+        parent = next((it for it in around if it.heading in path), around[-1])
+        beside = next((it for it in around if it.parent is parent), None)
+        level = beside.level if beside else parent.level + 1
+        current = Section(level, path[-1], start, parent, kind=kind_of_heading(path[-1]))
+        parent.children.append(current)
+    return current
 
 
 def _commented(lines: Mapping[int, str]) -> Iterator[int]:
@@ -265,10 +309,15 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _sections(lines: dict[int, str], *, plain: bool) -> Section:
+def _sections(
+    lines: dict[int, str], entered: Mapping[int, Sequence[str]], *, plain: bool
+) -> Section:
     """Return the root of all sections; in `lines`, blank what comments hide."""
     first, last = min(lines), max(lines)
     shape = _shapes((lines.get(n, "") for n in range(first, last + 1)), plain=plain)
+    for number in entered:  # no list goes on behind such a gap
+        shape[number - 1 - first] = _BREAK
+    left = dict(sorted(entered.items()))
     tabs = {first + it.start: first + it.end for it in unfolded(shape)}
     _blank_closers(shape, first, lines)
     root = Section(0, "", first, None)
@@ -280,8 +329,9 @@ def _sections(lines: dict[int, str], *, plain: bool) -> Section:
         token = tokens[position]
         if token.map and token.type != "hr":
             start, end = _range(token, first, lines)
-            closed = [it for it in (current, *current.above()) if start > tabs.get(it.start, start)]
             heading = _heading(tokens, position, start, end, lines)
+            current = _entering(current, left, start, is_heading=heading is not None)
+            closed = [it for it in (current, *current.above()) if start > tabs.get(it.start, start)]
             if closed:
                 current = closed[-1].parent or root
                 if not heading:  # what goes on behind the tabs comes behind them
@@ -417,6 +467,9 @@ def _without_comments(text: str, *, html: bool) -> str:
             closer = ""
     return shown + text[behind:]
 
+
+_BREAK: Final = "***"
+"""A thematic break, which ends any block but code."""
 
 _FORMS: Final = {
     "paragraph_open": Form.PARAGRAPH,

@@ -338,9 +338,8 @@ _LIMITS: Final = re.compile(
 def rules_of(outline: Outline, section: Section) -> Governing:
     """Return a section of rules, or of what must not be done, as what governs the sections beside it."""
     end = max(section.end, section.start)
-    start = min(
-        max(section.start, section.heading_end) + 1, end
-    )  # its heading is what it makes of the step
+    # its heading is what it makes of the step
+    start = min(section.heading_end + 1 if section.heading_end else section.start, end)
     while start < end and not outline.lines.get(start, "").strip():
         start += 1
     is_never = section.kind is Kind.PROHIBITED
@@ -468,7 +467,7 @@ class _Collector:
             self.take(child)
         if len(self._items) == before:
             self._pending += warnings
-            if section.heading and len(self._pending) > waiting:
+            if section.heading_end and len(self._pending) > waiting:
                 # its notes go to an item of another section, which its heading tells
                 end = max(section.start, section.heading_end)
                 text = self._outline.text(section.start, end)
@@ -476,7 +475,7 @@ class _Collector:
             return
         for place in range(before, len(self._items)):
             self._items[place] = governed(self._items[place], *warnings)
-        if section.heading and section.level:
+        if section.heading_end and section.level:
             self._head(section, before)
 
     def _revoke(self, section: Section, before: int) -> None:

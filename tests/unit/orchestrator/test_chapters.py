@@ -298,3 +298,32 @@ def test_a_numbered_heading_that_names_what_is_done_to_something_counts_no_step(
 )  # fmt: skip
 def test_a_heading_that_applies_to_everything_is_one_of_rules(heading, are):
     assert is_called_rules(heading) is are
+
+
+OF_ALERTS = """# Store
+
+## Alerts
+
+### StoreQueueFull
+
+1. Add a worker: `./store workers +1`
+
+### StoreRingCheckFailing
+
+The ring could not be read for ten minutes.
+
+Look at the error in the log. Mostly the ring's own store is down: see there first.
+
+### StoreOwnerUnknown
+
+1. Delete the tenant: `./store drop <tenant>`
+"""
+
+
+@pytest.mark.parametrize("asked", [alert, lambda name: question(f"{name} ring could not be read")])
+def test_what_an_alerts_own_section_says_is_all_there_is_for_it_even_in_prose(asked):
+    given = advised(asked("StoreRingCheckFailing"), {PAGE: OF_ALERTS})
+    assert actions(given) == [
+        "The ring could not be read for ten minutes.",
+        "Look at the error in the log. Mostly the ring's own store is down: see there first.",
+    ]

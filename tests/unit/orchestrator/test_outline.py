@@ -366,3 +366,56 @@ def test_a_name_in_a_heading_says_nothing_of_its_section():
     outline = outlined(text)
     assert section_called(outline, "Alert: PortalChangelogLock").kind is Kind.OTHER
     assert section_called(outline, "Changelog").kind is Kind.OBSOLETE
+
+
+MATTERS = """\
+# Alerts
+
+Of the store.
+
+## StoreIngestBehind
+
+See the page of the operator.
+
+## StoreDataTooOld
+
+Meaning: it has data of last year.
+
+{{meaning}}
+
+1. Find the tenant.
+2. Flush its data.
+
+## StoreQueueFull
+
+1. Add a worker.
+"""
+
+
+def test_a_passage_behind_a_gap_is_in_the_section_that_it_says():
+    meaning = "\n".join(f"The store has {n} kinds of data that may be too old." for n in range(40))
+    found = passages("store.md", MATTERS.replace("{{meaning}}", meaning))
+    *_, steps = (it for it in found if it.metadata["section_path"].endswith("TooOld"))
+    assert "Flush" in steps.content
+    known = [it for it in found if it is steps or "TooOld" not in it.metadata["section_path"]]
+    outline = outline_of(known, whole=False)
+    behind, entered = (
+        section_called(outline, it) for it in ("StoreIngestBehind", "StoreDataTooOld")
+    )
+    assert [it.form for it in behind.blocks] == [Form.PARAGRAPH]
+    assert [len(it.items) for it in entered.blocks if it.form is Form.LIST] == [2]
+    assert entered.parent is behind.parent
+    assert entered.start == steps.citation.start_line
+
+
+def test_a_list_that_goes_on_behind_a_gap_is_one_list():
+    lines = [
+        f"{n}. Do what is said on page {n} of the book of this system, line by line."
+        for n in range(1, 90)
+    ]
+    text = "\n".join(["# Page", "", "Never do this:", "", *lines, ""])
+    found = passages("page.md", text)
+    assert len(found) > 2
+    outline = outline_of([found[0], found[-1]], whole=False)
+    section = section_called(outline, "Page")
+    assert [it.form for it in section.blocks] == [Form.PARAGRAPH, Form.LIST]
