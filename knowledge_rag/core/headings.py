@@ -67,7 +67,7 @@ _WORDS: Final = {
     r"|^\W*~~.+~~\W*$|^\W*(?:rejected|cancell?ed|withdrawn|discarded|invalid|old|legacy|draft|proposal|replaced by\b[^\n]*)(?: (?:alternatives?|proposals?|ideas?))?\W*$"
     r"|draft\b.{0,5}\bdo not use|(?:until|up to) version \d|(?:until|before) (?:v\d|20\d\d\b)",
     Kind.VERIFICATION: r"verif|validat|how (?:do|can) (?:i|we|you) know|(?:is|are) (?:it|we|everything) (?:\w+ )?(?:over|done|fixed|healthy|fine|ok(?:ay)?|good|back|working|up)\b|done when\b|(?:can|may|to) close\b"
-    r"|^after\b|^at the end\b|afterwards|aftercare|clean(?:ing)?[ -]?up|when (?:it )?is (?:it )?over|closing|post[ -]?checks?|confirm",
+    r"|^after\b|^at the end\b|afterwards|aftercare|clean(?:ing)?[ -]?up|when (?:it )?is (?:it )?over|closing|post[ -]?checks?|\bconfirm",
     Kind.ROLLBACK: r"roll(?:ing)?[ -]?back|revert|undo|back[ -]?out|(?<!the )(?<!a )fall(?:ing)?[ -]?back",
     Kind.ESCALATION: r"escalat|who to (?:call|page|wake|contact)|contacts?\b|on-?call (?:teams?|people)",
     Kind.DIAGNOSIS: r"diagnos|triage|investigat|troubleshoot|debugg|identif|inspect|assess|first checks?"
@@ -75,7 +75,7 @@ _WORDS: Final = {
     Kind.RESOLUTION: r"resol|mitigat|remed|repair|recover|workaround|fix(?:es|ing)?\b|procedure|immediate|steps?\b"
     r"|what to do|restor|actions?\b(?! items)|how to\b|instructions?\b|prerequisit|preparations?\b|before you (?:start|begin)|requirements?\b|case \d|solution|playbook|checklist",
     Kind.BACKGROUND: r"symptom|impact|overview|background|timeline|root cause|related|references?\b|see also"
-    r"|what went|lucky|lessons|action items|detection|glossary|meaning|introduction|purpose\b|objectives?\b|context|owner|about\b|summary"
+    r"|what went|lucky|lessons|action items|detection|glossary|meaning|introduction|purpose(?: and scope)?\b|objectives?\b|context|owner|about\b|summary"
     r"|possible causes?|causes?\b|expression|severity|links|resources|further reading|how it works|architecture"
     r"|^what (?:this|it) (?:is|does)\b|^what is\b|descriptions?\b|metadata|definitions?\b|evidence|service details|table of contents|contents",
 }
@@ -86,7 +86,7 @@ _ELSEWHERE: Final = {
     Kind.OBSOLETE: r"veraltet|überholt|nicht mehr (?:gültig|verwendet|nötig)|änderungshistorie|obsolète|périmé|ancienne (?:procédure|méthode)|obsolet[oa]s?\b"
     r"|anticuad|procedimiento antiguo|устарел|больше не использу|已废弃|已弃用|过时|旧版|旧流程|(?:变更|修订|更新)(?:历史|记录)|廃止|(?<!復)旧手順|古い手順|(?:変更|更新)履歴|非推奨"
     r"|폐기|더 이상 사용|변경 ?이력",
-    Kind.VERIFICATION: r"überprüfung|erfolgskontrolle|nachkontrolle|verifi[zk]|bestätig|nachbereitung|vérif(?!ications? (?:préalable|initiale))|contrôle|confirm|validaci|verificaç|comprobaci"
+    Kind.VERIFICATION: r"überprüfung|erfolgskontrolle|nachkontrolle|verifi[zk]|bestätig|nachbereitung|vérif(?!ications? (?:préalable|initiale))|contrôle|\bconfirm|validaci|verificaç|comprobaci"
     r"|verific(?!hes? inizial)|conferma|провер(?:ка|ить) (?:результат|восстановлен)|^проверка$|убедиться|验证|校验|确认|复核|検証|復旧確認|事後確認|動作確認|^確認$"
     r"|(?:復旧|回復|結果|完了|事後|最終)の?確認|검증|복구 ?확인|^확인$",
     Kind.ROLLBACK: r"rückgängig|zurück(?:rollen|setzen|nehmen|bauen)|rückbau|retour (?:en )?arrière|annul(?:er|ation)|revertir|deshacer|vuelta atrás|reverter|desfazer|annullare"
@@ -227,6 +227,11 @@ def instructs(heading: str) -> bool:
         or found is None
         or _INSTRUCTION.match(heading, found.end()) is not None
     )
+
+
+def is_instruction(text: str) -> bool:
+    """Whether a text begins, in English, with what to do: "Restart the server"."""
+    return _INSTRUCTION.match(text) is not None
 
 
 def kind_of_label(line: str) -> Kind | None:

@@ -49,7 +49,7 @@ class Governing:
 
 
 LIST_MARK: Final = re.compile(
-    r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)]|\d{1,2}\.\d{1,2}[.)]?)(?:[ \t]+|$)"
+    r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)]|\d{1,2}(?:\.\d{1,2}){1,2}[.)]?)(?:[ \t]+|$)"
 )
 NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})
 """What is never a step."""
@@ -312,7 +312,7 @@ def is_precondition(text: str) -> bool:
 
 
 _NOT_FOR: Final = re.compile(
-    r"\b(?:never|not)\s+(?:(?:valid|meant|used|to be used|suitable|intended)\s+)?(?:for|on|in)\s+(?P<what>[\w-]+(?:(?:,| or| and|, or|/)? ?[\w-]+){0,3})",
+    r"\b(?:never|not)\s+(?:(?:valid|meant|used|to be used|suitable|intended)\s+)?(?:for|on|in)\s+(?!th(?:is|ese|em|at)\b|it\b)(?P<what>[\w-]+(?:(?:,| or| and|, or|/)? ?[\w-]+){0,3})",
     re.IGNORECASE,
 )
 

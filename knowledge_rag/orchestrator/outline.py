@@ -20,7 +20,13 @@ from markdown_it import MarkdownIt
 
 from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
-from knowledge_rag.core.headings import ACTIONS, Kind, kind_of_heading, kind_of_label
+from knowledge_rag.core.headings import (
+    ACTIONS,
+    Kind,
+    is_instruction,
+    kind_of_heading,
+    kind_of_label,
+)
 from knowledge_rag.core.metadata import (
     ALERTS,
     DOCUMENT_TYPE,
@@ -51,8 +57,9 @@ _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t]
 _BOX_ALONE: Final = re.compile(r"^([ \t]*)\[([ xX])\](?=[ \t]+\S)")
 """A box to tick without a mark before it, as lists in plain text have them."""
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
-_DECIMAL_MARK: Final = re.compile(r"^( {0,3})(\d{1,2})\.(\d{1,2})([.)]?)(?=[ \t]+\S)")
-_DECIMAL_ALONE: Final = re.compile(r"\d{1,2}\.\d{1,2}[.)]?[ \t]+\S[^\n]*[^\s.:;,!?]")
+_DECIMAL_MARK: Final = re.compile(r"^( {0,3})(\d{1,2}(?:\.\d{1,2})?)\.(\d{1,2})([.)]?)(?=[ \t]+\S)")
+_DECIMAL: Final = re.compile(r"\d{1,2}\.\d{1,2}[.)]?[ \t]+\S")
+_ALONE: Final = re.compile(r"(?!\d{1,3}[.)][ \t])[^\W_][^\n`|]{1,68}[^\s.:;,!`|>]")
 _HASH: Final = re.compile(r"^([ \t]*)#")
 _BARS: Final = re.compile(r"(?<!\\)\|")
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -403,8 +410,16 @@ _TO_DO_COLUMN: Final = re.compile(
 
 
 def _correct_kinds(root: Section, lines: Mapping[int, str]) -> None:
-    """Take a page's title, and what a table of what to do stands under, for no kind of section."""
+    """Take a page's title, and what a table of what to do stands under, for no kind of section.
+
+    "Close the gate" behind "Open the gate" undoes it.
+    """
     for section in root.walk():
+        begun = [it.heading.casefold().partition(" ") for it in section.children]
+        for place, (verb, _, what) in enumerate(begun):
+            before = (it for it, _, other in begun[:place] if what and other == what)
+            if any(verb in _OPPOSITES.get(it, ()) for it in before):
+                section.children[place].kind = Kind.ROLLBACK
         if section.kind is Kind.BACKGROUND and any(
             _says_what_to_do(it, lines) for it in section.blocks
         ):
@@ -412,6 +427,15 @@ def _correct_kinds(root: Section, lines: Mapping[int, str]) -> None:
     title = next(iter(root.children), None)
     if title and not any(it.level <= title.level for it in root.children[1:]):
         title.kind = Kind.OTHER
+
+
+_OPPOSITES: Final = {
+    "block": ("unblock", "allow"), "close": ("open", "reopen"), "disable": ("enable",), "drain": ("undrain", "uncordon"),
+    "enable": ("disable",), "freeze": ("unfreeze",), "hold": ("release",), "isolate": ("rejoin", "reconnect"),
+    "lock": ("unlock",), "mute": ("unmute",), "open": ("close",), "pause": ("resume", "unpause"),
+    "remove": ("restore",), "start": ("stop", "end"), "stop": ("start", "resume"), "suspend": ("resume", "reactivate"),
+}  # fmt: skip
+"""Verbs, and those that undo them."""
 
 
 def _is_repeated(heading: str, before: Sequence[Section]) -> bool:
@@ -485,10 +509,17 @@ _FORMS: Final = {
 
 def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
     """Return the lines of a page as they are meant."""
-    shape = [_shape(line) for line in lines]
+    lettered = [*lines]
+    _number_letters(lettered)
+    shape = [_shape(line) for line in lettered]
+    for place, (above, line) in enumerate(itertools.pairwise(["", *shape])):
+        if not above.strip() and _is_bold_label(line):  # its text may follow without a blank line
+            shape[place] = f"###### {line.strip()}"
     headings = set(_headings_alone(shape)) if plain else set()
     for place in headings:
         shape[place] = f"### {shape[place]}"
+    if plain:
+        _undo_layout(shape, headings)
     _mark_decimals(shape)
     if plain:  # there "#" begins a comment, or a point of a list; what is underlined is no item
         shape = [
@@ -501,28 +532,83 @@ def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
     return shape
 
 
+def _number_letters(lines: list[str]) -> None:
+    """Write the letters of items "a.", "b.", one close to the next, as they are mostly written: "a)"."""
+    found = {place: it for place, line in enumerate(lines) if (it := _LETTER_DOT.match(line))}
+    for (place, it), (behind, other) in itertools.pairwise(found.items()):
+        if behind - place <= _CLOSE and it[1] == other[1] and ord(other[2]) == ord(it[2]) + 1:
+            for number in (place, behind):
+                lines[number] = _LETTER_DOT.sub(r"\1\2)", lines[number])
+
+
+_LETTER_DOT: Final = re.compile(r"^([ \t]*)([a-i])\.(?=[ \t]+\S)")
+_CLOSE: Final = 8
+"""Lines that an item of letters may take."""
+
+
 def _headings_alone(shape: Sequence[str]) -> Iterator[int]:
-    """Yield the lines of a plain text that count by two numbers, stand alone, are no sentence and lead to indented lines."""
+    """Yield the lines of a plain text that stand alone, are no sentence and lead to indented lines.
+
+    They count by two numbers; or are several, of which none is an instruction.
+    """
+    alone = []
     for place, line in enumerate(shape):
         around = (*shape[max(0, place - 1) : place], *shape[place + 1 : place + 2])
-        if _DECIMAL_ALONE.fullmatch(line) and not any(map(str.strip, around)):
+        if _ALONE.fullmatch(line) and not any(map(str.strip, around)):
             behind = next(filter(str.strip, shape[place + 1 :]), "")
             if behind.startswith((" ", "\t")):
-                yield place
+                alone.append(place)
+    named = [it for it in alone if not is_instruction(shape[it])]
+    is_usual = len(named) > 1
+    yield from (it for it in alone if _DECIMAL.match(shape[it]) or (is_usual and it in named))
+
+
+def _undo_layout(shape: list[str], headings: Container[int]) -> None:
+    """Take away the indent of words and lists below the headings of a plain text, where it is no code.
+
+    And the line below three or more lines, which closes a head of facts and underlines none of them.
+    """
+    titles = set()
+    for place, line in enumerate(shape):
+        if _UNDERLINE.fullmatch(line):
+            above = itertools.takewhile(str.strip, reversed(shape[:place]))
+            if sum(1 for _ in above) > _MAX_TITLE_LINES:
+                shape[place] = _BREAK
+            else:
+                titles.add(place)
+    filled = [place for place, line in enumerate(shape) if line.strip()]
+    for is_indented, group in itertools.groupby(filled, key=lambda it: shape[it].startswith(" ")):
+        run = [*group]
+        before = filled[max(0, filled.index(run[0]) - 1)]
+        if not is_indented or (before not in headings and before not in titles):
+            continue
+        indent = min(len(shape[it]) - len(shape[it].lstrip(" ")) for it in run)
+        if indent > _MAX_INDENT and any(_SAYS.match(shape[it]) for it in run):
+            for it in run:
+                shape[it] = shape[it][indent:]
+
+
+_MAX_TITLE_LINES: Final = 2
+_MAX_INDENT: Final = 3
+"""Spaces up to which Markdown takes a line for none of code."""
+_SAYS: Final = re.compile(
+    r" *(?:(?:[-*+]|\d{1,3}[.)]|[a-i][.)])[ \t]+\S|[A-Z][a-z]* (?:\S+ ){3,}\S*[^\W_.,:])"
+)
+"""An item of a list, or words of a sentence."""
 
 
 def _mark_decimals(shape: list[str]) -> None:
-    """Make items of lines that count by two numbers: "1.1", "1.2"; what has no number before or behind it is prose."""
+    """Make items of lines that count by two or three numbers: "1.1", "1.2"; what has no number before or behind it is prose."""
     found = {
         place: it
         for place, (line, below) in enumerate(itertools.pairwise((*shape, "")))
         if (it := _DECIMAL_MARK.match(line)) and not _UNDERLINE.fullmatch(below)
     }
-    counted = {(int(it[2]), int(it[3])) for it in found.values()}
+    counted = {(it[2], int(it[3])) for it in found.values()}
     for place, it in found.items():
-        major, minor = int(it[2]), int(it[3])
-        if counted & {(major, minor - 1), (major, minor + 1)}:
-            mark = f"{it[2]}{it[3]})".ljust(len(it[0]) - len(it[1]))
+        before, last = it[2], int(it[3])
+        if counted & {(before, last - 1), (before, last + 1)}:
+            mark = f"{before.replace('.', '')}{last})".ljust(len(it[0]) - len(it[1]))
             shape[place] = f"{it[1]}{mark}{shape[place][it.end() :]}"
 
 
@@ -565,19 +651,26 @@ def _heading(
 ) -> tuple[int, str] | None:
     """Return level and words of a heading; ``None`` for any other block."""
     token = tokens[position]
+    text = lines.get(start, "")
     if token.type == "heading_open":
-        return int(token.tag[1:]), plain_words(tokens[position + 1].content)
+        level = LABEL_LEVEL if _BOLD_ALONE.fullmatch(text) else int(token.tag[1:])
+        words = plain_words(tokens[position + 1].content)
+        return level, words.rstrip(":") if level == LABEL_LEVEL else words
     if start != end or token.type not in ("paragraph_open", "html_block"):
         return None
-    text = lines.get(start, "")
     if found := _HTML_HEADING.match(text):
         return int(found[1]), plain_words(_TAG.sub("", found[2]))
-    is_label = kind_of_label(text) in ACTIONS or (
-        _BOLD_ALONE.fullmatch(text)
-        and governs(text) not in _SAID_IN_BOLD
-        and (is_unwritten(text) or not says_nothing(text))
-    )
+    is_label = kind_of_label(text) in ACTIONS or _is_bold_label(text)
     return (LABEL_LEVEL, plain_words(text).rstrip(":")) if is_label else None
+
+
+def _is_bold_label(line: str) -> bool:
+    """Whether a line of its own in bold labels what follows."""
+    return (
+        _BOLD_ALONE.fullmatch(line) is not None
+        and governs(line) not in _SAID_IN_BOLD
+        and (is_unwritten(line) or not says_nothing(line))
+    )
 
 
 def plain_words(heading: str) -> str:
@@ -622,7 +715,7 @@ def _block(
 
 
 def _mark(line: str, token: Token) -> str:
-    if found := _DECIMAL_MARK.match(line):
-        return found[0].strip()
+    if found := _DECIMAL_MARK.match(line.lstrip()):
+        return found[0]
     found = re.match(r"[ \t]*(?:>[ \t]*)*(\d{1,9}|[a-i])\\?([.)])", line)
     return f"{found[1]}{found[2]}" if found else token.markup or "-"
