@@ -49,6 +49,7 @@ from knowledge_rag.orchestrator.naming import (
     is_listed,
     is_mentioned,
     is_of_other_service,
+    is_told,
     other_numbers,
     same_name,
 )
@@ -101,7 +102,11 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
             return replace(place, why="linked")
     for among, why in ((linked, "linked"), (ranked, "named")):
         by_heading = iter(_qualified(among, wanted))
-        by_line = (it for it in among if any(is_listed(it, n) for n in wanted.names))
+        by_line = (
+            it
+            for it in among
+            if any(is_listed(it, n) for n in wanted.names) or is_told(it, wanted.titles)
+        )
         by_index = _indexed(among, wanted.names)
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_index, by_page):
@@ -299,8 +304,9 @@ def is_torn_between(place: Place, wanted: Wanted) -> bool:
         return False
     if any(it is not section and section.holds(it) for it in same):
         return False
-    known = words_of([wanted.text, wanted.labels])
-    return not (words_of([section.heading]) - words_of(names)) & known
+    known = words_of([*names, wanted.text, wanted.labels])
+    shared = set.intersection(*(words_of([it.heading]) for it in same))
+    return not (words_of([section.heading]) - shared) & known
 
 
 def is_superseded(outline: Outline) -> bool:

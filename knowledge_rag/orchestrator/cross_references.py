@@ -9,12 +9,16 @@ from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.headings import (
+    is_called_remarks,
+    is_called_rules,
+    is_numbered,
+    names_only_kind,
     number_of,
 )
 from knowledge_rag.orchestrator.governing import Governs, forbids, sentences
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import NAME, is_called, is_camel_case
-from knowledge_rag.orchestrator.outline import cells_of
+from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.procedures import (
     asks_for_something,
 )
@@ -49,7 +53,10 @@ _NUMBER_ALONE: Final = re.compile(
 )
 """How one is where its steps don't count so: "go to 3.", "go to C"."""
 _LETTERED: Final = re.compile(r"([A-Z])[.):] ")
-_NEXT: Final = re.compile(r"\b(?:(?:next|following) section|section below)\b", re.IGNORECASE)
+_NEXT: Final = re.compile(
+    r"\b(?:(?:next|following) section|section below)\b|\bsee next(?=\W*$)",
+    re.IGNORECASE | re.MULTILINE,
+)
 _PREVIOUS: Final = re.compile(r"\b(?:(?:previous|last) section|section above)\b", re.IGNORECASE)
 
 
@@ -158,14 +165,22 @@ def page_referred(line: str) -> tuple[str, str] | None:
 def section_called(outline: Outline, name: str) -> Section | None:
     """Return the section that an anchor, a heading's words or its number name, if it asks for something.
 
-    Its first words do, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew it?".
+    Its first words do, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew it?"; and several
+    that just one alert's name ends with: "Disk fills" of PortalDbDiskFills.
     """
     sections = [it for it in outline.sections() if it.level and asks_for_something(outline, it)]
     words = spaced_words(name)
     is_telling = len(words.split()) >= MIN_HEADING_WORDS
     begun = (it for it in sections if is_telling and spaced_words(it.heading).startswith(words))
     called = (it for it in sections if is_called(it, name) or number_of(it.heading) == name)
-    return next(itertools.chain(called, begun), None)
+    ended = [
+        it
+        for it in sections
+        if len(words.split()) > 1
+        and is_camel_case(it.heading)
+        and fold(it.heading).endswith(fold(name))
+    ]
+    return next(itertools.chain(called, begun, ended if len(ended) == 1 else ()), None)
 
 
 def sections_referred(outline: Outline, text: str) -> list[Section]:
@@ -228,10 +243,36 @@ def only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Sectio
     return [*named, *(it for it in sent if not any(_sends_below(line, it) for line in kept))]
 
 
+def not_sent_to(outline: Outline, main: Section, rows: set[int]) -> Iterator[Section]:
+    """Yield the matters below a section whose table of cases, of which some rows are left out, sends to others or none.
+
+    A row tells which case it is: what it doesn't send to is for another one.
+    """
+    tables = (it for it in main.blocks if it.form is Form.TABLE)
+    if rows.isdisjoint(n for it in tables for n in range(it.start, it.end + 1)):
+        return
+    named = {id(it) for it in _named_in(outline, main, left=rows)}
+    for section in main.children:
+        is_part = names_only_kind(section.heading) or is_numbered(section.heading)
+        is_remark = is_called_rules(section.heading) or is_called_remarks(section.heading)
+        is_named = any(id(it) in named for it in section.walk())
+        if section.level and not (is_part or is_remark or is_named):
+            yield section
+
+
 def _sends_below(line: str, section: Section) -> bool:
-    """Whether a line says of what a section is called that it stands below, or above: "skip the message, see below"."""
+    """Whether a line says of what a section is called that it stands below, or above: "skip the message, see below".
+
+    Right behind its first word, that is enough: "run the check (below)".
+    """
     called = words_of([section.heading])
-    return _BELOW.search(line) is not None and bool(called) and called <= words_of([line])
+    first, *_ = (*spaced_words(section.heading).split(), "")
+    is_first = any(it.casefold() == first for it in _WORD_BELOW.findall(line))
+    is_all = _BELOW.search(line) is not None and bool(called) and called <= words_of([line])
+    return is_first or is_all
+
+
+_WORD_BELOW: Final = re.compile(r"(\w{4,}) \((?:see )?(?:below|above)\)")
 
 
 _BELOW: Final = re.compile(

@@ -25,6 +25,7 @@ from knowledge_rag.core.headings import (
 from knowledge_rag.orchestrator.cross_references import (
     lines_sending,
     linked_sections,
+    not_sent_to,
     only_sent_to,
 )
 from knowledge_rag.orchestrator.governing import (
@@ -118,7 +119,9 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     )
     linked = linked_sections(outline, main, rows)
     # what only those rows send to is for their cases
-    others += only_sent_to(outline, main, rows) if rows else ()
+    if rows:
+        others += (*only_sent_to(outline, main, rows), *not_sent_to(outline, main, rows))
+    others = [*{id(it): it for it in others}.values()]
     given: list[Section] = [*others]
     for section in (main, *_resolving(main), *linked, *_closing(outline, main)):
         if any(it.holds(section) for it in given):
@@ -219,7 +222,7 @@ def _of_others(wanted: Wanted, main: Section) -> list[Section]:
     for above in main.walk():
         others += _named_otherwise(wanted, above.children)
         others += _of_other_cases(wanted, above.children)
-    return [*{id(it): it for it in others}.values()]
+    return others
 
 
 def _named_otherwise(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Section]:

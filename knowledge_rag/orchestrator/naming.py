@@ -24,6 +24,8 @@ _NAME_LENGTH: Final = 5
 MIN_NAME_WORDS: Final = 3
 """Words of a heading, all of them in an alert's name and half of it, that make it the alert's own."""
 _ALERT_LINE: Final = re.compile(r"\b(?:alert|alarm|monitor|trigger)", re.IGNORECASE)
+MIN_TITLE_WORDS: Final = 4
+"""Words of a heading or a symptom, all of them in an alert's title and half of it, that make it the alert's own."""
 NAME: Final = re.compile(r"[\w.:/-]*<[\w-]{1,20}>[\w.:/-]*|[\w][\w.:/-]*")
 
 
@@ -78,6 +80,27 @@ STATES: Final = words_of(["high", "low", "down", "full", "slow", "growing", "stu
 def is_headed(section: Section, names: Sequence[str]) -> bool:
     """Whether a heading is one of an alert's names, or has it as one of its words."""
     return any(_has_name(section.heading, name) for name in names)
+
+
+def tells(written: str, title: str) -> bool:
+    """Whether a text is an alert's title without the values in it: "-80 freezer above -65" of "-80 freezer F09 above -65".
+
+    All of its words stand in the title in their order, at least MIN_TITLE_WORDS and half of the title; a capital alone
+    stands for any word: "Drive N media error".
+    """
+    words, told = (_TOLD.findall(it) for it in (written, title))
+    if len(words) < MIN_TITLE_WORDS or not len(told) / 2 <= len(words) <= len(told):
+        return False
+    left = iter(told)
+    return all(any(_is_told(word, it) for it in left) for word in words)
+
+
+def _is_told(word: str, told: str) -> bool:
+    is_placeholder = len(word) == 1 and word.isupper()
+    return is_placeholder or word.casefold() == told.casefold()
+
+
+_TOLD: Final = re.compile(r"[^\W_]+(?:[_.-][^\W_]+)*%?")
 
 
 def is_exactly(section: Section, names: Sequence[str]) -> bool:
@@ -166,6 +189,21 @@ def _lines_naming(outline: Outline, section: Section) -> Iterator[tuple[str, boo
             for number in range(block.start, block.end + 1):
                 begins = block.form is Form.TABLE or (place == 0 and number == block.start)
                 yield outline.lines.get(number, ""), begins
+
+
+def is_told(place: Place, titles: Sequence[str]) -> bool:
+    """Whether a section's heading, or what begins a row of its own tables, is an alert's title without its values.
+
+    A cell may hold several symptoms: "Pages are slow, `p95` above 800 ms".
+    """
+    outline, section = place.outline, place.section
+    tables = (it for it in section.blocks if it.form is Form.TABLE)
+    rows = (outline.lines.get(n, "") for it in tables for n in range(it.start + 2, it.end + 1))
+    symptoms = (it for row in rows for it in _SYMPTOMS.split(cells_of(row)[0]))
+    return any(tells(it, title) for title in titles for it in (section.heading, *symptoms))
+
+
+_SYMPTOMS: Final = re.compile(r"[,;]|\bor\b|<br ?/?>")
 
 
 def is_mentioned(place: Place, name: str) -> bool:

@@ -33,7 +33,8 @@ MAX_SYMPTOM: Final = 300
 _POSTMORTEMS: Final = DocumentType.POSTMORTEM.value
 _RESOLVED: Final = "resolution"
 """Added to what reports are searched for: of them, the section that says what helped is shown."""
-_ESCALATION: Final = "Escalation, contacts, on-call:"
+_ESCALATION: Final = "Escalation, contacts, on-call: who to call"
+"""What a page of contacts is searched for, whatever it is that a question tells of: its rows are chosen by that."""
 WHO: Final = re.compile(
     r"\bwho(?:['’]?s| is| are| has| else| next)\b|\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:any|some)(?:body|one) to be (?:woken|called|paged)\b"
     r"|\b(?:\w+n['’]?t|not|nobody|no ?one) (?:picks?(?:ing)? up|answers?(?:ing)? (?:the |his |her |their )?(?:phone|pager|calls?|pages?))\b"
@@ -63,7 +64,7 @@ def queries_for(question: str, filters: Mapping[str, str] | None = None) -> tupl
         text = f"{question} {_RESOLVED}"[:MAX_QUERY_CHARACTERS]
         queries.append(Query(text, filters={**wanted, DOCUMENT_TYPE: _POSTMORTEMS}))
     if WHO.search(question):
-        queries.append(Query(f"{_ESCALATION} {question}"[:MAX_QUERY_CHARACTERS], filters=wanted))
+        queries.append(Query(_ESCALATION, filters=wanted))
     return tuple(queries)
 
 

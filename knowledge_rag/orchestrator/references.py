@@ -1,4 +1,4 @@
-"""What a procedure's steps refer to on their page: footnotes, variables, and tables by where they stand."""
+"""What a procedure's steps refer to on their page: footnotes, variables, tables, and what stands at the page's end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterator[Procedure]:
     """Yield procedures whose items have what they refer to, wherever it stands on the page.
 
-    That are the footnotes that they call, "the table above", and where a variable of a command occurs first, the line
-    that says what it is, if nothing of its procedure does.
+    That are the footnotes that they call, "the table above", what stands "at the end of this page", and where a variable
+    of a command occurs first, the line that says what it is, if nothing of its procedure does.
     """
     notes = _footnotes(outline)
     known: set[str] = set()
@@ -41,7 +41,7 @@ def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterat
             )
             referred += (
                 Governing(outline.text(it.start, it.end), Governs.NOTE, it.start, it.end)
-                for it in _tables_named(outline, said, item.start)
+                for it in _blocks_named(outline, said, item.start)
                 if it.start not in shown
             )
             items.append(governed(item, *referred))
@@ -72,7 +72,7 @@ def _footnotes(outline: Outline) -> dict[str, Governing]:
 
 _VARIABLE: Final = re.compile(r"\$\{?([A-Z][A-Z\d_]{0,40})\b")
 _TABLE: Final = re.compile(
-    r"\btable (?P<above>above)\b|\btable below\b|\b(?:(?P<upper>above)|below) table\b",
+    r"\btable (?P<above>above)\b|\btable below\b|\b(?:(?P<upper>above)|below) table\b|\b(?P<only>(?:in|see|per|by) the table)\b(?! (?:above|below|of|in)\b)",
     re.IGNORECASE,
 )
 
@@ -95,11 +95,21 @@ def _defined(outline: Outline, variable: str, shown: set[int]) -> Governing | No
     return None
 
 
-def _tables_named(outline: Outline, text: str, line: int) -> Iterator[Block]:
-    """Yield the tables that a text names by where they stand: the next one above its line, or below."""
-    blocks = (it for section in outline.sections() for it in section.blocks)
+def _blocks_named(outline: Outline, text: str, line: int) -> Iterator[Block]:
+    """Yield what a text names by where it stands: the next table above its line, or below; the only one; the page's end."""
+    blocks = [it for section in outline.sections() for it in section.blocks]
     tables = [it for it in blocks if it.form is Form.TABLE]
     for named in _TABLE.finditer(text):
         above = [it for it in tables if it.end < line]
         below = [it for it in tables if it.start > line]
-        yield from above[-1:] if named["above"] or named["upper"] else below[:1]
+        if named["only"]:
+            yield from tables if len(tables) == 1 else ()
+        else:
+            yield from above[-1:] if named["above"] or named["upper"] else below[:1]
+    if outline.whole and _AT_THE_END.search(text):
+        yield from blocks[-1:]
+
+
+_AT_THE_END: Final = re.compile(
+    r"\bat the (?:end|bottom|foot) of (?:this|the) (?:page|document|runbook)\b", re.IGNORECASE
+)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import dataclass, replace
+from posixpath import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS, language_of
@@ -68,13 +69,18 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
 
     Its page must not name another thing of the same kind instead; a question must not name what nothing found
     holds, unless the page names the service that it is about, nor an alert's section be filed under another alert.
-    Then it has to be close enough, see :func:`_is_alerts` and :func:`_is_questions`. Where the scores' scale isn't
+    Contacts are about a question whom to call that they share a word with, or that names nothing unknown. Else it has to be close enough, see :func:`_is_alerts` and :func:`_is_questions`. Where the scores' scale isn't
     known, words alone decide.
     """
     # what a log or a description names besides need not be documented
     wanted = replace(search.wanted, text=search.member.title or search.wanted.text)
+    if wanted.asks(WHO) and is_escalation(place):
+        # contacts are by system: if they have that, the question's places and people need not be among them
+        told = words_told(wanted) - _CALLING
+        is_listed = not told.isdisjoint(words_of(place.outline.lines.values()))
+        return is_listed or not unheard_of(wanted.text, search.results)
     is_other = (
-        is_of_another(place, wanted.names)
+        is_of_another(place, wanted.names) or _is_of_another_thing(place, wanted.names)
         if wanted.is_alert
         else bool(
             (unheard_of(wanted.text, search.results) and not _names(place.outline, wanted.service))
@@ -88,6 +94,29 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
     if wanted.is_alert and not (is_sentence and _names(place.outline, wanted.service)):
         return _is_alerts(place, wanted, held, score, floors)
     return _is_questions(place, wanted, held, score, floors)
+
+
+_CALLING: Final = words_of(["call", "wake", "ring", "page", "phone", "number", "escalate"])
+
+
+def _is_of_another_thing(place: Place, names: Sequence[str]) -> bool:
+    """Whether a page has as code what ends like an alert's name, for another thing, and doesn't name the alert's own.
+
+    What a page with the alarm `orders-db-replica-lag` says is not for "users-db-replica-lag".
+    """
+    page = "\n".join([*place.outline.lines.values(), place.outline.source_file])
+    known = fold(page)
+    for parts in (it.split("-") for it in names[:1] if _OF_PARTS.fullmatch(it)):
+        for other in (it.split("-") for it in _OF_PARTS.findall(page)):
+            shared = len(commonprefix([parts[::-1], other[::-1]]))
+            own, its = parts[: len(parts) - shared], other[: len(other) - shared]
+            if shared > 1 and own and its and fold("-".join(own)) not in known:
+                return True
+    return False
+
+
+_OF_PARTS: Final = re.compile(r"(?<![\w-])[a-z\d]+(?:-[a-z\d]+){2,}(?![\w-])")
+"""The name of an alarm, of a thing and what is the matter with it: orders-db-replica-lag."""
 
 
 def _is_alerts(
@@ -122,13 +151,11 @@ def _is_questions(
 ) -> bool:
     """Whether a section is about a question, or about an alert that is called by a sentence and whose service its page names.
 
-    Contacts are about any question whom to call, and a section that has the code of a question ("V-307") is about it.
-    Else it must hold QUESTION_SHARE of the words (of fewer than FEW, all) and, unless it is the part that is asked
+    A section that has the code of a question ("V-307") is about it. Else it must hold QUESTION_SHARE of the words (of fewer than FEW, all) and, unless it is the part that is asked
     for, be as close as ``Floors.question``; or be as close as ``Floors.alert``.
     """
     section = place.outline.text(place.section.start, place.section.end)
-    has_code = any(it in section for it in CODE_OF_ERROR.findall(wanted.text))
-    if (wanted.asks(WHO) and is_escalation(place)) or (has_code and not wanted.is_alert):
+    if not wanted.is_alert and any(it in section for it in CODE_OF_ERROR.findall(wanted.text)):
         return True
     told = words_told(wanted)
     if floors is None:
@@ -350,10 +377,11 @@ def is_unambiguous(
     FEW, in what it is called), or what the question has in the form of code and nothing else that was found has; or
     if search and words together put every section of another matter at most at CLEAR_SHARE of it; or if no other
     procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a page it wants, no
-    other page's section for that part. A page that isn't used any more is no rival.
+    other page's section for that part. A page that isn't used any more is no rival. Contacts are what a question whom
+    to call means.
     """
     wanted = search.wanted
-    if wanted.is_alert or floors is None:
+    if wanted.is_alert or floors is None or (wanted.asks(WHO) and is_escalation(place)):
         return True
     source_file = place.outline.source_file
     score = search.score(source_file)

@@ -17,7 +17,7 @@ from knowledge_rag.orchestrator.words import words_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from knowledge_rag.orchestrator.outline import Outline, Section
+    from knowledge_rag.orchestrator.outline import Block, Outline, Section
     from knowledge_rag.orchestrator.wanted import Wanted
 
 _FORBIDDING_CELL: Final = re.compile(
@@ -60,28 +60,49 @@ def other_rows(
     for section in outline.sections():
         yield from _led_otherwise(outline, section, wanted)
     for block in (it for section in outline.sections() for it in section.blocks):
-        head, rows = block.start, [*range(block.start + 2, block.end + 1)]
         if is_notes and block.form is Form.LIST:
             texts = {it.start: outline.text(it.start, it.end) for it in block.items}
-            others = _sharing_less(texts, asked)
-            yield from (n for n in others if not forbids(LIST_MARK.sub("", texts[n])))
-        if block.form is not Form.TABLE:
-            continue
-        if not (is_called or _CASES.search(cells_of(outline.text(head, head))[0])):
-            named = [n for n in rows if names_code(wanted.said, outline.text(n, n))]
-            if len(named) == 1:
-                yield from (n for n in rows if n not in named)
-            continue
-        of_others = set(_rows_of_others(outline, rows, wanted))
-        yield from of_others
-        heads = cells_of(outline.text(head, head))
-        rows = [
-            n
-            for n in rows
-            if n not in of_others
-            and not is_forbidden_row(heads, cells_of(outline.lines.get(n, "")))
-        ]
-        yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
+            less = _sharing_less(texts, asked)
+            yield from (n for n in less if not forbids(LIST_MARK.sub("", texts[n])))
+        if block.form is Form.TABLE:
+            others = {*_others_of(outline, block, wanted, is_called=is_called)}
+            yield from others - {*_rows_referred(outline, block, others)}
+
+
+def _others_of(outline: Outline, table: Block, wanted: Wanted, *, is_called: bool) -> Iterator[int]:
+    """Yield a table's rows for other cases than the incident."""
+    head, rows = table.start, [*range(table.start + 2, table.end + 1)]
+    if not (is_called or _CASES.search(cells_of(outline.text(head, head))[0])):
+        named = [n for n in rows if names_code(wanted.said, outline.text(n, n))]
+        if len(named) == 1:
+            yield from (n for n in rows if n not in named)
+        return
+    of_others = set(_rows_of_others(outline, rows, wanted))
+    yield from of_others
+    heads = cells_of(outline.text(head, head))
+    rows = [
+        n
+        for n in rows
+        if n not in of_others and not is_forbidden_row(heads, cells_of(outline.lines.get(n, "")))
+    ]
+    asked = words_of([*wanted.names, wanted.text])
+    yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
+
+
+def _rows_referred(outline: Outline, table: Block, others: set[int]) -> Iterator[int]:
+    """Yield the rows of others that begin with a code which a row that is kept names: "treat as S-101"."""
+    codes = {
+        n: {
+            it[0]
+            for cell in cells_of(outline.text(n, n))
+            if (it := CODE_OF_ERROR.match(cell.strip("`* ")))
+        }
+        for n in range(table.start + 2, table.end + 1)
+    }
+    kept = [n for n in codes if n not in others]
+    named = {it for n in kept for it in CODE_OF_ERROR.findall(outline.text(n, n))}
+    named = named.difference(*(codes[n] for n in kept))
+    yield from (n for n in others if not named.isdisjoint(codes.get(n, ())))
 
 
 def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterator[int]:

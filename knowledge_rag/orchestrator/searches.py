@@ -169,7 +169,7 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
         else ()
     )
     # some pagers have a title alone, which is the alert's name where a page says so
-    titles = (
+    filed = (
         it
         for it in (member.title,)
         if not member.alert_name
@@ -180,9 +180,11 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     is_name = re.fullmatch(r"[^\W_][\w-]*[A-Z_-][\w-]*(?<!-\w)", called)  # "Control-M" is a product
     before = (called,) if colon and is_name else ()
     numbers = () if member.alert_name else _numbers(text, results)
-    known = (member.alert_name, *titles, *more, *before, *_spelled(text, results), *numbers)
+    known = (member.alert_name, *filed, *more, *before, *_spelled(text, results), *numbers)
     names = tuple(dict.fromkeys(filter(None, known)))
     links = anchored(linked_documents(results, member.links))
     labels = " ".join((*member.labels.values(), member.service, member.severity))
     is_alert = bool(member.alert_name)
-    return Wanted(names, text, links, is_alert, labels, member.service, member.at)
+    titles = dict.fromkeys(it for it in (member.alert_name, member.title) if " " in it)
+    sentences = tuple(titles) if is_alert else ()
+    return Wanted(names, text, links, is_alert, labels, member.service, member.at, sentences)

@@ -45,7 +45,8 @@ _LEAVES: Final = re.compile(
 )
 _VERIFY: Final = re.compile(
     r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|(?:see|check) (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b"
-    r"|\bwhat (?:do|should|must|can) (?:i|we) (?:check|verify)\b|\bbefore (?:i|we) close\b|\bbefore closing\b",
+    r"|\bwhat (?:do|should|must|can) (?:i|we) (?:check|verify)\b"
+    r"|\bbefore (?:i|we) (?:can )?(?:close|say|declare|report)\b|\bbefore closing\b",
     re.IGNORECASE,
 )
 _PAST: Final = re.compile(
@@ -71,6 +72,7 @@ class Wanted:
         labels: what else is known of the alert, such as its environment.
         is_alert: whether an alert tells of it, rather than a person's question.
         at: document and line of the procedure that somebody chose.
+        titles: sentences that an alert is called by.
     """
 
     names: tuple[str, ...] = ()
@@ -80,6 +82,7 @@ class Wanted:
     labels: str = ""
     service: str = ""
     at: tuple[str, int] | None = None
+    titles: tuple[str, ...] = ()
 
     @property
     def said(self) -> str:

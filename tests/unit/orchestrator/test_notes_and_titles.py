@@ -1,0 +1,251 @@
+"""Pages as people keep them (notes in bold and in plain text, SOPs) and alerts that are called by a sentence."""
+
+import pytest
+
+from knowledge_rag.core.headings import Kind, kind_of_heading
+from knowledge_rag.orchestrator.naming import tells
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, Form
+from knowledge_rag.orchestrator.procedures import Why
+from tests.support.runbooks import (
+    actions,
+    advised,
+    alert,
+    consulted,
+    outlined,
+    question,
+    section_called,
+)
+
+NOTES = """page planning - notes
+
+planner-01 runs, planner-02 is a cold standby.
+
+**bridge**
+the bridge moves the stories. To fix:
+ - restart it: `./bridge restart`
+ - check it: `./bridge check`
+
+**move to the standby**
+needs two people because one checks
+a. stop it: `./planner stop`
+b. nothing may be left of it: `pgrep planner`
+   if the machine can't be reached, pull its power
+c. start it there: `./planner start`
+
+**pages are missing**
+see the queue: `./planner queue`
+"""
+PLAIN = """BATCH OPERATIONS
+================
+
+Document   SOP-12
+Revision   6
+Supersedes rev 3 (see the folder superseded)
+--------------------------------------------
+
+1     PURPOSE
+
+      How the batch is moved.
+
+4.1   Which one?
+
+      a) host answers                 -> 4.2
+      b) host is lost                 -> 4.3
+
+4.2   Planned move
+
+      Not while a cast runs.
+
+      4.2.1  Log in: ssh batch
+      4.2.2  Move it: batchctl move
+             and wait.
+
+4.3   Move after a loss
+
+      1. Fence the old one: batchctl fence
+      2. Take it over: batchctl take
+"""
+BOX = """box notes
+
+the boxes in the shops.
+
+box offline (BoxOffline)
+
+ - ping it: `boxctl ping`
+ - reboot it: `boxctl cycle`
+
+disk full (BoxDisk)
+
+ the dumps are too many.
+   boxctl clean-dumps
+
+screen black
+
+ boxctl restart kiosk
+"""
+
+
+class TestBoldLines:
+    def test_a_line_in_bold_is_a_heading_though_its_text_follows_at_once(self):
+        labels = [it.heading for it in outlined(NOTES).sections() if it.level == LABEL_LEVEL]
+        assert labels == ["bridge", "move to the standby", "pages are missing"]
+
+    def test_a_matter_of_notes_is_given_alone_with_its_lettered_steps(self):
+        given = advised(question("move planner to the standby"), {"notes/planner.md": NOTES})
+        assert [step.number for step in given.guidance] == ["a.", "b.", "c."]
+        assert actions(given)[-1].startswith("start it there")
+
+    def test_a_letter_and_a_dot_alone_is_no_item(self):
+        (block,) = outlined("# Ask\n\na. Schmidt has the key.\n").root.children[0].blocks
+        assert block.form is Form.PARAGRAPH
+
+
+class TestPlainText:
+    def test_numbered_lines_above_indented_ones_are_headings_and_the_indent_is_no_code(self):
+        outline = outlined(PLAIN, "sop/batch.txt")
+        forms = {it.heading: [block.form for block in it.blocks] for it in outline.sections()}
+        assert forms["4.1 Which one?"] == [Form.LIST]
+        assert forms["4.2 Planned move"] == [Form.PARAGRAPH, Form.LIST]
+        assert forms["4.3 Move after a loss"] == [Form.LIST]
+
+    def test_steps_that_count_by_three_numbers_keep_them(self):
+        given = advised(question("planned move of the batch"), {"sop/batch.txt": PLAIN})
+        assert [step.number for step in given.guidance] == ["4.2.1", "4.2.2"]
+
+    def test_the_facts_above_a_line_are_no_heading_and_supersede_nothing(self):
+        assert not any("Supersedes" in it.heading for it in outlined(PLAIN, "a.txt").sections())
+
+    def test_several_lines_alone_above_indented_ones_are_headings(self):
+        given = advised(alert("BoxDisk"), {"text/box.txt": BOX})
+        assert len(given.guidance) == 1
+        assert "boxctl clean-dumps" in given.guidance[0].action
+
+    @pytest.mark.parametrize("line", ["Restart the kiosk", "ask me if unsure. (left 2023)"])
+    def test_one_alone_is_none_nor_are_instructions(self, line):
+        text = f"Kiosk\n=====\n\nIntro.\n\n{line}\n\n    kioskctl restart\n"
+        assert [it.heading for it in outlined(text, "kiosk.txt").sections()] == ["", "Kiosk"]
+
+
+class TestTitles:
+    @pytest.mark.parametrize(
+        ("written", "title", "is_told"),
+        [
+            ("-80 freezer above -65", "-80 freezer F09 above -65", True),
+            ("Drive N media error", "Hyllan: Drive 3 media error", True),
+            ("p95_ads above 800 ms", "p95_ads above 800 ms", True),
+            ("-20 freezer above -12", "-80 freezer F09 above -65", False),
+            ("Drive N needs cleaning", "Hyllan: Drive 3 media error", False),
+            ("media error", "Hyllan: Drive 3 media error", False),
+            ("Drive N media error", "backup of A-7 failed at 03:00 on Drive 3 with a media error there", False),
+        ],
+    )  # fmt: skip
+    def test_a_heading_is_an_alerts_title_without_its_values(self, written, title, is_told):
+        assert tells(written, title) is is_told
+
+    def test_a_row_whose_symptom_is_the_title_is_given_alone(self):
+        page = (
+            "# Tape\n\n| Symptom | Do |\n|-|-|\n| `Drive N wants cleaning` | clean it |\n"
+            "| Slow, or `Drive N media error` | test the tape in another drive |\n| `Robot not ready` | see below |\n\n"
+            "## Robot not ready\n\n1. Open the door.\n"
+        )
+        name = "Hyllan: Drive 3 media error"
+        given = consulted(alert(name, title=name), {"tape.md": page})
+        (procedure,) = given.findings.plan.procedures
+        assert [it.text for it in procedure.items if "test the tape" in it.text] == [
+            procedure.items[0].text
+        ]
+        left = [it.heading for it in procedure.not_shown if it.why is Why.OTHER]
+        assert left == ["Robot not ready"]
+
+    def test_of_two_sections_of_one_name_a_label_tells_even_if_it_is_a_name_too(self):
+        page = "# Queues\n\n## QueueStuck (q-main)\n\n1. Drop it.\n\n## QueueStuck (q-legal)\n\n1. Call the lawyer.\n"
+        incident = alert(
+            "QueueStuck", title="q-legal: oldest is 200 s old", labels={"queue": "q-legal"}
+        )
+        assert actions(advised(incident, {"queues.md": page})) == ["Call the lawyer."]
+
+
+def test_an_alarm_of_another_thing_is_not_given_the_steps_of_one_that_ends_alike():
+    page = "# quill-db\n\nAlarms: `quill-db-replica-lag`, `quill-db-down`.\n\n## Replica lag\n\n1. Remove the replica.\n"
+    texts = {"quill.md": page}
+    assert actions(advised(alert("quill-db-replica-lag"), texts)) == ["Remove the replica."]
+    assert not advised(alert("subs-db-replica-lag"), texts).guidance
+
+
+def test_a_row_brings_the_one_whose_code_it_names():
+    page = (
+        "# Faults\n\n| Code | Do |\n|-|-|\n| S-101 | set it inoperative |\n| S-140 coolant low | below 20 %: as S-101 |\n"
+        "| S-160 | limit it |\n| S-170 | reset it |\n"
+    )
+    given = advised(alert("S-140 coolant low"), {"faults.md": page})
+    assert [it for it in ("S-101", "S-140", "S-160", "S-170") if any(f"Code: {it}" in one for one in actions(given))] == [
+        "S-101",
+        "S-140",
+    ]  # fmt: skip
+
+
+class TestReferences:
+    PAGE = (
+        "# Topics\n\n| topic | may be shortened |\n|-|-|\n| clicks | yes |\n\n## Disk full\n\n1. Shorten as far as in the table.\n"
+        "2. Run the check (below).\n3. Else see the addresses at the end of this page.\n\n## Check for gaps\n\n1. Count them.\n\n"
+        "## Other\n\n1. Restart.\n\nAddresses: 192.0.2.7\n"
+    )
+
+    def test_the_only_table_what_stands_at_the_end_and_what_stands_below_come_with_a_step(self):
+        given = advised(question("topics disk full"), {"topics.md": self.PAGE})
+        assert actions(given)[3:] == ["Count them."]
+        said = [it.text for step in given.guidance for it in step.guards]
+        assert any("clicks" in it for it in said)
+        assert any("192.0.2.7" in it for it in said)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "is_undone"),
+    [
+        ("Open the gate", "Close the gate", True),
+        ("Block a charger", "Unblock a charger", True),
+        ("Open the gate", "Close the door", False),
+        ("Restart the gate", "Close the gate", False),
+    ],
+)
+def test_of_two_headings_with_opposite_verbs_the_second_undoes_the_first(first, second, is_undone):
+    outline = outlined(f"# Gates\n\n## {first}\n\n1. Do.\n\n## {second}\n\n1. Do so.\n")
+    assert (section_called(outline, second).kind is Kind.ROLLBACK) is is_undone
+    assert section_called(outline, first).kind is not Kind.ROLLBACK
+
+
+def test_what_is_unconfirmed_confirms_nothing_and_a_scope_is_no_procedure():
+    assert kind_of_heading("6 Unconfirmed run") is Kind.OTHER
+    assert kind_of_heading("1 Purpose and scope") is Kind.BACKGROUND
+
+
+class TestContacts:
+    CONTACTS = (
+        "# Who to call\n\n| What | Who | Number |\n|-|-|-|\n| Archive product | archive support | 4301 |\n"
+        "| Sequencer | the vendor | 4410 |\n| Freezers | biobank | 4420 |\n"
+    )
+
+    @property
+    def texts(self):
+        archive = "# Archive product\n\n1. Restart the archive.\n"
+        return {"escalation.md": self.CONTACTS, "archive.md": archive}
+
+    def test_places_and_people_in_a_question_whom_to_call_need_not_be_documented(self):
+        given = advised(
+            question("library in Leeds can't open the archive product, do I have to wake anyone"),
+            self.texts,
+        )
+        assert [
+            it.citation.source_file for step in given.guidance for it in step.citations[:1]
+        ] == ["escalation.md"]
+        assert "archive support" in actions(given)[0]
+
+    def test_what_they_do_not_have_is_not_answered_by_them(self):
+        assert not advised(question("who do I call about Terraform in Leeds"), self.texts).guidance
+
+
+def test_a_gateway_that_something_is_not_on_is_what_the_page_is_for():
+    page = "# Gateway\n\nThe old chargers are NOT on this gateway.\n\n## Gateway down\n\n1. Restart it.\n"
+    assert actions(advised(question("charger gateway down"), {"gateway.md": page})) == [
+        "Restart it."
+    ]
