@@ -2,8 +2,8 @@
 
 A rule a person can say: the section that somebody chose; else the one that the alert links; else the one that is
 filed under the alert's name (its heading, an "Alert:" line, the page's front matter, title or file name); else the
-section that search and the incident's own words agree on best. Inside what is chosen nothing is chosen: see
-:mod:`procedures`.
+one that tells it together with its page's name; else the section that search and the incident's own words agree on
+best. Inside what is chosen nothing is chosen: see :mod:`procedures`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.chunks import DocumentType, split_words
 from knowledge_rag.core.headings import (
     NEVER,
     Kind,
@@ -36,7 +36,7 @@ from knowledge_rag.orchestrator.extent import (
     top_of,
 )
 from knowledge_rag.orchestrator.governing import is_no_way
-from knowledge_rag.orchestrator.links import fold
+from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.naming import (
     NAME,
     STATES,
@@ -50,6 +50,7 @@ from knowledge_rag.orchestrator.naming import (
     is_mentioned,
     is_of_other_service,
     is_told,
+    listed_names,
     other_numbers,
     same_name,
 )
@@ -114,16 +115,54 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
                 return _narrowed(replace(_fitting(places, wanted), why=why), wanted, ranked)
         if linked and among is linked:
             return replace(linked[0], why="linked")
-    ranked = _mentioned_first(ranked, wanted.names)
+    return _by_words(ranked, wanted)
+
+
+def _by_words(ranked: list[Place], wanted: Wanted) -> Place | None:
+    """Return the one place that has an alert's name as code, or one that tells it with its page's name; else the best."""
+    mentioned = [it for it in ranked if any(is_mentioned(it, name) for name in wanted.names)]
+    if len(mentioned) == 1:  # nothing else that was found knows it
+        ranked = [*mentioned, *(it for it in ranked if it is not mentioned[0])]
+    elif told := _told_in_all(ranked, wanted):
+        return replace(_fitting(told, wanted), why="told")
     return replace(ranked[0], rival=_rival(ranked, wanted)) if ranked else None
 
 
-def _mentioned_first(ranked: list[Place], names: Sequence[str]) -> list[Place]:
-    """Return places with the one first whose text alone has an alert's name as code: nothing else that was found knows it."""
-    mentioned = [it for it in ranked if any(is_mentioned(it, name) for name in names)]
-    if len(mentioned) != 1:
-        return ranked
-    return [*mentioned, *(it for it in ranked if it is not mentioned[0])]
+def _told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:
+    """Return the places whose heading, with its page's name, has all words of an alert's name; that with the fewest others first.
+
+    "Disk nearly full" of cassandra.md tells CassandraDiskHigh: the heading has what the page's name doesn't, the page has
+    as one word what the name begins with, and neither names another alert or another number.
+    """
+    (name, *_) = (*wanted.names, "")
+    words = words_of([name]) - STATES
+    if not wanted.is_alert or len(words) < _MIN_TOLD or " " in name:
+        return []
+    told: list[tuple[int, Place]] = []
+    for it in ranked:
+        outline, heading = it.outline, it.section.heading
+        called = [outline.title, stem(outline.source_file), *it.section.path[:-1]]
+        own, page = words_of([heading]), words_of(called)
+        thing = fold(_before(name, own))
+        is_told = (
+            words <= own | page and bool(own & words - page) and thing in fold(" ".join(called))
+        )
+        is_same = set(_DIGITS.findall(heading)) <= set(_DIGITS.findall(name))
+        others = [one for one in listed_names(outline, it.section) if not same_name(one, name)]
+        if it.section.level and is_told and is_same and not others:
+            told.append((len(own - words - STATES), it))
+    return [it for _, it in sorted(told, key=itemgetter(0))]
+
+
+def _before(name: str, words: set[str]) -> str:
+    """Return what stands in a name before the first of some words: the thing that it is about."""
+    parts = split_words(name).split()
+    return "".join(itertools.takewhile(lambda it: not words_of([it]) <= words, parts))
+
+
+_DIGITS: Final = re.compile(r"\d+")
+_MIN_TOLD: Final = 2
+"""Words of an alert's name, beside those for its state, from which on a page and a heading can tell it."""
 
 
 def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:

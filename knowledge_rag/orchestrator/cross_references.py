@@ -54,10 +54,12 @@ _NUMBER_ALONE: Final = re.compile(
 """How one is where its steps don't count so: "go to 3.", "go to C"."""
 _LETTERED: Final = re.compile(r"([A-Z])[.):] ")
 _NEXT: Final = re.compile(
-    r"\b(?:(?:next|following) section|section below)\b|\bsee next(?=\W*$)",
+    r"\b(?:(?:next|following) (?:section|part|chapter)|section below)\b|\bsee next(?=\W*$)",
     re.IGNORECASE | re.MULTILINE,
 )
-_PREVIOUS: Final = re.compile(r"\b(?:(?:previous|last) section|section above)\b", re.IGNORECASE)
+_PREVIOUS: Final = re.compile(
+    r"\b(?:(?:previous|last) (?:section|part|chapter)|section above)\b", re.IGNORECASE
+)
 
 
 _FILE: Final = r"[\w./-]+\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|ipynb|docx|pdf)"

@@ -21,7 +21,7 @@ from knowledge_rag.orchestrator.procedures import (
     introduction_of,
     rules_of,
 )
-from knowledge_rag.orchestrator.relevance import words_told
+from knowledge_rag.orchestrator.relevance import is_task_of, words_told
 from knowledge_rag.orchestrator.wanted import part_missing
 from knowledge_rag.orchestrator.words import (
     spaced_words,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from knowledge_rag.orchestrator.governing import Governing
-    from knowledge_rag.orchestrator.outline import Outline
     from knowledge_rag.orchestrator.procedures import Procedure
     from knowledge_rag.orchestrator.wanted import Place, Wanted
 
@@ -106,11 +105,15 @@ def _names_all(case: str, wanted: Wanted) -> bool:
     return all(it.casefold() in text for it in (*names, *CODE_SPAN.findall(case)))
 
 
-def still_to_write(outline: Outline, wanted: Wanted) -> int | None:
-    """Return the line on which a page says that what is asked is still to be written: it holds half of its words."""
-    told = words_told(wanted)
-    for number, line in outline.lines.items():
-        if is_to_do(line) and len(told) < 2 * len(told & words_of([line])) > 2:
+def still_to_write(place: Place, wanted: Wanted) -> int | None:
+    """Return the line on which a page says that what is asked is still to be written.
+
+    It holds half of its words, or, in the section, a word for the task.
+    """
+    told, section = words_told(wanted), place.section
+    for number, line in place.outline.lines.items():
+        is_task = section.start <= number <= section.end and is_task_of(wanted.task, line)
+        if is_to_do(line) and (is_task or len(told) < 2 * len(told & words_of([line])) > 2):
             return number
     return None
 

@@ -283,7 +283,7 @@ def _instead(place: Place, search: Search, procedures: Sequence[Procedure]) -> B
     if place.why == "found":
         if said := not_for(place, wanted):
             return _declined(search, outline, said.start, said.end, Declined.NOT_FOR)
-        if line := still_to_write(outline, wanted):
+        if line := still_to_write(place, wanted):
             return _declined(search, outline, line, line, Declined.TO_WRITE)
     if not procedures and has_no_steps_yet(outline, place.section):
         return _declined(search, outline, *own_range(place.section), Declined.TO_WRITE)

@@ -43,7 +43,7 @@ from knowledge_rag.orchestrator.governing import (
     steps_revoked,
     warns,
 )
-from knowledge_rag.orchestrator.outline import TAB_LEVEL, Form, cells_of
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
 from knowledge_rag.orchestrator.rows import ended_rows, is_forbidden_row, of_row, says_never
 
 if TYPE_CHECKING:
@@ -338,8 +338,9 @@ _LIMITS: Final = re.compile(
 def rules_of(outline: Outline, section: Section) -> Governing:
     """Return a section of rules, or of what must not be done, as what governs the sections beside it."""
     end = max(section.end, section.start)
-    # its heading is what it makes of the step
-    start = min(section.heading_end + 1 if section.heading_end else section.start, end)
+    # its heading is what it makes of the step; a label is a part of the text
+    is_headed = section.heading_end and section.level != LABEL_LEVEL
+    start = min(section.heading_end + 1 if is_headed else section.start, end)
     while start < end and not outline.lines.get(start, "").strip():
         start += 1
     is_never = section.kind is Kind.PROHIBITED

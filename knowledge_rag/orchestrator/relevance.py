@@ -293,6 +293,11 @@ def _other_task(text: str, place: Place) -> bool:
     return any(asked.search(text) and not words.search(page) for asked, words in _TASKS)
 
 
+def is_task_of(text: str, line: str) -> bool:
+    """Whether a question asks for a task, and a line has a word for that."""
+    return any(asked.search(text) and words.search(line) for asked, words in _TASKS)
+
+
 _NAMED_ELSEWHERE: Final = re.compile(r"(?<![\w-])[A-Z][a-z]{2,}(?![a-z])|\b[A-Za-z]+[a-z][A-Z]\w*")
 """The same in a language with letters of its own, where a word in Latin ones is a name; German has capitals of its own."""
 _NOUNS_IN_CAPITALS: Final = "de"

@@ -184,9 +184,9 @@ def _without_withheld(item: Item) -> Iterator[tuple[int, int]]:
         yield start, item.end
 
 
-CONFIDENCE: Final = {"linked": 0.85, "named": 0.8, "page": 0.6}
-"""Confidence in what the alert links, in what is filed under its name, and in the best section of a page that is; a
-good score adds a tenth."""
+CONFIDENCE: Final = {"linked": 0.85, "named": 0.8, "told": 0.65, "page": 0.6}
+"""Confidence in what the alert links, in what is filed under its name, in what tells that with its page's name, and in
+the best section of a page that is filed so; a good score adds a tenth."""
 FOUND_MOST: Final = 0.75
 """Confidence in what search found at most: its score, or the share of the incident's words that it holds."""
 ENOUGH: Final = 0.45
@@ -241,6 +241,7 @@ _REASONS: Final = {
     "chosen": "you chose this procedure",
     "linked": "the alert links this procedure",
     "named": "it is filed under the alert's name",
+    "told": "its heading and its page's name have all words of the alert's name",
     "page": "its page is filed under the alert's name, and no heading tells which section",
 }
 

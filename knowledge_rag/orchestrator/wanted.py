@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 UNDO: Final = re.compile(
     r"\b(?:undo|revert|rollback|back (?:on|off|to (?:the|normal|spot))|(?:on|off) again|(?:how|when|do|can|may|must|want) (?:\w+ ){0,2}(?:to )?return|return to (?:the|normal)"
-    r"|(?:roll|go|turn|put|set|scale|switch|move|get|bring|take|fail|change|shift|route)(?:t?ing|e?s|e?d)?\b.{0,60}\bback)\b",
+    r"|(?:roll|go|turn|put|set|scale|switch|move|get|give|let|bring|take|fail|change|shift|route)(?:t?ing|e?s|e?d)?\b.{0,60}\bback)\b",
     re.IGNORECASE,
 )
 _UNDOES: Final = re.compile(
@@ -111,8 +111,8 @@ class Place:
 
     Args:
         section: the section; the root stands for the page.
-        why: ``chosen`` by somebody, ``linked``, ``named``, ``page`` (the page is filed under the alert's name, the
-            section fits best) or ``found``.
+        why: ``chosen`` by somebody, ``linked``, ``named``, ``told`` (heading and page's name have all words of the
+            alert's name), ``page`` (the page is filed under the alert's name, the section fits best) or ``found``.
         also: places on other pages that fit the alert as well.
         worth: by the search and by the incident's words; each counts 1 at most.
         rival: what the best section of another matter is worth, as a share of ``worth``.

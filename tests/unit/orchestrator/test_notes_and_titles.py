@@ -249,3 +249,31 @@ def test_a_gateway_that_something_is_not_on_is_what_the_page_is_for():
     assert actions(advised(question("charger gateway down"), {"gateway.md": page})) == [
         "Restart it."
     ]
+
+
+CASSANDRA = {
+    "cassandra.md": "# Cassandra\n\n## Replace a dead node\n\nIts disk is lost, its disk is full, or the node is high.\n\n1. Wipe it.\n\n"
+    "## Disk nearly full\n\n1. Clear snapshots.\n"
+}
+
+
+class TestToldTogether:
+    def test_a_heading_tells_the_alerts_name_with_the_name_of_its_page(self):
+        incident = alert("CassandraDiskHigh", description="disk of the node is full, node high")
+        given = advised(incident, CASSANDRA)
+        assert actions(given) == ["Clear snapshots."]
+        assert given.evidence.reasons == (
+            "its heading and its page's name have all words of the alert's name",
+        )
+
+    @pytest.mark.parametrize("name", ["CassandraBackupDiskHigh", "KafkaDiskHigh"])
+    def test_not_with_another_thing_or_number(self, name):
+        reasons = getattr(advised(alert(name), CASSANDRA).evidence, "reasons", ())
+        assert not any(it.startswith("its heading and its page's name") for it in reasons)
+
+
+def test_what_is_to_be_written_in_the_section_for_the_task_is_said_instead_of_its_steps():
+    page = "# Telemetry db\n\n## Backups\n\nTo see them: `pgb info`.\n\nTODO: restore to a point in time. (Ask Yusuf.)\n"
+    given = advised(question("telemetry db backups: restore to 14:00"), {"db.md": page})
+    assert not given.guidance
+    assert given.reasoning == "db.md says that this is still to be written."
