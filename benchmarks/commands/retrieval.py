@@ -88,7 +88,7 @@ def skills(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Ask for the skill of labelled alerts, by their text without their names; make all skills twice.
+    """Ask for the skill of labelled alerts, by their text without their names and with them; make all skills twice.
 
     Exits 1 if an answer takes over 500 tokens or a list of them over 2,000, or if a skill has another digest when it is made again.
     """

@@ -42,6 +42,7 @@ class SkillsReport:
     Args:
         alerts: how many were asked for.
         first: share whose first skill is right: a step of it is on a labelled line.
+        first_with_name: the same, asked with the alert's name before its text.
         named: share with a right one among those that are named.
         loaded: share that is told to load one.
         loaded_right: share of these whose one is right.
@@ -56,6 +57,7 @@ class SkillsReport:
 
     alerts: int
     first: float
+    first_with_name: float
     named: float
     loaded: float
     loaded_right: float
@@ -85,7 +87,9 @@ def run_skills_bench(
     tokenizer: Tokenizer,
     progress: Progress,
 ) -> SkillsReport:
-    """Ask for the skill of each alert by its text, without its name; then make all skills twice.
+    """Ask for the skill of each alert by its text, without its name and with it; then make all skills twice.
+
+    All figures but one are of those without.
 
     Args:
         retrieval: of the knowledge base.
@@ -98,11 +102,12 @@ def run_skills_bench(
     def tokens(text: str) -> int:
         return len(tokenizer.encode(text, add_special_tokens=False).ids)
 
-    answers = _answers(retrieval, Skills(KnowledgeBaseDocuments(path)), rows, progress)
-    right = [
-        [_is_right(skill, row) for skill in it.skills]
-        for it, row in zip(answers, rows, strict=True)
-    ]
+    skills = Skills(KnowledgeBaseDocuments(path))
+    answers, named = (
+        _answers(retrieval, skills, [it.question(with_alert=asked) for it in rows], progress)
+        for asked in (False, True)
+    )
+    right = _are_right(answers, rows)
     loaded = [
         it[0] for it, answer in zip(right, answers, strict=True) if answer.status is Status.OK
     ]
@@ -112,6 +117,7 @@ def run_skills_bench(
     return SkillsReport(
         alerts=len(rows),
         first=_share(any(it[:1]) for it in right),
+        first_with_name=_share(any(it[:1]) for it in _are_right(named, rows)),
         named=_share(map(any, right)),
         loaded=len(loaded) / len(rows),
         loaded_right=_share(loaded),
@@ -129,15 +135,15 @@ def run_skills_bench(
 
 
 def _answers(
-    retrieval: BoundedRetrieval, skills: Skills, rows: Sequence[Row], progress: Progress
+    retrieval: BoundedRetrieval, skills: Skills, texts: Sequence[str], progress: Progress
 ) -> list[Found]:
     async def run() -> list[Found]:
         await retrieval.prepare()
         answers = []
-        for done, row in enumerate(rows):
-            progress(done, len(rows), "asking")
+        for done, text in enumerate(texts):
+            progress(done, len(texts), "asking")
             # as `skills find` asks for a text
-            asked = " ".join(row.question(with_alert=False).split())
+            asked = " ".join(text.split())
             consultation = await consult(
                 Incident(title=question_line(asked) or ""), retrieval, queries=queries_for(asked)
             )
@@ -145,6 +151,13 @@ def _answers(
         return answers
 
     return asyncio.run(run())
+
+
+def _are_right(answers: Sequence[Found], rows: Sequence[Row]) -> list[list[bool]]:
+    return [
+        [_is_right(skill, row) for skill in it.skills]
+        for it, row in zip(answers, rows, strict=True)
+    ]
 
 
 def _is_right(skill: Skill, row: Row) -> bool:
@@ -164,9 +177,12 @@ def _share(of: Iterable[bool]) -> float:
 
 def as_table(report: SkillsReport) -> Table:
     """Return the figures as a table."""
-    table = Table("figure", "value", title=f"skills for {report.alerts} alerts without their names")
+    table = Table(
+        "figure", "value", title=f"skills for {report.alerts} alerts, without their names"
+    )
     for name, value in (
         ("right skill first", f"{report.first:.3f}"),
+        ("... with the alert's name", f"{report.first_with_name:.3f}"),
         ("right skill named", f"{report.named:.3f}"),
         ("told to load one", f"{report.loaded:.0%}"),
         ("of these, right", f"{report.loaded_right:.0%}"),

@@ -53,6 +53,19 @@ def test_a_skill_is_right_if_a_step_of_it_is_on_a_labelled_line(report):
     assert (report.loaded, round(report.loaded_right, 2)) == (0.75, 0.67)
 
 
+def test_an_alert_is_asked_for_by_its_name_too(tmp_path):
+    documents = {
+        "runbooks/disk.md": "# DiskOfNodeFull\n\n1. Delete images.\n",
+        "runbooks/b.md": "# B\n\n1. Do.\n",
+    }
+    path = tmp_path / "team.kb"
+    row = Row("disk", "it is bad", (Target("runbooks/disk.md"),), alert="DiskOfNodeFull")
+    ingest(write_files(tmp_path / "docs", documents), path, embedder=minilm())
+    with KnowledgeBase(path, minilm()) as opened, local_retrieval(opened) as retrieval:
+        report = run_skills_bench(retrieval, path, [row], words(), lambda *_: None)
+    assert (report.first, report.first_with_name) == (0.0, 1.0)
+
+
 def test_answers_and_list_are_measured_and_each_digest_is_that_of_the_file(report):
     assert (report.skills, report.same_bytes, report.flagged, report.listed) == (2, 2, 0, 2)
     assert 0 < report.tokens <= report.most_tokens < 500
