@@ -36,11 +36,11 @@ ACTIONS: Final = frozenset(
 )
 """Kinds of sections that say what to do."""
 _RULES: Final = re.compile(
-    r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|conditions|responsibilities|approvals?|safety|warnings?|limitations?|scope"
+    r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|conditions|responsibilities|approvals?|safety|dangers?|warnings?|limitations?|scope"
     r"|restrictions?|exceptions?|exclusions?|applicability|when not to use(?: (?:this|it))?|important(?: notes?)?|gotchas?|compliance|permissions|requirements?"
     r"|policy|disclaimers?|maintenance windows?"
     r"|(?:(?:applies|valid|holds|counts|true) )?(?:to|for) (?:everything|all|any|every)(?: (?:of )?(?:these |this |the )?(?:procedures?|steps?|pages?|sections?|tasks?|actions?|work))?(?: (?:here|below|on this page))?"
-    r"|read(?: this| me)?(?: first)?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the)(?: whole| entire)? \w+)?"
+    r"|read(?: this| me)?(?: first| before [a-z ]{1,30})?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:\w+ anything(?: \w+)?|(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the)(?: whole| entire)? \w+)?"
     r"|(?:wichtige )?(?:hinweise|regeln|voraussetzungen|warnungen)|vor beginn|wichtig|achtung|pré-?requis|règles|avertissements?|à lire (?:d['’]abord|avant)"
     r"|reglas|requisitos(?: previos)?|advertencias?|prerequisiti|regole|avvertenze|pré-requisitos|regras|avisos|предварительные условия|правила|важно|предупреждени[ея]"
     r"|前提(?:条件)?|前置条件|注意(?:事项|事項|点)?|重要(?:事项|事項)?|规则|须知|警告|事前準備|전제 ?조건|주의(?: ?사항)?|경고",
@@ -202,7 +202,10 @@ def is_numbered(heading: str) -> bool:
 
 def is_called_rules(heading: str) -> bool:
     """Whether a heading says that its section applies to the sections beside it: "2. Rules"."""
-    return _RULES.fullmatch(_COUNTED.sub("", heading, count=1).strip(" :.!")) is not None
+    words = _COUNTED.sub("", heading, count=1).strip(" :.!")
+    return all(map(_RULES.fullmatch, re.split(r" (?:and|AND|&) ", words))) or bool(
+        _RULES.fullmatch(words)
+    )
 
 
 def is_called_remarks(heading: str) -> bool:

@@ -257,7 +257,9 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
     is_page = all(top.holds(it) or it.holds(top) for it in others)
     if not is_page or is_one_procedure(outline, wanted):
         return place
-    if is_headed(top, alerts_named(wanted)) or is_filed_alone(outline, wanted):
+    # a title may have some words of a sentence by which an alert is called
+    names_alone = [it for it in alerts_named(wanted) if " " not in it.strip()]
+    if is_headed(top, names_alone) or is_filed_alone(outline, wanted):
         return place
     names = words_of(wanted.names)
     below = [
@@ -399,10 +401,20 @@ PAGE_SHARE: Final = 0.25
 
 
 def _suits(wanted: Wanted, place: Place) -> float:
-    kinds = kinds_at(place)
-    if is_asked_for(wanted, place.section.heading, kinds):
+    """Return what speaks for a section besides: that it is the part that is asked for, or is headed by the incident's own thing."""
+    kinds, heading = kinds_at(place), place.section.heading
+    if is_asked_for(wanted, heading, kinds):
         return 1.0
-    return -5.0 if kinds & NEVER else 0.0
+    if kinds & NEVER:
+        return -5.0
+    things = set(map(str.casefold, _THING.findall(heading))) if place.section.level > 1 else set()
+    return float(
+        not things.isdisjoint(map(str.casefold, _THING.findall(f"{wanted.said} {wanted.labels}")))
+    )
+
+
+_THING: Final = re.compile(r"(?<![\w-])[A-Za-z]\w+(?:-\w+)+(?![\w-])")
+"""The name of one thing, of several parts: basket-db, sapbr-1."""
 
 
 def is_escalation(place: Place) -> bool:

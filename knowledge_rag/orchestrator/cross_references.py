@@ -52,7 +52,15 @@ _NUMBER_ALONE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """How one is where its steps don't count so: "go to 3.", "go to C"."""
-_LETTERED: Final = re.compile(r"([A-Z])[.):] ")
+_LETTERED: Final = re.compile(r"(?i:part|section|chapter|appendix) ([A-Z])\b|([A-Z])[.):] ")
+
+
+def _letter_of(heading: str) -> str:
+    """Return the letter that a heading counts by, as in "Part B: lost" and "B. Lost"; ``""`` if it has none."""
+    found = _LETTERED.match(heading)
+    return (found[1] or found[2]) if found else ""
+
+
 _NEXT: Final = re.compile(
     r"\b(?:(?:next|following) (?:section|part|chapter)|section below)\b|\bsee next(?=\W*$)",
     re.IGNORECASE | re.MULTILINE,
@@ -65,10 +73,10 @@ _PREVIOUS: Final = re.compile(
 _FILE: Final = r"[\w./-]+\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|ipynb|docx|pdf)"
 _OUTSIDE: Final = re.compile(
     rf"\]\((?P<path>{_FILE})#(?P<anchor>[\w.%-]+)\)"
-    rf"|(?<![\w./-])(?P<file>{_FILE})[`),:]* (?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{{3,60}})[\"”]"
+    rf"|(?<![\w./-])(?P<file>{_FILE})[`),:]* \(?(?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{{3,60}})[\"”]"
     rf"|[*_\"“](?P<said>[^*_\"“”\n]{{3,60}})[*_\"”]+ (?:in|of|on) `?(?P<of>{_FILE})\b"
     rf"|\b(?i:section|chapter) (?P<number>\d+(?:\.\d+)*) (?:in|of|on) `?(?P<on>{_FILE})\b"
-    rf"|(?<![\w./-])(?P<at>{_FILE})[`)]*,? (?i:section|chapter) (?P<counted>\d+(?:\.\d+)*)"
+    rf"|(?<![\w./-])(?P<at>{_FILE})[`)]*,? (?i:section|chapter|part) (?P<counted>\d+(?:\.\d+)*|[A-Z]\b)"
 )
 """A link to a section of another document: by its anchor, its name, or its number."""
 _PAGE: Final = re.compile(rf"\[[^\]\n]*\]\(({_FILE})(#[\w.%-]+)?\)")
@@ -174,7 +182,11 @@ def section_called(outline: Outline, name: str) -> Section | None:
     words = spaced_words(name)
     is_telling = len(words.split()) >= MIN_HEADING_WORDS
     begun = (it for it in sections if is_telling and spaced_words(it.heading).startswith(words))
-    called = (it for it in sections if is_called(it, name) or number_of(it.heading) == name)
+    called = (
+        it
+        for it in sections
+        if is_called(it, name) or name in (number_of(it.heading), _letter_of(it.heading))
+    )
     ended = [
         it
         for it in sections
@@ -313,8 +325,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
         is_named |= heading.startswith(" the ") and heading in spelled
         called = (section.heading, section.anchor, *_shortened(section.heading))
         is_named |= not names.isdisjoint(map(fold, called))
-        lettered = _LETTERED.match(section.heading)
-        is_named |= (lettered[1] if lettered else number_of(section.heading)) in numbers
+        is_named |= (_letter_of(section.heading) or number_of(section.heading)) in numbers
         is_named |= any(_sends_below(it, section) for it in sending)
         if is_named and section.level and asks_for_something(outline, section):
             yield section

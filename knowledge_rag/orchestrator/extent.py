@@ -38,6 +38,7 @@ from knowledge_rag.orchestrator.governing import (
     is_empty,
     is_no_way,
     is_unwritten,
+    leads,
     says_nothing,
     titles_withdrawn,
     warns,
@@ -79,6 +80,8 @@ if TYPE_CHECKING:
 
 MAX_PAGE: Final = 60
 """Action lines up to which a page that is one procedure is given whole; 30 and 120 measured the same."""
+MAX_CHAPTERS: Final = 20
+"""The same of a page with numbered chapters, where what describes the page was found: a short SOP."""
 MIN_KINDS: Final = 2
 """Headings such as "Diagnosis" and "Mitigation" by which a page is about one matter."""
 _UNDO_LABEL: Final = re.compile(
@@ -185,12 +188,13 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     if is_one_procedure(outline, wanted) and not _asks_for_part(wanted, main):
         return outline.root
     tops = (outline.root, top_of(outline))
-    short = action_lines(outline, main) <= MAX_PAGE and not has_chapters(outline)
-    if main not in tops or (place.section.kind is Kind.BACKGROUND and short):
+    most = MAX_CHAPTERS if has_chapters(outline) else MAX_PAGE
+    describes = place.section.kind is Kind.BACKGROUND
+    if main not in tops or (describes and action_lines(outline, main) <= most):
         return main
     # a page of several matters is no procedure: what was found there is all there is of this one,
     # unless that describes what the page is about
-    describes = place.section.kind is Kind.BACKGROUND
+    short = action_lines(outline, main) <= MAX_PAGE and not has_chapters(outline)
     if place.why == "found" and (describes or (place.section in tops and not short)):
         return None
     return place.section
@@ -368,8 +372,8 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
     """Go up until there is something to do, and the heading names a matter rather than a part of one."""
     section = place.section
     while True:
-        held = (it for it in place.outline.sections() if section.holds(it))
-        parts = [it for it in held if _asks_for_part(wanted, it)]
+        below = (it for it in section.walk() if it is not section)
+        parts = [it for it in below if _asks_for_part(wanted, it)]
         if len(parts) == 1:
             return parts[0]
         above = section.parent
@@ -548,8 +552,8 @@ def _mostly_forbids(outline: Outline, section: Section) -> bool:
 def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
     """Yield what sections of rules, and of what not to do, say beside a procedure, or beside the ones around it.
 
-    One of whose items most forbid something is of rules, whatever it is called; of remarks, those that warn; of
-    any other section, what holds for the whole page, and of one further up that only describes, what it sets apart as a
+    One of whose items most forbid something is of rules, whatever it is called; of remarks, those that warn; of one that
+    describes, its parts called rules; of any other section, what holds for the whole page, and of one further up that only describes, what it sets apart as a
     warning.
     """
     for around in (main, *main.above()):
@@ -565,6 +569,12 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
             ):
                 yield rules_of(outline, beside)
             else:
+                if beside.kind is Kind.BACKGROUND:
+                    yield from (
+                        rules_of(outline, it)
+                        for it in beside.children
+                        if is_called_rules(it.heading)
+                    )
                 if beside.start < around.start and _only_describes(beside):
                     yield from (
                         it
@@ -572,12 +582,18 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
                         for it in cautions_of(outline, part)
                         if any(b.form is Form.QUOTE and b.start == it.start for b in part.blocks)
                     )
-                blocks = (block for it in beside.walk() for block in it.blocks)
-                yield from (
-                    Governing(said, Governs.PRECONDITION, it.start, it.end)
-                    for it in blocks
-                    if holds_for_all(said := outline.text(it.start, it.end))
-                )
+                yield from (it for part in beside.walk() for it in _for_all(outline, part))
+
+
+def _for_all(outline: Outline, section: Section) -> Iterator[Governing]:
+    """Yield what a section's own text says for the whole page, each with the list that it leads into."""
+    for it, behind in itertools.pairwise([*section.blocks, None]):
+        said = outline.text(it.start, it.end) if it else ""
+        if it and holds_for_all(said):
+            is_led = behind and leads(said) and behind.form in (Form.LIST, Form.CODE, Form.TABLE)
+            end = behind.end if behind and is_led else it.end
+            text = outline.text(it.start, end)
+            yield Governing(text, Governs.PRECONDITION, it.start, end)
 
 
 def _only_describes(section: Section) -> bool:

@@ -49,7 +49,7 @@ class Governing:
 
 
 LIST_MARK: Final = re.compile(
-    r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)]|\d{1,2}(?:\.\d{1,2}){1,2}[.)]?)(?:[ \t]+|$)"
+    r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)]|(?:\d{1,2}|[A-Z])(?:\.\d{1,2}){1,2}[.)]?)(?:[ \t]+|$)"
 )
 NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})
 """What is never a step."""
@@ -318,14 +318,15 @@ _NOT_FOR: Final = re.compile(
 
 
 _OUT_OF_SCOPE: Final = re.compile(
-    r"(?P<what>[^.:;\n]{3,80}?) (?:is|are) (?:out of scope|not covered|not part of this|excluded)\b",
+    r"(?P<what>[^.:;\n]{3,80}?) (?:is|are) (?:out of scope|not covered|not part of this|excluded)\b"
+    r"|(?P<said>[^.:;\n]{3,80})\. Not (?:covered|described|documented|handled|meant) here\b",
     re.IGNORECASE,
 )
 
 
 def out_of_scope(text: str) -> list[str]:
     """Return what words say to be outside of what their page covers: "Substation switches are out of scope."."""
-    return [it["what"] for it in _OUT_OF_SCOPE.finditer(text)]
+    return [it["what"] or it["said"] for it in _OUT_OF_SCOPE.finditer(text)]
 
 
 _FORBIDDEN: Final = re.compile(
@@ -357,7 +358,7 @@ def excluded_by(text: str) -> list[str]:
 
 
 _FOR_ALL: Final = re.compile(
-    r"\b(?:every|each|all|any|everything|anything|nothing|always)\b[^.\n]{0,50}\b(?:procedures?|steps?|sections?|commands?|of|on|in) (?:on |of |in )?this (?:page|runbook|document)\b"
+    r"\b(?:every|each|all|any|everything|anything|nothing|always)\b[^.\n]{0,50}\b(?:procedures?|steps?|sections?|commands?|of|on|in|from) (?:on |of |in |from )?this (?:page|runbook|document)\b"
     r"|\bthis (?:goes|holds|applies|counts) (?:for|to) (?:all|every|everything|each|any)\b"
     r"|\bthis (?:whole |entire )?(?:page|runbook|document) (?:only )?(?:applies|holds|counts|is (?:only )?(?:valid|meant))\b",
     re.IGNORECASE,

@@ -70,7 +70,11 @@ def _has_name(heading: str, name: str) -> bool:
         return False  # KafkaBroker1Down is no KafkaBroker2Down
     if not wanted & STATES:
         words -= STATES  # payroll-db-connections is PayrollDbConnectionsHigh
-    return 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted)) and words <= wanted
+    if is_camel_case(heading.strip()) and fold(heading) in folded:
+        return True
+    is_part = words == wanted if is_camel_case(heading.strip()) else words <= wanted
+    # KubeNodeNotReady is no KubeNodeReadinessFlapping
+    return is_part and 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted))
 
 
 STATES: Final = words_of(["high", "low", "down", "full", "slow", "growing", "stuck", "missing"])

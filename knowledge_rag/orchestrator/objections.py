@@ -41,14 +41,16 @@ def not_for(place: Place, wanted: Wanted) -> Governing | None:
     outline = place.outline
     said = _said_before(place)
     asked = words_of([wanted.text, wanted.labels])
+    told = set(re.split(r"[\s:,;()\"']+", f"{wanted.said} {wanted.labels}".casefold()))
     for it in said:
         if any(words_of([what]) & asked for what in excluded_by(it.text)):
             return it
     rules = [rules_of(outline, it) for it in outline.sections() if is_called_rules(it.heading)]
     for it in (*said, *rules):
-        outside = (words_of([what]) for what in out_of_scope(it.text))
-        if any(2 * len(words & asked) > len(words) for words in outside):
-            return it
+        for what in out_of_scope(it.text):
+            words, names = words_of([what]), {one[0].casefold() for one in _COMPOUND.finditer(what)}
+            if 2 * len(words & asked) > len(words) or names & told:
+                return it
     return None
 
 
@@ -143,6 +145,8 @@ def _texts_of(procedures: Sequence[Procedure]) -> Iterator[str]:
         yield from (it.text for it in item.governing)
 
 
+_COMPOUND: Final = re.compile(r"(?<![\w-])[A-Za-z]\w*(?:-\w+)+")
+"""The name of a thing, of several parts: plcgw-brk."""
 _IDENTIFIER: Final = re.compile(
     r"(?<![A-Za-z\d])(?<![A-Za-z\d][-_.])(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z\d]+(?:[-_.][A-Za-z\d]+)+\b"
 )

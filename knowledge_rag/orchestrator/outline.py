@@ -37,7 +37,13 @@ from knowledge_rag.core.metadata import (
 )
 from knowledge_rag.extract.markup import as_markdown, is_markup
 from knowledge_rag.orchestrator.containers import unfolded
-from knowledge_rag.orchestrator.governing import Governs, governs, is_unwritten, says_nothing
+from knowledge_rag.orchestrator.governing import (
+    Governs,
+    governs,
+    is_unwritten,
+    prohibits,
+    says_nothing,
+)
 from knowledge_rag.orchestrator.html_tables import in_markdown
 
 if TYPE_CHECKING:
@@ -57,7 +63,9 @@ _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t]
 _BOX_ALONE: Final = re.compile(r"^([ \t]*)\[([ xX])\](?=[ \t]+\S)")
 """A box to tick without a mark before it, as lists in plain text have them."""
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
-_DECIMAL_MARK: Final = re.compile(r"^( {0,3})(\d{1,2}(?:\.\d{1,2})?)\.(\d{1,2})([.)]?)(?=[ \t]+\S)")
+_DECIMAL_MARK: Final = re.compile(
+    r"^( {0,3})((?:\d{1,2}|[A-Z])(?:\.\d{1,2})?)\.(\d{1,2})([.)]?)(?=[ \t]+\S)"
+)
 _DECIMAL: Final = re.compile(r"\d{1,2}\.\d{1,2}[.)]?[ \t]+\S")
 _ALONE: Final = re.compile(r"(?!\d{1,3}[.)][ \t])[^\W_][^\n`|]{1,68}[^\s.:;,!`|>]")
 _HASH: Final = re.compile(r"^([ \t]*)#")
@@ -70,6 +78,7 @@ _TAG: Final = re.compile(r"<[^<>]{0,200}>")
 _BOLD_ALONE: Final = re.compile(
     r"\s*(\*\*|__)(?:[^*_\n]{3,60}[^*_\n.!?]|Q\b[^*\n]{3,120}|[^*_\n]{3,80}\?)\1:?\s*"
 )
+_NOT: Final = re.compile(r"(?<=\w)n['’]t\b")
 _SAID_IN_BOLD: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE, Governs.CAUTION})
 """What stands in bold because it is to be heeded, and not as a heading."""
 _ENDS: Final = re.compile(r"[.:;,!?`|]\s*$|^$")
@@ -549,18 +558,28 @@ _CLOSE: Final = 8
 def _headings_alone(shape: Sequence[str]) -> Iterator[int]:
     """Yield the lines of a plain text that stand alone, are no sentence and lead to indented lines.
 
-    They count by two numbers; or are several, of which none is an instruction.
+    They count by two numbers; or are several, of which none is an instruction. In capitals, they need not stand alone,
+    nor lead to an indent.
     """
     alone = []
     for place, line in enumerate(shape):
-        around = (*shape[max(0, place - 1) : place], *shape[place + 1 : place + 2])
-        if _ALONE.fullmatch(line) and not any(map(str.strip, around)):
+        above, below = shape[max(0, place - 1) : place], shape[place + 1 : place + 2]
+        is_alone = not any(map(str.strip, (*above, *below)))
+        is_first = not any(it.strip() and not _UNDERLINE.fullmatch(it) for it in above)
+        is_underlined = any(map(_UNDERLINE.fullmatch, below))
+        is_capitals = is_first and not is_underlined and _IN_CAPITALS.fullmatch(line)
+        if _ALONE.fullmatch(line) and (is_alone or is_capitals):
             behind = next(filter(str.strip, shape[place + 1 :]), "")
-            if behind.startswith((" ", "\t")):
+            if behind.startswith((" ", "\t")) or (behind and is_capitals):
                 alone.append(place)
     named = [it for it in alone if not is_instruction(shape[it])]
     is_usual = len(named) > 1
     yield from (it for it in alone if _DECIMAL.match(shape[it]) or (is_usual and it in named))
+
+
+_IN_CAPITALS: Final = re.compile(
+    r"(?:\d{1,2}(?:\.\d{1,2})* +)?[A-Z][A-Z\d \"/&'.-]{3,}(?: *[(:].*)?"
+)
 
 
 def _undo_layout(shape: list[str], headings: Container[int]) -> None:
@@ -592,13 +611,16 @@ _MAX_TITLE_LINES: Final = 2
 _MAX_INDENT: Final = 3
 """Spaces up to which Markdown takes a line for none of code."""
 _SAYS: Final = re.compile(
-    r" *(?:(?:[-*+]|\d{1,3}[.)]|[a-i][.)])[ \t]+\S|[A-Z][a-z]* (?:\S+ ){3,}\S*[^\W_.,:])"
+    r" *(?:(?:[-*+]|\d{1,3}[.)]|[a-i][.)]|(?:\d{1,2}|[A-Z])(?:\.\d{1,2}){1,2}[.)]?)[ \t]+\S|[A-Z][a-z]* (?:\S+ ){3,}\S*[^\W_.,:])"
 )
 """An item of a list, or words of a sentence."""
 
 
 def _mark_decimals(shape: list[str]) -> None:
-    """Make items of lines that count by two or three numbers: "1.1", "1.2"; what has no number before or behind it is prose."""
+    """Make items of lines that count by two or three numbers, or by a letter first: "1.1", "1.2", "A.1".
+
+    What has no number before or behind it is prose.
+    """
     found = {
         place: it
         for place, (line, below) in enumerate(itertools.pairwise((*shape, "")))
@@ -608,7 +630,8 @@ def _mark_decimals(shape: list[str]) -> None:
     for place, it in found.items():
         before, last = it[2], int(it[3])
         if counted & {(before, last - 1), (before, last + 1)}:
-            mark = f"{before.replace('.', '')}{last})".ljust(len(it[0]) - len(it[1]))
+            number = re.sub("[A-Z]", lambda letter: str(ord(letter[0]) - ord("A") + 1), before)
+            mark = f"{number.replace('.', '')}{last})".ljust(len(it[0]) - len(it[1]))
             shape[place] = f"{it[1]}{mark}{shape[place][it.end() :]}"
 
 
@@ -666,11 +689,11 @@ def _heading(
 
 def _is_bold_label(line: str) -> bool:
     """Whether a line of its own in bold labels what follows."""
-    return (
-        _BOLD_ALONE.fullmatch(line) is not None
-        and governs(line) not in _SAID_IN_BOLD
-        and (is_unwritten(line) or not says_nothing(line))
-    )
+    if _BOLD_ALONE.fullmatch(line) is None:
+        return False
+    # "picks don't arrive" is a trouble, and forbids nothing
+    is_said = prohibits(line) or governs(_NOT.sub("", line)) in _SAID_IN_BOLD
+    return not is_said and (is_unwritten(line) or not says_nothing(line))
 
 
 def plain_words(heading: str) -> str:

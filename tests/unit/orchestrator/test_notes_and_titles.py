@@ -277,3 +277,99 @@ def test_what_is_to_be_written_in_the_section_for_the_task_is_said_instead_of_it
     given = advised(question("telemetry db backups: restore to 14:00"), {"db.md": page})
     assert not given.guidance
     assert given.reasoning == "db.md says that this is still to be written."
+
+
+SOP = """STANDARD OPERATING PROCEDURE    SOP-7
+Issue 6
+-------------------------------------
+
+0   SCOPE AND DANGER
+
+0.1 For the two machines in room 1.
+0.2 Never open Q4 and Q2 together.
+
+-------------------------------------
+PART A   MONTHLY TEST (Wednesday)
+
+A.1  Tell the desk.
+A.2  Press START.
+
+PART B   POWER CUT
+the machine has to start by itself
+
+B.1  Look at the lamp.
+B.2  Not started:
+     B.2.1  Press START.
+     B.2.2  Wait.
+"""
+
+
+class TestParts:
+    def test_lines_in_capitals_are_headings_and_steps_count_by_letters(self):
+        given = advised(question("power cut: the lamp"), {"sop/power.txt": SOP})
+        assert [step.number for step in given.guidance] == ["B.1", "B.2"]
+        assert "B.2.1  Press START." in given.guidance[1].action
+        assert any("Never open Q4" in it.text for it in given.guidance[0].guards)
+
+    def test_a_part_of_another_page_is_named_by_its_letter(self):
+        robots = "# Robots\n\n## ZoneStop\n\n1. Get the cause.\n2. COMMS: go to [power](power.txt), part B.\n"
+        given = advised(alert("ZoneStop"), {"robots.md": robots, "power.txt": SOP})
+        assert actions(given)[2:3] == ["Look at the lamp."]
+
+    def test_a_file_and_a_heading_in_brackets_name_a_section(self):
+        stop = '# Stop\n\n## ZoneStop\n\n1. Take it off as in power.md ("Monthly test").\n'
+        power = "# Power\n\n## Monthly test\n\n1. Press START.\n"
+        given = advised(alert("ZoneStop"), {"stop.md": stop, "power.md": power})
+        assert actions(given)[1:] == ["Press START."]
+
+
+def test_what_a_page_says_that_it_does_not_cover_is_declined():
+    page = "# Gateway\n\nThere's a third one, gw-brk, elsewhere. Not covered here.\n\n## Gateway values old\n\n1. Restart it.\n"
+    assert actions(advised(question("gateway values old"), {"gw.md": page})) == ["Restart it."]
+    given = advised(question("gw-brk: gateway values old"), {"gw.md": page})
+    assert (given.guidance, given.reasoning) == (
+        (),
+        "gw.md says that its steps aren't for this: read its lines below.",
+    )
+
+
+def test_a_section_headed_by_the_incidents_own_thing_comes_before_the_page():
+    page = "# orders-db (Cloud SQL instance up)\n\nIts sister is basket-db.\n\n## Primary down\n\n1. Fail over.\n\n## basket-db\n\n1. Leave it.\n"
+    incident = alert("Cloud SQL instance up", title="basket-db is down", labels={"db": "basket-db"})
+    assert actions(advised(incident, {"orders-db.md": page})) == ["Leave it."]
+
+
+def test_a_title_that_has_words_of_a_sentence_is_no_section_of_its_own():
+    page = "# GKE shop-prod\n\n## Pods pending\n\n1. Raise the pool.\n\n## Node NotReady\n\n1. Cordon the node.\n"
+    incident = alert("GKE node NotReady: gke-shop-prod-7d1c")
+    assert actions(advised(incident, {"gke.md": page})) == ["Cordon the node."]
+
+
+def test_an_alerts_name_in_one_word_is_no_other_ones():
+    texts = {"a.md": "# KubeNodeNotReady\n\n1. Drain it.\n", "b.md": "# Other\n\n1. b\n"}
+    assert advised(alert("KubeNodeNotReady"), texts).guidance
+    assert not advised(alert("KubeNodeReadinessFlapping"), texts).guidance
+
+
+def test_the_list_that_words_for_all_of_a_page_lead_into_comes_with_them():
+    page = (
+        "# Robots\n\n## 0. Landscape\n\nFor every command on this page:\n\n1. Call the lead.\n2. Stay on the phone.\n\n"
+        "## 1. Robots offline\n\n1. Restart the master.\n2. Look again.\n\n## 2. Map wrong\n\n1. Load the map.\n2. Look.\n"
+    )
+    (first, *_) = advised(question("robots offline"), {"robots.md": page}).guidance
+    assert any("Stay on the phone." in it.text for it in first.guards)
+
+
+def test_rules_inside_what_describes_a_page_hold_for_its_chapters():
+    page = (
+        "# Trunks\n\n## 1 Overview\n\nTwo carriers.\n\n### 1.1 Before you touch anything\n\nCalls must not be cut.\n\n"
+        "## 2 Trunk down\n\n1. Drain it.\n2. Restart it.\n\n## 3 Card broken\n\n1. Swap it.\n2. Look.\n"
+    )
+    (first, *_) = advised(question("trunk down"), {"trunks.md": page}).guidance
+    assert any("Calls must not be cut." in it.text for it in first.guards)
+
+
+def test_of_a_page_called_by_going_and_back_the_part_that_returns_is_given():
+    page = "# Move to the other site and back\n\n## Go\n\n- [ ] Switch the site.\n\n## Return\n\n- [ ] Test the site.\n"
+    given = advised(question("the site is repaired, how do we move back"), {"move.md": page})
+    assert actions(given) == ["[ ] Test the site."]
