@@ -52,6 +52,11 @@ _NUMBER_ALONE: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 """How one is where its steps don't count so: "go to 3.", "go to C"."""
+_DECIMAL_NAMED: Final = re.compile(
+    r"(?:\b(?:start|begin|do|follow|perform|prepare|use|by|first try)|[-=]>|→) (\d{1,2}(?:\.\d{1,2})+)(?![\w%]| ?(?:min|s|h|GB|MB|ms|hours?|seconds?|minutes?)\b)",
+    re.IGNORECASE,
+)
+"""How one with several numbers is named: "under 20 min start 4.2", "-> 4.1.1"."""
 _LETTERED: Final = re.compile(r"(?i:part|section|chapter|appendix) ([A-Z])\b|([A-Z])[.):] ")
 
 
@@ -314,7 +319,8 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
     names = {fold(it) for it in (*links, *apart, *written)} - {""}
     items = (item for it in source.walk() for block in it.blocks for item in block.items)
     own = {it.mark.strip(".)") for it in items}
-    numbers = {*_CHAPTER.findall(text), *(set(_NUMBER_ALONE.findall(text)) - own)}
+    alone = {*_NUMBER_ALONE.findall(text), *_DECIMAL_NAMED.findall(text)}
+    numbers = {*_CHAPTER.findall(text), *(alone - own)}
     spelled = spaced_words(text)
     words = spelled.split()
     runs = set(zip(words, words[1:], words[2:], strict=False))
