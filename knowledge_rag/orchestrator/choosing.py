@@ -401,19 +401,17 @@ PAGE_SHARE: Final = 0.25
 
 
 def _suits(wanted: Wanted, place: Place) -> float:
-    """Return what speaks for a section besides: that it is the part that is asked for, or is headed by the incident's own thing."""
+    """Return what speaks for a section besides: 1 if it is the part that is asked for, 1 if the incident's own thing heads it."""
     kinds, heading = kinds_at(place), place.section.heading
-    if is_asked_for(wanted, heading, kinds):
-        return 1.0
-    if kinds & NEVER:
+    is_asked = is_asked_for(wanted, heading, kinds)
+    if kinds & NEVER and not is_asked:
         return -5.0
-    things = set(map(str.casefold, _THING.findall(heading))) if place.section.level > 1 else set()
-    return float(
-        not things.isdisjoint(map(str.casefold, _THING.findall(f"{wanted.said} {wanted.labels}")))
-    )
+    told = set(_THING.findall(f"{wanted.said} {wanted.labels}".casefold()))
+    is_own = place.section.level > 1 and not told.isdisjoint(_THING.findall(heading.casefold()))
+    return float(is_asked) + float(is_own)
 
 
-_THING: Final = re.compile(r"(?<![\w-])[A-Za-z]\w+(?:-\w+)+(?![\w-])")
+_THING: Final = re.compile(r"(?<![\w-])[a-z]\w+(?:-\w+)+(?![\w-])")
 """The name of one thing, of several parts: basket-db, sapbr-1."""
 
 

@@ -692,7 +692,8 @@ def _is_bold_label(line: str) -> bool:
     if _BOLD_ALONE.fullmatch(line) is None:
         return False
     # "picks don't arrive" is a trouble, and forbids nothing
-    is_said = prohibits(line) or governs(_NOT.sub("", line)) in _SAID_IN_BOLD
+    is_trouble = not prohibits(line) and governs(_NOT.sub("", line)) not in _SAID_IN_BOLD
+    is_said = governs(line) in _SAID_IN_BOLD and not is_trouble
     return not is_said and (is_unwritten(line) or not says_nothing(line))
 
 

@@ -377,9 +377,9 @@ def test_of_a_page_called_by_going_and_back_the_part_that_returns_is_given():
 
 def test_a_chapter_named_by_its_numbers_is_followed_and_a_limit_is_none():
     page = (
-        "# Power\n\n## 4.1 When\n\n- under 20 min: start 4.2 without asking\n- load above -> 4.3 GB: wait\n\n"
+        "# Power\n\n## 4.1 When the mains fail\n\n- under 20 min: start 4.2 without asking\n- load above -> 4.3 GB: wait\n\n"
         "## 4.2 Shutdown\n\n1. Stop it.\n2. Look.\n\n## 4.3 Start\n\n1. Start it.\n2. Look.\n"
     )
-    given = advised(question("power: when under 20 min"), {"power.md": page})
+    given = advised(question("power: when the mains fail"), {"power.md": page})
     assert "Stop it." in actions(given)
     assert "Start it." not in actions(given)
