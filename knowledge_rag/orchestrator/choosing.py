@@ -380,8 +380,12 @@ def _ranked(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> 
     pages = [_of_page(it.outline, wanted, evidence) for it in places]
     words = _bm25(wanted, places)
     best = [max(values) or 1.0 for values in (scores, pages, words)]
+    things = set(_THING.findall(f"{wanted.said} {wanted.labels}".casefold()))
     worth = [
-        score / best[0] + PAGE_SHARE * page / best[1] + word / best[2] + _suits(wanted, place)
+        score / best[0]
+        + PAGE_SHARE * page / best[1]
+        + word / best[2]
+        + _suits(wanted, place, things)
         for score, page, word, place in zip(scores, pages, words, places, strict=True)
     ]
     ranked = [replace(place, worth=it) for place, it in zip(places, worth, strict=True)]
@@ -400,14 +404,13 @@ PAGE_SHARE: Final = 0.25
 """What the evidence for a section's page counts beside its own."""
 
 
-def _suits(wanted: Wanted, place: Place) -> float:
-    """Return what speaks for a section besides: 1 if it is the part that is asked for, 1 if the incident's own thing heads it."""
+def _suits(wanted: Wanted, place: Place, things: set[str]) -> float:
+    """Return what speaks for a section besides: 1 if it is the part that is asked for, 1 if a thing of the incident heads it."""
     kinds, heading = kinds_at(place), place.section.heading
     is_asked = is_asked_for(wanted, heading, kinds)
     if kinds & NEVER and not is_asked:
         return -5.0
-    told = set(_THING.findall(f"{wanted.said} {wanted.labels}".casefold()))
-    is_own = place.section.level > 1 and not told.isdisjoint(_THING.findall(heading.casefold()))
+    is_own = place.section.level > 1 and not things.isdisjoint(_THING.findall(heading.casefold()))
     return float(is_asked) + float(is_own)
 
 

@@ -522,7 +522,8 @@ def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
     _number_letters(lettered)
     shape = [_shape(line) for line in lettered]
     for place, (above, line) in enumerate(itertools.pairwise(["", *shape])):
-        if not above.strip() and _is_bold_label(line):  # its text may follow without a blank line
+        # its text may follow without a blank line
+        if not above.strip() and line.startswith(("**", "__")) and _is_bold_label(line):
             shape[place] = f"###### {line.strip()}"
     headings = set(_headings_alone(shape)) if plain else set()
     for place in headings:
@@ -562,16 +563,21 @@ def _headings_alone(shape: Sequence[str]) -> Iterator[int]:
     nor lead to an indent.
     """
     alone = []
-    for place, line in enumerate(shape):
-        above, below = shape[max(0, place - 1) : place], shape[place + 1 : place + 2]
+    behind = ""  # the next line that is not blank
+    for place in reversed(range(len(shape))):
+        line, above, below = (
+            shape[place],
+            shape[max(0, place - 1) : place],
+            shape[place + 1 : place + 2],
+        )
         is_alone = not any(map(str.strip, (*above, *below)))
         is_first = not any(it.strip() and not _UNDERLINE.fullmatch(it) for it in above)
         is_underlined = any(map(_UNDERLINE.fullmatch, below))
         is_capitals = is_first and not is_underlined and _IN_CAPITALS.fullmatch(line)
-        if _ALONE.fullmatch(line) and (is_alone or is_capitals):
-            behind = next(filter(str.strip, shape[place + 1 :]), "")
-            if behind.startswith((" ", "\t")) or (behind and is_capitals):
-                alone.append(place)
+        leads_in = behind.startswith((" ", "\t")) or (behind and is_capitals)
+        if leads_in and (is_alone or is_capitals) and _ALONE.fullmatch(line):
+            alone.append(place)
+        behind = line if line.strip() else behind
     named = [it for it in alone if not is_instruction(shape[it])]
     is_usual = len(named) > 1
     yield from (it for it in alone if _DECIMAL.match(shape[it]) or (is_usual and it in named))
@@ -590,16 +596,17 @@ def _undo_layout(shape: list[str], headings: Container[int]) -> None:
     titles = set()
     for place, line in enumerate(shape):
         if _UNDERLINE.fullmatch(line):
-            above = itertools.takewhile(str.strip, reversed(shape[:place]))
-            if sum(1 for _ in above) > _MAX_TITLE_LINES:
+            above = shape[max(0, place - _MAX_TITLE_LINES - 1) : place]
+            if len(above) > _MAX_TITLE_LINES and all(map(str.strip, above)):
                 shape[place] = _BREAK
             else:
                 titles.add(place)
     filled = [place for place, line in enumerate(shape) if line.strip()]
+    before = -1
     for is_indented, group in itertools.groupby(filled, key=lambda it: shape[it].startswith(" ")):
         run = [*group]
-        before = filled[max(0, filled.index(run[0]) - 1)]
-        if not is_indented or (before not in headings and before not in titles):
+        is_below, before = before in headings or before in titles, run[-1]
+        if not (is_indented and is_below):
             continue
         indent = min(len(shape[it]) - len(shape[it].lstrip(" ")) for it in run)
         if indent > _MAX_INDENT and any(_SAYS.match(shape[it]) for it in run):
