@@ -41,6 +41,7 @@ from knowledge_rag.orchestrator.naming import (
     NAME,
     STATES,
     alerts_named,
+    has_other_number,
     is_called,
     is_exactly,
     is_filed,
@@ -147,9 +148,8 @@ def _told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:
         is_told = (
             words <= own | page and bool(own & words - page) and thing in fold(" ".join(called))
         )
-        is_same = set(_DIGITS.findall(heading)) <= set(_DIGITS.findall(name))
         others = [one for one in listed_names(outline, it.section) if not same_name(one, name)]
-        if it.section.level and is_told and is_same and not others:
+        if it.section.level and is_told and not (others or has_other_number(heading, name)):
             told.append((len(own - words - STATES), it))
     return [it for _, it in sorted(told, key=itemgetter(0))]
 
@@ -160,7 +160,6 @@ def _before(name: str, words: set[str]) -> str:
     return "".join(itertools.takewhile(lambda it: not words_of([it]) <= words, parts))
 
 
-_DIGITS: Final = re.compile(r"\d+")
 _MIN_TOLD: Final = 2
 """Words of an alert's name, beside those for its state, from which on a page and a heading can tell it."""
 

@@ -183,18 +183,20 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     if has_no_steps_yet(outline, place.section):
         return None
     main = _climbed(place, wanted)
-    if wanted.asks(WHO) and is_short_contacts(outline):
-        return outline.root
-    if is_one_procedure(outline, wanted) and not _asks_for_part(wanted, main):
+    if (wanted.asks(WHO) and is_short_contacts(outline)) or (
+        is_one_procedure(outline, wanted) and not _asks_for_part(wanted, main)
+    ):
         return outline.root
     tops = (outline.root, top_of(outline))
-    most = MAX_CHAPTERS if has_chapters(outline) else MAX_PAGE
+    if main not in tops:
+        return main
+    lines, chaptered = action_lines(outline, main), has_chapters(outline)
     describes = place.section.kind is Kind.BACKGROUND
-    if main not in tops or (describes and action_lines(outline, main) <= most):
+    if describes and lines <= (MAX_CHAPTERS if chaptered else MAX_PAGE):
         return main
     # a page of several matters is no procedure: what was found there is all there is of this one,
     # unless that describes what the page is about
-    short = action_lines(outline, main) <= MAX_PAGE and not has_chapters(outline)
+    short = lines <= MAX_PAGE and not chaptered
     if place.why == "found" and (describes or (place.section in tops and not short)):
         return None
     return place.section
@@ -553,8 +555,8 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
     """Yield what sections of rules, and of what not to do, say beside a procedure, or beside the ones around it.
 
     One of whose items most forbid something is of rules, whatever it is called; of remarks, those that warn; of one that
-    describes, its parts called rules; of any other section, what holds for the whole page, and of one further up that only describes, what it sets apart as a
-    warning.
+    describes, its parts called rules; of any other section, what holds for the whole page, and of one further up that
+    only describes, what it sets apart as a warning.
     """
     for around in (main, *main.above()):
         for beside in around.parent.children if around.parent else ():

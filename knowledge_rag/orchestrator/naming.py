@@ -66,15 +66,21 @@ def _has_name(heading: str, name: str) -> bool:
         return True
     # NginxIngressPodDown heads Default-non-prod-ingress-NginxIngressPodDown as well
     words, wanted = words_of([heading]), words_of([name])
-    if not set(_NUMBER.findall(heading)) <= set(_NUMBER.findall(name)):
-        return False  # KafkaBroker1Down is no KafkaBroker2Down
+    if has_other_number(heading, name):
+        return False
     if not wanted & STATES:
         words -= STATES  # payroll-db-connections is PayrollDbConnectionsHigh
-    if is_camel_case(heading.strip()) and fold(heading) in folded:
+    is_name = is_camel_case(heading.strip())
+    if is_name and fold(heading) in folded:
         return True
-    is_part = words == wanted if is_camel_case(heading.strip()) else words <= wanted
     # KubeNodeNotReady is no KubeNodeReadinessFlapping
+    is_part = words == wanted if is_name else words <= wanted
     return is_part and 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted))
+
+
+def has_other_number(heading: str, name: str) -> bool:
+    """Whether a heading has a number that an alert's name lacks: KafkaBroker1Down is no KafkaBroker2Down."""
+    return not set(_NUMBER.findall(heading)) <= set(_NUMBER.findall(name))
 
 
 STATES: Final = words_of(["high", "low", "down", "full", "slow", "growing", "stuck", "missing"])

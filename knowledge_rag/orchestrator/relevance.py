@@ -69,12 +69,13 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
 
     Its page must not name another thing of the same kind instead; a question must not name what nothing found
     holds, unless the page names the service that it is about, nor an alert's section be filed under another alert.
-    Contacts are about a question whom to call that they share a word with, or that names nothing unknown. Else it has to be close enough, see :func:`_is_alerts` and :func:`_is_questions`. Where the scores' scale isn't
-    known, words alone decide.
+    Contacts are about a question whom to call that they share a word with, or that names nothing unknown. Else it has to
+    be close enough, see :func:`_is_alerts` and :func:`_is_questions`. Where the scores' scale isn't known, words alone
+    decide.
     """
     # what a log or a description names besides need not be documented
     wanted = replace(search.wanted, text=search.member.title or search.wanted.text)
-    if wanted.asks(WHO) and is_escalation(place):
+    if _is_whom_to_call(place, wanted):
         # contacts are by system: if they have that, the question's places and people need not be among them
         told = words_told(wanted) - _CALLING
         is_listed = not told.isdisjoint(words_of(place.outline.lines.values()))
@@ -96,6 +97,11 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
     return _is_questions(place, wanted, held, score, floors)
 
 
+def _is_whom_to_call(place: Place, wanted: Wanted) -> bool:
+    """Whether a question asks whom to call, and a section says that."""
+    return wanted.asks(WHO) and is_escalation(place)
+
+
 _CALLING: Final = words_of(["call", "wake", "ring", "page", "phone", "number", "escalate"])
 
 
@@ -104,14 +110,16 @@ def _is_of_another_thing(place: Place, names: Sequence[str]) -> bool:
 
     What a page with the alarm `orders-db-replica-lag` says is not for "users-db-replica-lag".
     """
+    if not names or not _OF_PARTS.fullmatch(names[0]):
+        return False
+    parts = names[0].split("-")
     page = "\n".join([*place.outline.lines.values(), place.outline.source_file])
     known = fold(page)
-    for parts in (it.split("-") for it in names[:1] if _OF_PARTS.fullmatch(it)):
-        for other in (it.split("-") for it in _OF_PARTS.findall(page)):
-            shared = len(commonprefix([parts[::-1], other[::-1]]))
-            own, its = parts[: len(parts) - shared], other[: len(other) - shared]
-            if shared > 1 and own and its and fold("-".join(own)) not in known:
-                return True
+    for other in (it.split("-") for it in _OF_PARTS.findall(page)):
+        shared = len(commonprefix([parts[::-1], other[::-1]]))
+        own, its = parts[: len(parts) - shared], other[: len(other) - shared]
+        if shared > 1 and own and its and fold("-".join(own)) not in known:
+            return True
     return False
 
 
@@ -151,8 +159,9 @@ def _is_questions(
 ) -> bool:
     """Whether a section is about a question, or about an alert that is called by a sentence and whose service its page names.
 
-    A section that has the code of a question ("V-307") is about it. Else it must hold QUESTION_SHARE of the words (of fewer than FEW, all) and, unless it is the part that is asked
-    for, be as close as ``Floors.question``; or be as close as ``Floors.alert``.
+    A section that has the code of a question ("V-307") is about it. Else it must hold QUESTION_SHARE of the words (of
+    fewer than FEW, all) and, unless it is the part that is asked for, be as close as ``Floors.question``; or be as close
+    as ``Floors.alert``.
     """
     section = place.outline.text(place.section.start, place.section.end)
     if not wanted.is_alert and any(it in section for it in CODE_OF_ERROR.findall(wanted.text)):
@@ -386,7 +395,7 @@ def is_unambiguous(
     to call means.
     """
     wanted = search.wanted
-    if wanted.is_alert or floors is None or (wanted.asks(WHO) and is_escalation(place)):
+    if wanted.is_alert or floors is None or _is_whom_to_call(place, wanted):
         return True
     source_file = place.outline.source_file
     score = search.score(source_file)

@@ -65,12 +65,14 @@ def other_rows(
             less = _sharing_less(texts, asked)
             yield from (n for n in less if not forbids(LIST_MARK.sub("", texts[n])))
         if block.form is Form.TABLE:
-            others = {*_others_of(outline, block, wanted, is_called=is_called)}
+            others = {*_others_of(outline, block, wanted, asked, is_called=is_called)}
             yield from others - {*_rows_referred(outline, block, others)}
 
 
-def _others_of(outline: Outline, table: Block, wanted: Wanted, *, is_called: bool) -> Iterator[int]:
-    """Yield a table's rows for other cases than the incident."""
+def _others_of(
+    outline: Outline, table: Block, wanted: Wanted, asked: set[str], *, is_called: bool
+) -> Iterator[int]:
+    """Yield a table's rows for other cases than the incident, whose words are `asked`."""
     head, rows = table.start, [*range(table.start + 2, table.end + 1)]
     if not (is_called or _CASES.search(cells_of(outline.text(head, head))[0])):
         named = [n for n in rows if names_code(wanted.said, outline.text(n, n))]
@@ -85,7 +87,6 @@ def _others_of(outline: Outline, table: Block, wanted: Wanted, *, is_called: boo
         for n in rows
         if n not in of_others and not is_forbidden_row(heads, cells_of(outline.lines.get(n, "")))
     ]
-    asked = words_of([*wanted.names, wanted.text])
     yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
 
 

@@ -3,9 +3,11 @@
 import pytest
 
 from knowledge_rag.core.headings import Kind, kind_of_heading
+from knowledge_rag.orchestrator.extent import procedures_at
 from knowledge_rag.orchestrator.naming import tells
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import Why
+from knowledge_rag.orchestrator.wanted import Place, Wanted
 from tests.support.runbooks import (
     actions,
     advised,
@@ -351,22 +353,44 @@ def test_an_alerts_name_in_one_word_is_no_other_ones():
     assert not advised(alert("KubeNodeReadinessFlapping"), texts).guidance
 
 
-def test_the_list_that_words_for_all_of_a_page_lead_into_comes_with_them():
-    page = (
-        "# Robots\n\n## 0. Landscape\n\nFor every command on this page:\n\n1. Call the lead.\n2. Stay on the phone.\n\n"
-        "## 1. Robots offline\n\n1. Restart the master.\n2. Look again.\n\n## 2. Map wrong\n\n1. Load the map.\n2. Look.\n"
-    )
-    (first, *_) = advised(question("robots offline"), {"robots.md": page}).guidance
-    assert any("Stay on the phone." in it.text for it in first.guards)
+@pytest.mark.parametrize(
+    ("asked", "guard", "page"),
+    [
+        (
+            "robots offline",
+            "Stay on the phone.",
+            (
+                "# Robots\n\n## 0. Landscape\n\nFor every command on this page:\n\n1. Call the lead.\n2. Stay on the phone.\n\n"
+                "## 1. Robots offline\n\n1. Restart the master.\n2. Look again.\n\n## 2. Map wrong\n\n1. Load the map.\n2. Look.\n"
+            ),
+        ),
+        (
+            "trunk down",
+            "Calls must not be cut.",
+            (
+                "# Trunks\n\n## 1 Overview\n\nTwo carriers.\n\n### 1.1 Before you touch anything\n\nCalls must not be cut.\n\n"
+                "## 2 Trunk down\n\n1. Drain it.\n2. Restart it.\n\n## 3 Card broken\n\n1. Swap it.\n2. Look.\n"
+            ),
+        ),
+    ],
+)
+def test_lists_behind_words_for_all_of_a_page_and_rules_in_its_description_come_with_its_chapters(
+    asked, guard, page
+):
+    (first, *_) = advised(question(asked), {"page.md": page}).guidance
+    assert any(guard in it.text for it in first.guards)
 
 
-def test_rules_inside_what_describes_a_page_hold_for_its_chapters():
+def test_what_describes_a_short_page_of_chapters_stands_for_all_of_it():
     page = (
-        "# Trunks\n\n## 1 Overview\n\nTwo carriers.\n\n### 1.1 Before you touch anything\n\nCalls must not be cut.\n\n"
-        "## 2 Trunk down\n\n1. Drain it.\n2. Restart it.\n\n## 3 Card broken\n\n1. Swap it.\n2. Look.\n"
+        "# Withdrawal\n\n## 1 Purpose and scope\n\nA report went to a wrong hospital.\n\n"
+        "## 3 Withdrawal\n\n1. Stop the channels.\n2. Mark it.\n\n## 4 Corrected one\n\n1. Release it.\n2. Lift the stop.\n"
     )
-    (first, *_) = advised(question("trunk down"), {"trunks.md": page}).guidance
-    assert any("Calls must not be cut." in it.text for it in first.guards)
+    for text, count in ((page, 4), (page + "".join(f"{n}. Do {n}.\n" for n in range(3, 20)), 0)):
+        outline = outlined(text)
+        place = Place(outline, section_called(outline, "1 Purpose and scope"))
+        given = procedures_at(place, Wanted(text="wrong hospital"))
+        assert sum(len(it.items) for it in given) == count
 
 
 def test_of_a_page_called_by_going_and_back_the_part_that_returns_is_given():
