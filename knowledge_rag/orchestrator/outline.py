@@ -521,9 +521,11 @@ def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
     lettered = [*lines]
     _number_letters(lettered)
     shape = [_shape(line) for line in lettered]
-    for place, (above, line) in enumerate(itertools.pairwise(["", *shape])):
-        # its text may follow without a blank line
-        if not above.strip() and line.startswith(("**", "__")) and _is_bold_label(line):
+    for place, (line, below) in enumerate(itertools.pairwise([*shape, ""])):
+        # its text may follow without a blank line; what is underlined is a heading already
+        is_first = not place or not shape[place - 1].strip()
+        is_bold = line.startswith(("**", "__")) and not _UNDERLINE.fullmatch(below)
+        if is_first and is_bold and _is_bold_label(line):
             shape[place] = f"###### {line.strip()}"
     headings = set(_headings_alone(shape)) if plain else set()
     for place in headings:
@@ -683,9 +685,10 @@ def _heading(
     token = tokens[position]
     text = lines.get(start, "")
     if token.type == "heading_open":
-        level = LABEL_LEVEL if _BOLD_ALONE.fullmatch(text) else int(token.tag[1:])
         words = plain_words(tokens[position + 1].content)
-        return level, words.rstrip(":") if level == LABEL_LEVEL else words
+        if token.tag == "h6" and _BOLD_ALONE.fullmatch(text):
+            return LABEL_LEVEL, words.rstrip(":")
+        return int(token.tag[1:]), words
     if start != end or token.type not in ("paragraph_open", "html_block"):
         return None
     if found := _HTML_HEADING.match(text):

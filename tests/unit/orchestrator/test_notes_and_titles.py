@@ -92,6 +92,11 @@ class TestBoldLines:
         labels = [it.heading for it in outlined(NOTES).sections() if it.level == LABEL_LEVEL]
         assert labels == ["bridge", "move to the standby", "pages are missing"]
 
+    def test_one_that_is_underlined_keeps_its_level(self):
+        text = "**Payments**\n============\n\nIntro.\n\n**Card dead**\n-------------\n\n**Steps**\nDo it.\n"
+        levels = [(it.level, it.heading) for it in outlined(text).sections() if it.level]
+        assert levels == [(1, "Payments"), (2, "Card dead"), (LABEL_LEVEL, "Steps")]
+
     def test_a_matter_of_notes_is_given_alone_with_its_lettered_steps(self):
         given = advised(question("move planner to the standby"), {"notes/planner.md": NOTES})
         assert [step.number for step in given.guidance] == ["a.", "b.", "c."]
