@@ -1,7 +1,7 @@
 """Synthesizes the stacks of one deployment; ``cdk.json`` names this file to the CDK command line.
 
-The settings come from the context (``docs/reference/settings.md``). What is wrong with them, or with the files
-that are deployed, is printed a line each, and the exit code is 2.
+The settings come from the context (``docs/reference/settings.md``). Errors in them, or in the files that are
+deployed, are printed a line each, and the exit code is 2.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ try:
 except ModuleNotFoundError as error:
     sys.exit(
         f"{error.name} is not installed for {sys.executable}: run `make synth` once, which prepares"
-        " .venv, or install requirements/dev.txt into the environment that is active"
+        " .venv, or install requirements/dev.txt into the active environment"
     )
 
 from infra.account import add_tags, stack_options
@@ -47,7 +47,10 @@ def main() -> int:
 
 
 def add_stacks(app: cdk.App, settings: Settings) -> None:
-    """Add the stacks, the data first; none of the data in front of an existing knowledge base, none of advice without destinations."""
+    """Add the stacks, data first.
+
+    There is no data stack with an existing knowledge base, and no advice stack without destinations.
+    """
     existing = bool(settings.existing.knowledge_base_id)
     data = (
         None

@@ -1,4 +1,4 @@
-"""What an organisation prescribes for every stack: who deploys it, what bounds its roles, its tags."""
+"""An organisation's requirements for every stack: deployment roles, permissions boundary, tags."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
     from infra.settings import AccountSettings, Settings
 
 TAGS_FOR_EVER: Final = ("AWS::OpenSearchServerless::Collection",)
-"""Types whose tags can't be changed: CloudFormation would have to replace the resource, under the same
-name, and fails. They have the deployment's own tag, which never changes, and none of the settings'."""
+"""Types whose tags can't be changed: CloudFormation would have to replace the resource under the same
+name, which fails. They get only the deployment's own tag, which never changes, and no tags of the settings."""
 
 _QUALIFIER: Final = "@aws-cdk/core:bootstrapQualifier"
-"""CDK's own place for the qualifier in the context."""
+"""CDK's own context key for the qualifier."""
 
 
 def stack_options(account: AccountSettings) -> dict[str, Any]:
-    """Return a stack's own properties: its synthesizer, and the boundary of its roles.
+    """Return a stack's properties: its synthesizer, and the permissions boundary of its roles.
 
-    A property that isn't set is CDK's own, of the bootstrap stack that ``cdk bootstrap`` makes.
+    Unset properties keep CDK's defaults, those of the bootstrap stack that ``cdk bootstrap`` makes.
     """
     given = {
         "qualifier": account.qualifier,
@@ -53,19 +53,19 @@ def add_tags(app: cdk.App, settings: Settings) -> None:
 
 
 def execution_role_arn(scope: Construct, account: AccountSettings) -> str:
-    """Return the role that CloudFormation acts as, which makes the OpenSearch index.
+    """Return the ARN of CloudFormation's execution role, which creates the OpenSearch index.
 
-    The synthesizer itself can't be asked: CDK binds a copy of the one that a stack is given, which Python
-    does not see.
+    It can't be read from the synthesizer: CDK binds a copy of the stack's synthesizer, which Python
+    can't access.
 
     Raises:
-        ValueError: the stack's synthesizer has none, so that nobody could be let in.
+        ValueError: the stack isn't deployed by CDK's default synthesizer, so the role is unknown.
     """
     default = cdk.DefaultStackSynthesizer
     if not isinstance(cdk.Stack.of(scope).synthesizer, default):
-        raise ValueError(  # noqa: TRY004 - what is wrong is how the stack is deployed, not a type
-            "the stack has to be deployed by CDK's default synthesizer: the OpenSearch index is made"
-            " by its CloudFormation execution role, which has to be let in by name"
+        raise ValueError(  # noqa: TRY004 - the error is in the stack's deployment, not in a type
+            "the stack must be deployed by CDK's default synthesizer: its CloudFormation execution role"
+            " creates the OpenSearch index and needs access by name"
         )
     qualifier = (
         account.qualifier or scope.node.try_get_context(_QUALIFIER) or default.DEFAULT_QUALIFIER

@@ -1,6 +1,7 @@
-"""The advice stack: alarms and other tools' events go through a queue to a function that posts what to do.
+"""The advice stack: alarms and other tools' events go through a queue to a function that posts the steps.
 
-It is opt-in (``advice_destinations``). It holds no export of the service stack: the retrieval function's alias has a known name.
+It is opt-in (``advice_destinations``). It imports nothing from the service stack: the retrieval function's alias
+has a known name.
 """
 
 from __future__ import annotations
@@ -34,26 +35,26 @@ if TYPE_CHECKING:
 
 MODULE: Final = "lambdas.advise_incident.handler"
 GROUP: Final = "alerts"
-"""The queue's one message group, so that one invocation at a time has the kept queue. EventBridge can't name a group by
-what an event says."""
+"""The queue's one message group, so that one invocation at a time uses the stored queue. EventBridge can't choose a
+group by an event's content."""
 TIMEOUT: Final = cdk.Duration.minutes(5)
 VISIBILITY: Final = cdk.Duration.minutes(6)
-"""Longer than the function runs: messages that are served come to no other invocation."""
+"""Longer than the function's timeout, so that no other invocation gets messages that are being served."""
 MAX_RECEIVES: Final = 20
-"""After two hours of failures a batch is moved to the dead letters: what is behind it is served."""
+"""After two hours of failures a batch moves to the dead letters, and the next one is served."""
 RETENTION: Final = cdk.Duration.days(4)
 TICK: Final = events.Schedule.rate(cdk.Duration.minutes(1))
-"""What waits is looked at so often, and so often there is a summary of a storm."""
+"""How often waiting posts are retried, and alert storms are summarized."""
 MEMORY_MB: Final = 1024
 RECEIPT_DAYS: Final = 400
-"""How long receipts are kept."""
+"""Retention of receipts."""
 RECEIPTS: Final = "receipts/"
 QUEUE: Final = "queue.sqlite"
-"""``RECEIPTS`` and ``QUEUE`` of ``lambdas.advise_incident.kept``."""
+"""The same as ``RECEIPTS`` and ``QUEUE`` in ``lambdas.advise_incident.kept``."""
 
 
 def function_name(settings: Settings) -> str:
-    """Return the name of the function."""
+    """Return the advice function's name."""
     return f"{settings.name}-advise-incident"
 
 
@@ -63,12 +64,12 @@ def alarm_rule_name(settings: Settings) -> str:
 
 
 def dead_letters_name(settings: Settings) -> str:
-    """Return the name of the queue of messages that were given up."""
+    """Return the name of the dead-letter queue."""
     return f"{settings.name}-alerts-failed.fifo"
 
 
 class AdviceStack(cdk.Stack):
-    """Bus, rules, queue, function, and the bucket of what it keeps.
+    """Bus, rules, queue, function, and the bucket of its queue and receipts.
 
     Raises:
         SourcesError: the file of the destinations is missing or wrong.
@@ -80,7 +81,7 @@ class AdviceStack(cdk.Stack):
         construct_id: str,
         *,
         settings: Settings,
-        **kwargs: Any,  # noqa: ANN401 - whatever a stack takes
+        **kwargs: Any,  # noqa: ANN401 - any property of a stack
     ) -> None:
         super().__init__(scope, construct_id, **kwargs)
         self._settings = settings
@@ -96,7 +97,7 @@ class AdviceStack(cdk.Stack):
         mapping = serve(self, queue, function.alias, batch_size=10, after=policy)
         bus = self._rules(queue)
         if settings.removal is Removal.DESTROY:
-            mapping.node.add_dependency(self._emptied(bucket))  # nothing writes after it
+            mapping.node.add_dependency(self._emptied(bucket))  # nothing may write after it
         self._outputs(bus, bucket)
 
     def _queue(self) -> sqs.Queue:
@@ -167,7 +168,7 @@ class AdviceStack(cdk.Stack):
         )
 
     def _grants(self, role: iam.IRole, queue: sqs.Queue, bucket: s3.Bucket) -> iam.Policy:
-        """Allow to serve the queue, to ask the one function and the one model, to keep its state, and to post."""
+        """Allow serving the queue, calling the retrieval function and the model, storing state, and posting."""
         advice = self._settings.advice
         policy = iam.Policy(
             self,
@@ -181,7 +182,7 @@ class AdviceStack(cdk.Stack):
                 ),
                 allow("MoveUnreadable", ["sqs:SendMessage"], [self._dead.queue_arn]),
                 allow("AskRetrieval", ["lambda:InvokeFunction"], [self._retrieve_arn()]),
-                # without it S3 answers "access denied" for what is not there yet
+                # without it S3 answers "access denied" for an object that doesn't exist yet
                 allow("FindKept", ["s3:ListBucket"], [bucket.bucket_arn]),
                 allow(
                     "KeepQueueAndReceipts",
@@ -204,14 +205,14 @@ class AdviceStack(cdk.Stack):
         return policy
 
     def _writes(self) -> list[iam.PolicyStatement]:
-        """Allow to invoke the model that writes, if one does."""
+        """Allow invoking the model that writes posts, if there is one."""
         advice = self._settings.advice
         if not advice.model:
             return []
         return invoke_statements(self, advice.model, advice.model_regions, ["bedrock:InvokeModel"])
 
     def _posts(self, role: iam.IRole) -> list[iam.PolicyStatement]:
-        """Allow what destinations of AWS need; the others are reached with a key of their own."""
+        """Allow posting to destinations in AWS; the others need a key instead."""
         found = read_destinations(self._destinations, None).destinations.values()
         topics = sorted({it.topic for it in found if it.kind is Kind.SNS})
         regions = sorted({it.region for it in found if it.kind is Kind.OPS_ITEM})

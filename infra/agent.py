@@ -1,4 +1,4 @@
-"""The Bedrock agent (Agents Classic): prompt, action group and an alias that follows every change."""
+"""The Bedrock agent (Agents Classic): prompt, action group, and an alias that moves with every change."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
 
 
 ACTION_GROUP: Final = "retrieve_knowledge"
-"""What the prompt calls the tool."""
+"""The tool's name in the prompt."""
 
 ALIAS: Final = "live"
 
 IDLE_SESSION_SECONDS: Final = 1_800
-"""Half an hour: people who come back from a check in the console continue the conversation."""
+"""Half an hour, so that people can check something and then continue the conversation."""
 
 
 class Agent(Construct):
-    """An agent whose one tool is the retrieval function.
+    """An agent whose only tool is the retrieval function.
 
     Args:
         retrieve: alias of the function behind the tool.
-        guardrail: that it applies, if any.
-        encryption_key: that its prompt and schema are encrypted under, if any.
+        guardrail: the agent's guardrail, if any.
+        encryption_key: the key for its prompt and schema, if any.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -94,12 +94,12 @@ class Agent(Construct):
     def _role(
         self, settings: Settings, guardrail: Guardrail | None, key: kms.IKey | None
     ) -> iam.Role:
-        """Make the role: it may invoke its one model and apply its guardrail, and nothing else.
+        """Create the role: it may invoke its one model and apply its guardrail, and nothing else.
 
-        It has no ``bedrock:Retrieve``: the function retrieves, under a role of its own. It has no
-        ``lambda:InvokeFunction`` either: Bedrock invokes an action group by the function's own policy.
+        It has no ``bedrock:Retrieve``, because the function retrieves with a role of its own. It has no
+        ``lambda:InvokeFunction`` either, because the function's own policy lets Bedrock invoke it.
         """
-        # an agent's id is known only when the agent exists, and that takes the role
+        # an agent's id is known only once the agent exists, and creating it needs the role
         agents = Stack.of(self).format_arn(service="bedrock", resource="agent", resource_name="*")
         statements = model_statements(
             self, settings.entrypoint.agent_model, settings.entrypoint.agent_model_regions
@@ -135,7 +135,7 @@ def _action_group(
             lambda_=retrieve.function_arn
         ),
         api_schema=bedrock.CfnAgent.APISchemaProperty(payload=sources.schema),
-        # A group in use can't be removed otherwise, and a stack that can't be deleted costs money.
+        # otherwise a group in use can't be removed, and a stack that can't be deleted costs money
         skip_resource_in_use_check_on_delete=True,
     )
 
@@ -143,7 +143,7 @@ def _action_group(
 def _description(
     settings: Settings, sources: Sources, retrieve: lambda_.Alias, guardrail: Guardrail | None
 ) -> str:
-    """Describe what the alias serves; it moves to the agent's new version only when this changes."""
+    """Describe the alias's configuration; the alias moves to a new version only when this text changes."""
     model = settings.entrypoint.agent_model
     parts = (sources.schema, sources.instruction, model, str(IDLE_SESSION_SECONDS))
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
@@ -154,19 +154,19 @@ def _description(
 _INVOKE: Final = ["bedrock:InvokeModel", "bedrock:InvokeModelWithResponseStream"]
 
 GLOBAL: Final = "global"
-"""Geography of a profile that may use any region; it has one ARN for the model in all of them."""
+"""Geography of profiles that may use any region; the model has one ARN for all of them."""
 
 
 def invoke_statements(
     scope: Construct, model: str, regions: Sequence[str], actions: Sequence[str] = _INVOKE
 ) -> list[iam.PolicyStatement]:
-    """Return the permissions of a caller that invokes a model and looks nothing up.
+    """Return the permissions to invoke a model, without those to look up the model or its profile.
 
     Args:
         scope: a construct of the stack.
         model: id of a foundation model or of an inference profile.
-        regions: that the profile may send requests to.
-        actions: that it needs.
+        regions: the regions that the profile may send requests to.
+        actions: the actions that the caller needs.
     """
     return [
         it
@@ -178,11 +178,11 @@ def invoke_statements(
 def model_statements(
     scope: Construct, model_id: str, regions: Sequence[str], actions: Sequence[str] = _INVOKE
 ) -> list[iam.PolicyStatement]:
-    """Return the permissions that invoking a model takes.
+    """Return the permissions to invoke a model, and to look up an inference profile and its model.
 
-    A plain model is one ARN. An inference profile is its own ARN and that of the model wherever the
-    profile may send the request, usable through this profile only; an agent also looks both up, as
-    the role that the console makes for one may.
+    A plain model has one ARN. An inference profile needs its own ARN and the model's in each region that it
+    may send requests to, usable through this profile only. An agent also looks both up, like the role
+    that the console creates for one.
     """
     geography, model = split_profile(model_id)
     home = model_arn(scope, model)
@@ -203,7 +203,7 @@ def model_statements(
             allow("ReadModel", ["bedrock:GetFoundationModel"], models),
             allow("InvokeModelThroughProfile", actions, models, {"StringEquals": through}),
         ]
-    # Outside its own region a request of a global profile has no region at all.
+    # outside its own region, a request of a global profile has no region
     anywhere = through | {"aws:RequestedRegion": "unspecified"}
     return [
         *statements,

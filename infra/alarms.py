@@ -1,4 +1,4 @@
-"""The alarms of a deployment, from the data that the runtime shares."""
+"""A deployment's CloudWatch alarms, made from ``knowledge_rag.core.alarms``."""
 
 from __future__ import annotations
 
@@ -32,10 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Emitters:
-    """The deployment's name, ``service`` dimension of its functions' metrics, and the names of what emits others.
+    """The sources of a deployment's metrics, by name.
 
-    Those of ingestion are ``""`` in front of an existing knowledge base, those of advice where none is posted,
-    the gateway's ARN where there is none.
+    ``deployment`` is its name, the ``service`` dimension of its functions' metrics. The names of ingestion are
+    ``""`` with an existing knowledge base, those of advice without an advice stack, and the gateway's ARN
+    without a gateway.
     """
 
     deployment: str
@@ -51,7 +52,7 @@ class Emitters:
 
     @property
     def log_namespace(self) -> str:
-        """Namespace of metrics that are counted from Lambda's own log, which have no dimension."""
+        """Namespace of metrics from filters on Lambda's own log, which have no dimension."""
         return f"{telemetry.NAMESPACE}/{self.deployment}"
 
     def metric(
@@ -62,7 +63,7 @@ class Emitters:
         color: str | None = None,
         period_seconds: int = FIVE_MINUTES,
     ) -> cloudwatch.Metric:
-        """Return a metric as CloudWatch knows it, with a chart's label and color if given."""
+        """Return CloudWatch's metric, with a chart's label and color if given."""
         namespace, dimensions = self._place(metric.source)
         return cloudwatch.Metric(
             namespace=namespace,
@@ -99,27 +100,27 @@ class Emitters:
 
 
 GATEWAY_NAMESPACE: Final = "AWS/Bedrock-AgentCore"
-"""Of the gateway's metrics, with the dimensions that aws-cdk-lib's own gateway gives them (``metricInvocations``)."""
+"""Namespace of the gateway's metrics; their dimensions are those of aws-cdk-lib's own gateway (``metricInvocations``)."""
 
 HANDBOOK: Final = "docs/operations/alarms.md"
-"""Has a section for each alarm, under its key; where people on call find it, the settings may say."""
+"""Page with a section for each alarm, under its key; ``handbook_url`` of the settings can replace it."""
 
 FAILED_START: Final = (
     '{ ($.type = "platform.initReport" || $.type = "platform.restoreReport")'
     ' && $.record.status != "success" }'
 )
-"""What Lambda logs, at level WARN, of an environment that did not come up (JSON format)."""
+"""Pattern of Lambda's log line, at level WARN, for an environment that failed to start (JSON format)."""
 
 
 class Alarms(Construct):
-    """Every alarm, and ``<name>-health``, which is in alarm while one of the loud ones is.
+    """Every alarm, and ``<name>-health``, which is in alarm while at least one of the loud ones is.
 
     Args:
-        emitters: whose metrics are watched.
+        emitters: the sources of the watched metrics.
         topic: notified when an alarm begins and ends; ``-health`` notifies nobody, so that one fault
             is not reported twice.
-        retrieve_log_group_name: where failed starts of the retrieval function are logged.
-        canary: whether a canary asks, so that its alarm has data.
+        retrieve_log_group_name: the log group with failed starts of the retrieval function.
+        canary: whether there is a canary, so that its alarm has data.
 
     Attributes:
         loud: alarms worth waking someone for.
@@ -155,7 +156,7 @@ class Alarms(Construct):
             self,
             "health",
             composite_alarm_name=f"{settings.name}-health",
-            alarm_description="ALARM: at least one of the loud alarms is red; this one tells nobody, they do. "
+            alarm_description="ALARM: at least one of the loud alarms is red; they notify people, this one doesn't. "
             f"{handbook(settings)}#health",
             alarm_rule=cloudwatch.AlarmRule.any_of(
                 *(
@@ -196,7 +197,7 @@ class Alarms(Construct):
 
 
 def handbook(settings: Settings) -> str:
-    """Return where the alarms' sections are: an address, or the page's path in the project."""
+    """Return the address of the page about alarms, or its path in the project."""
     return settings.monitoring.handbook_url or HANDBOOK
 
 
@@ -211,7 +212,7 @@ def _metric(alarm: Alarm, emitters: Emitters) -> cloudwatch.IMetric:
         id_: emitters.metric(metric, period_seconds=alarm.period_seconds)
         for id_, metric in alarm.metrics.items()
     }
-    if alarm.expression in metrics:  # one metric says it all
+    if alarm.expression in metrics:  # a single metric needs no math expression
         return metrics[alarm.expression]
     return cloudwatch.MathExpression(
         expression=alarm.expression,

@@ -1,4 +1,4 @@
-"""The bucket of the documents, which the knowledge base reads, and the intermediate one, which it works in."""
+"""The knowledge base's buckets: one for the documents, one for intermediate data of ingestion."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 INTERMEDIATE_DAYS: Final = 7
-"""How long an ingestion job's batches are kept: long enough to look into one that failed."""
+"""Retention of an ingestion job's batches: long enough to investigate a failed job."""
 BATCHES: Final = "batches/"
-"""Below which Bedrock writes and finds an ingestion job's batches. Beside it lies what is kept: the text
-of web pages and PDFs, whose lines are cited (``chunk_documents``)."""
+"""Prefix of an ingestion job's batches, which Bedrock writes and reads. Objects outside it don't expire: the
+text of web pages and PDFs, whose lines are cited (``chunk_documents``)."""
 OLD_VERSION_DAYS: Final = 90
-"""How long a document can be had back after it was changed or deleted."""
+"""How long a document can be restored after it was changed or deleted."""
 _UPLOAD_DAYS: Final = 1
 
 
 class Buckets(Construct):
-    """Private, TLS-only, encrypted; the corpus is versioned, what is intermediate expires.
+    """Private, TLS-only, encrypted; the corpus is versioned, intermediate batches expire.
 
-    They are emptied by ``deploy_steps`` where their data goes with the stack: CDK's own
-    ``auto_delete_objects`` brings a function with an AWS-managed policy. A bucket that the settings name
-    is only read.
+    If data is deleted with the stack, ``deploy_steps`` empties them: CDK's own ``auto_delete_objects``
+    adds a function with an AWS-managed policy. A bucket that the settings name is only read.
 
     Attributes:
-        corpus: the documents, at the keys that they are cited with, below the prefix if there is one.
+        corpus: the documents; a key, without the prefix if there is one, is the path in citations.
         intermediate: batches of an ingestion job's text and chunks, and the text of pages and PDFs.
-        own: those that are the stack's.
+        own: the buckets that belong to the stack.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class Buckets(Construct):
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        # the log bucket's policy, and no ACL, is what lets the service write: ACLs are off everywhere
+        # the log bucket's policy lets the service write, not an ACL: ACLs are off everywhere
         self.node.set_context("@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy", True)  # noqa: FBT003 - a flag's value
         self._removal = cdk.RemovalPolicy[settings.removal.name]
         self._key = encryption_key
@@ -100,7 +99,7 @@ class Buckets(Construct):
             ],
             **_logged(logs, "corpus/"),
         )
-        # CDK's own property would bring a function with an AWS-managed policy
+        # CDK's own property would add a function with an AWS-managed policy
         resource = resource_of(corpus, s3.CfnBucket)
         resource.notification_configuration = s3.CfnBucket.NotificationConfigurationProperty(
             event_bridge_configuration=s3.CfnBucket.EventBridgeConfigurationProperty(
@@ -110,13 +109,13 @@ class Buckets(Construct):
         return corpus
 
     def read_documents(self, conditions: dict[str, Any] | None = None) -> list[iam.PolicyStatement]:
-        """Return the permissions to list and read the documents, and to decrypt them.
+        """Return the permissions to list, read and decrypt the documents.
 
         Args:
-            conditions: of the statements on the bucket.
+            conditions: conditions of the statements on the bucket.
         """
         return [
-            # without it S3 answers "access denied" for what is not there
+            # without it S3 answers "access denied" for an object that doesn't exist
             allow("ListDocuments", ["s3:ListBucket"], [self.corpus.bucket_arn], conditions),
             allow(
                 "ReadDocuments",
@@ -144,7 +143,7 @@ class Buckets(Construct):
         )
 
     def _log_bucket(self, settings: Settings) -> s3.Bucket:
-        """Make the bucket of access logs; S3 delivers them under a key of its own only."""
+        """Create the bucket of access logs; S3 can deliver them under its own key only."""
         return s3.Bucket(
             self,
             "AccessLogs",
@@ -166,11 +165,11 @@ PRIVATE: Final[dict[str, Any]] = {
     "enforce_ssl": True,
     "minimum_tls_version": 1.2,
 }
-"""Of every bucket: for this account alone, over TLS."""
+"""Properties of every bucket: for this account only, over TLS."""
 
 
 def expire_uploads() -> s3.LifecycleRule:
-    """Return the rule that ends uploads which were begun and left."""
+    """Return the rule that aborts incomplete uploads."""
     return s3.LifecycleRule(
         id="uploads", abort_incomplete_multipart_upload_after=cdk.Duration.days(_UPLOAD_DAYS)
     )

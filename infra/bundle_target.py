@@ -1,8 +1,8 @@
-"""Targets of a bundle: the Lambda runtime, or the interpreter that runs this; and their byte code.
+"""A bundle's targets, the Lambda runtime or the running interpreter, and their byte code.
 
-Byte code saves a cold start from compiling a hundred files. It is valid for one Python version only, so
+With byte code, a cold start doesn't compile a hundred files. It is valid for one Python version only, so
 an interpreter of exactly that version compiles it. Files are marked *unchecked*: Python uses them
-regardless of the sources' times, which a zip does not keep.
+regardless of the sources' timestamps, which a zip doesn't preserve.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-"""The project's folder: where ``knowledge_rag``, ``lambdas`` and ``requirements`` stand."""
+"""The project's folder, with ``knowledge_rag``, ``lambdas`` and ``requirements``."""
 
 PYTHON_RUNTIME: Final = "3.13"
-"""Python of the Lambda runtime. A constant and no setting: wheels, byte code and SnapStart go with it."""
+"""Python of the Lambda runtime. Not a setting, because wheels, byte code and SnapStart depend on it."""
 
 WHEEL_PLATFORM: Final = "aarch64-manylinux2014"
-"""The wheels that run on it: Lambda's arm64 is Amazon Linux 2023, glibc 2.34, newer than the tag asks."""
+"""Platform of the wheels: Lambda's arm64 is Amazon Linux 2023 with glibc 2.34, newer than the tag requires."""
 
 ELF_AARCH64: Final = 183
 """``e_machine`` of arm64 in an ELF header (ELF for the Arm 64-bit architecture, section 5.1)."""
 
 MAGIC_NUMBERS: Final = {"3.13": "f30d0d0a"}
-"""First bytes of a .pyc of the final releases; an alpha or beta writes others, under the same name."""
+"""First bytes of a .pyc from a final release; alphas and betas write others, under the same file name."""
 
 DEPLOYED_AT: Final = "/var/task"
-"""Where Lambda unpacks a bundle: the path that tracebacks show."""
+"""Lambda's folder for an unpacked bundle; tracebacks show it."""
 
 _PROBE: Final = (
     "import importlib.util, sys;"
@@ -46,7 +46,7 @@ _PROBE: Final = (
 
 
 class BundlingError(Exception):
-    """A bundle could not be built; the message is one line: what is wrong and what to do."""
+    """A bundle can't be built; the message is one line with the problem and its remedy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +56,8 @@ class Target:
     Args:
         python: version, ``major.minor``.
         wheel_platform: uv's name of the platform, ``None`` for this machine's.
-        elf_machine: that native libraries must be for, ``None`` for this machine.
-        compiler: interpreter whose byte code the target reads, if there is one.
+        elf_machine: ``e_machine`` that native libraries must have, ``None`` for this machine.
+        compiler: interpreter whose byte code the target can read, if there is one.
     """
 
     python: str
@@ -67,7 +67,7 @@ class Target:
 
     @property
     def key(self) -> str:
-        """What of the target a bundle's files depend on."""
+        """The parts of the target that a bundle's files depend on, as text."""
         where = self.wheel_platform or f"{sys.platform}-{platform.machine()}"
         return f"{self.python} {where} {cache_tag(self.python) if self.compiler else 'sources'}"
 
@@ -83,7 +83,7 @@ def lambda_target() -> Target:
 
 
 def native_target() -> Target:
-    """Return the interpreter that runs this, to try a bundle out."""
+    """Return the running interpreter as a target, to try a bundle out."""
     return Target(
         python=f"{sys.version_info.major}.{sys.version_info.minor}",
         wheel_platform=None,
@@ -93,15 +93,15 @@ def native_target() -> Target:
 
 
 def cache_tag(python: str) -> str:
-    """Return the tag in the names of a version's byte code files, ``cpython-313``."""
+    """Return the tag in the names of a version's byte code files, e.g. ``cpython-313``."""
     return "cpython-" + python.replace(".", "")
 
 
 @lru_cache
 def find_compiler(python: str) -> Path | None:
-    """Find an interpreter on this machine whose byte code the runtime of this Python version reads.
+    """Find an interpreter on this machine whose byte code the runtime of this Python version can read.
 
-    It is this interpreter, else one on ``PATH``, else one of pyenv's, else ``None``.
+    Tries the running interpreter, then ``PATH``, then pyenv; returns ``None`` if none fits.
     """
     wanted = f"{cache_tag(python)} {MAGIC_NUMBERS[python]}"
     return next((path for path in _candidates(python) if _probe(path) == wanted), None)
@@ -112,7 +112,7 @@ def _candidates(python: str) -> Iterator[Path]:
     on_path = shutil.which(f"python{python}")
     if on_path:
         yield Path(on_path)
-    # pyenv's own command on PATH runs only the versions that a folder selects
+    # pyenv's own command on PATH runs only the versions that the current folder selects
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     yield from sorted(pyenv.glob(f"versions/{python}*/bin/python{python}"), reverse=True)
 
@@ -127,10 +127,10 @@ def _probe(interpreter: Path) -> str:
 
 
 def compile_folder(folder: Path, interpreter: Path) -> None:
-    """Write the byte code of every source below a folder, whose own path gets into no file.
+    """Write the byte code of every source below a folder; no file contains the folder's own path.
 
     Raises:
-        BundlingError: a source is no Python of that version.
+        BundlingError: a source isn't valid in that Python version.
     """
     command = [str(interpreter), "-I", "-m", "compileall", "-q", "-f"]
     command += ["--invalidation-mode", "unchecked-hash"]

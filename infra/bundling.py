@@ -40,32 +40,32 @@ if TYPE_CHECKING:
 
 
 LOCK: Final = ROOT / "requirements" / "lambda.txt"
-"""What every function needs."""
+"""Packages of every function."""
 LOCKS: Final = {
     "lambdas.advise_incident.handler": ROOT / "requirements" / "lambda-advice.txt",
     "lambdas.chunk_documents.handler": ROOT / "requirements" / "lambda-documents.txt",
 }
-"""Of the functions that need more: that, and what every function needs."""
+"""Packages of the functions that need more; each file includes those of every function."""
 SHIPPED: Final = {
     "lambdas.advise_incident.handler": (Path("prompts/knowledge-rag-agent.txt"),),
 }
-"""Further files that functions read, at their place in the project (``knowledge_rag.core.resources``)."""
+"""Other files that functions read, by their path in the project (``knowledge_rag.core.resources``)."""
 PACKAGES: Final = ("knowledge_rag", "lambdas")
-"""What may ship."""
+"""Our packages that bundles may contain."""
 DATA: Final = "tables"
-"""Folder of the data that a package's code reads."""
+"""Name of a package's folder with data that its code reads."""
 BUNDLES: Final = ROOT / ".cache" / "lambda"
-"""Where synth keeps its bundles; git does not see it and ``make clean`` removes it."""
+"""Folder of the bundles of ``synth``; git ignores it and ``make clean`` removes it."""
 
 _RECIPE: Final = ("bundling.py", "bundle_target.py", "wheels.py")
 
 NO_BYTE_CODE: Final = (
-    f"no Python {PYTHON_RUNTIME} here to compile with: the bundle has sources only, and a cold start"
+    f"no Python {PYTHON_RUNTIME} found to compile with: the bundle has sources only, and a cold start"
     f" compiles them (1.3 to 1.5 times as long); put python{PYTHON_RUNTIME} on PATH"
 )
 
 KEPT: Final = 6
-"""Folders of one name that stay, some 9 MB each: the last states of the code, for both targets."""
+"""Bundles of one name that stay, some 9 MB each: the latest states of the code, for both targets."""
 
 _KEY_CHARACTERS: Final = 16
 _FILE_MODE: Final = 0o644
@@ -74,7 +74,7 @@ _FOLDER_MODE: Final = 0o755
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A folder that becomes a Lambda's zip; its hash is the same on every machine."""
+    """The folder of a Lambda's zip; its hash is the same on every machine."""
 
     path: Path
     content_hash: str
@@ -86,11 +86,11 @@ def bundle(module: str, target: Path, *, native: bool = False) -> Bundle:
 
     Args:
         module: dotted name of the handler's module.
-        target: folder of bundles, each under its module's name and its inputs' hash.
+        target: folder of bundles, each named by its module and the hash of its inputs.
         native: build for this machine's interpreter instead of the Lambda runtime, to try it out.
 
     Raises:
-        BundlingError: there is no such module, or its wheels can't be had.
+        BundlingError: there is no such module, or its wheels can't be installed.
     """
     where = native_target() if native else lambda_target()
     sources = import_closure(module, ROOT)
@@ -128,20 +128,20 @@ def _finish(folder: Path, where: Target) -> None:
 
 
 def _wheels_key(lock: Path, where: Target) -> str:
-    """Hash the inputs of the wheels' files: the lock, the target, and the code that makes them."""
+    """Hash the inputs of the wheels' folder: the lock, the target, and the code that makes it."""
     recipe = (Path(__file__).with_name(name) for name in _RECIPE)
     return digest([where.key.encode(), lock.read_bytes(), *(path.read_bytes() for path in recipe)])
 
 
 def built_once(parent: Path, name: str, key: str, build: Callable[[Path], None]) -> Path:
-    """Return the folder of a name and a key, the hash of its inputs; build it if it is not there.
+    """Return the folder of a name and a key, the hash of its inputs; build it if it doesn't exist.
 
-    It appears whole or not at all; of several processes that build it at a time one wins.
+    It appears complete or not at all; if several processes build it at the same time, one wins.
     """
     folder = parent / f"{name}-{key[:_KEY_CHARACTERS]}"
     if not folder.is_dir():
         parent.mkdir(parents=True, exist_ok=True)
-        (parent / ".gitignore").write_text("*\n")  # nothing here is a source, for git or a linter
+        (parent / ".gitignore").write_text("*\n")  # git and linters skip the copied sources
         _build(folder, build)
         _forget_oldest(parent, name)
     os.utime(folder)
@@ -154,7 +154,7 @@ def _build(folder: Path, build: Callable[[Path], None]) -> None:
         build(work)
         work.rename(folder)
     except OSError:
-        if not folder.is_dir():  # else another process was faster, and what it built is the same
+        if not folder.is_dir():  # else another process was faster and built the same folder
             raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -168,7 +168,7 @@ def _forget_oldest(parent: Path, name: str) -> None:
 
 
 def data_beside(sources: Iterable[Path], root: Path) -> tuple[Path, ...]:
-    """List the data of packages that ship: what lies in folders named DATA beside their sources, sorted."""
+    """List the JSON files in folders named DATA beside the sources, sorted."""
     folders = {source.parent / DATA for source in sources}
     found = (path for folder in folders for path in (root / folder).glob("*.json"))
     return tuple(sorted(path.relative_to(root) for path in found))
@@ -178,7 +178,7 @@ def import_closure(module: str, root: Path) -> tuple[Path, ...]:
     """List the sources that a module needs at run time, relative to ``root``, sorted.
 
     Imports within functions count, imports for annotations (``if TYPE_CHECKING``) don't. An import by a
-    computed name can't be seen; the tests, which run the bundle, would miss the module.
+    computed name isn't found; tests that run the bundle would fail.
 
     Raises:
         BundlingError: there is no such module.
@@ -206,13 +206,13 @@ def _source(name: str, root: Path) -> Path:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """List every file below a folder, relative to it, in the order of their names."""
+    """List every file below a folder, relative to it, sorted by path."""
     found = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return sorted(found, key=Path.as_posix)
 
 
 def digest(parts: Iterable[bytes]) -> str:
-    """Hash parts of any length: two lists that differ anywhere have different digests."""
+    """Hash parts of any length; lists that differ in any part have different digests."""
     total = hashlib.sha256()
     for part in parts:
         total.update(hashlib.sha256(part).digest())
@@ -220,10 +220,9 @@ def digest(parts: Iterable[bytes]) -> str:
 
 
 def content_hash(folder: Path) -> str:
-    """Hash names, modes and bytes of a folder's sources: the same on every machine.
+    """Hash the names, modes and bytes of a folder's files, except byte code: the same on every machine.
 
-    Byte code does not count: it follows from the source beside it, and a machine without the runtime's
-    Python makes none.
+    Byte code is derived from its source, and a machine without the runtime's Python doesn't produce it.
     """
     parts: list[bytes] = []
     for path in files_of(folder):
@@ -235,13 +234,13 @@ def content_hash(folder: Path) -> str:
 
 
 def set_modes(folder: Path) -> None:
-    """Make everything readable by Lambda's user and the same whatever this machine's umask."""
+    """Set modes that Lambda's user can read, regardless of this machine's umask."""
     for path in [folder, *folder.rglob("*")]:
         path.chmod(_FOLDER_MODE if path.is_dir() else _FILE_MODE)
 
 
 def zipped_size(folder: Path) -> int:
-    """Size of a folder as a zip, bytes, compressed as CDK does it (deflate, level 9)."""
+    """Return a folder's size as a zip in bytes, compressed as CDK does it (deflate, level 9)."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in files_of(folder):
@@ -252,9 +251,13 @@ def zipped_size(folder: Path) -> int:
 def main(arguments: Sequence[str]) -> int:
     """Build a bundle and print its path, hash and size."""
     parser = argparse.ArgumentParser(prog="python -m infra.bundling", description=__doc__)
-    parser.add_argument("module", help="of the handler, e.g. lambdas.retrieve_knowledge.handler")
-    parser.add_argument("folder", type=Path, help="that bundles are kept in")
-    parser.add_argument("--native", action="store_true", help="for this machine's interpreter")
+    parser.add_argument(
+        "module", help="module of the handler, e.g. lambdas.retrieve_knowledge.handler"
+    )
+    parser.add_argument("folder", type=Path, help="folder of bundles")
+    parser.add_argument(
+        "--native", action="store_true", help="build for this machine's interpreter"
+    )
     given = parser.parse_args(arguments)
     try:
         done = bundle(given.module, given.folder, native=given.native)

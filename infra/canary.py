@@ -1,4 +1,4 @@
-"""The canary: a documented question that a schedule asks every five minutes, whoever else asks or not."""
+"""The canary: a schedule asks a documented question every five minutes, whether or not there is other traffic."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 EVERY: Final = "rate(5 minutes)"
-"""A period of its alarm, so that each has data."""
+"""Equals a period of its alarm, so that each period has data."""
 
 
 def canary_question(settings: Settings, project: Path = PROJECT) -> str:
-    """Return the question to ask, ``""`` for no canary.
+    """Return the canary's question, ``""`` for no canary.
 
-    By default the title of the folder's first document that has one. There is no canary where the store
-    sleeps when idle: it would be kept awake, and billed, for ever. Of an existing knowledge base neither
-    is known, nor what a bucket holds, so only a question that is set is asked.
+    The default is the title of the folder's first document that has one. A store that sleeps when idle gets
+    no canary: it would never sleep, and always be billed. For an existing knowledge base or a bucket, the
+    documents aren't known, so there is a canary only if a question is set.
     """
     asked = settings.monitoring.canary_question
     if settings.existing.knowledge_base_id:
@@ -53,8 +53,8 @@ def _first_title(corpus: Path) -> str:
 class Canary(Construct):
     """A schedule that invokes the retrieval function.
 
-    It may invoke that one alias. A call that fails isn't repeated: the next comes in five minutes, and
-    the alarm looks at three.
+    It may invoke only that alias. A failed call isn't repeated: the next one follows in five minutes, and
+    the alarm considers three.
     """
 
     def __init__(

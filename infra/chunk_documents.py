@@ -1,4 +1,4 @@
-"""The chunker in AWS: what it runs with, and what it may read and write."""
+"""The chunking function in AWS: its settings and its permissions."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 CHUNK_TIMEOUT: Final = cdk.Duration.minutes(5)
-"""A hundred times what the chunker takes for the largest document that it accepts."""
+"""A hundred times the chunker's run time for the largest document that it accepts."""
 CHUNK_MEMORY_MB: Final = 1024
 
 
 class ChunkDocuments(Construct):
-    """``chunk_documents``, the transformation of the data source."""
+    """``chunk_documents``, the data source's transformation function."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the constructs share: CDK's resources, conditions of policies, acknowledged findings of cdk-nag."""
+"""Helpers of the constructs: CDK's resources, policy conditions, acknowledged findings of cdk-nag."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ _Resource = TypeVar("_Resource", bound=cdk.CfnResource)
 
 
 def resource_of(construct: Construct, kind: type[_Resource]) -> _Resource:
-    """Return the CloudFormation resource of one of CDK's own constructs."""
+    """Return the CloudFormation resource of one of CDK's own constructs.
+
+    Raises:
+        TypeError: its resource is of another type.
+    """
     resource = construct.node.default_child
     if not isinstance(resource, kind):
         raise TypeError(f"{construct.node.path} is made of {type(resource).__name__}")
@@ -30,14 +34,14 @@ def allow(
     resources: Sequence[str],
     conditions: dict[str, Any] | None = None,
 ) -> iam.PolicyStatement:
-    """Return a statement that allows actions on resources."""
+    """Return an IAM statement that allows actions on resources."""
     return iam.PolicyStatement(
         sid=sid, actions=list(actions), resources=list(resources), conditions=conditions
     )
 
 
 def on_behalf_of(arn: str) -> dict[str, Any]:
-    """Return the conditions that let a service act for this account's resources of an ARN only."""
+    """Return the conditions that let a service act only for resources of this account that match an ARN."""
     return {
         "StringEquals": {"aws:SourceAccount": cdk.Aws.ACCOUNT_ID},
         "ArnLike": {"aws:SourceArn": arn},
@@ -56,7 +60,7 @@ def model_arn(scope: Construct, model: str, region: str | None = None) -> str:
 
 
 def function_arn(scope: Construct, name: str) -> str:
-    """Return the ARN of a function in this account and region by its name, without referring to the resource."""
+    """Return the ARN of a function in this account and region, by name instead of a reference to the resource."""
     stack = cdk.Stack.of(scope)
     return f"arn:{stack.partition}:lambda:{stack.region}:{stack.account}:function:{name}"
 
@@ -71,6 +75,6 @@ def explain_objects(holder: Construct, bucket: s3.IBucket, reason: str, objects:
     resource = bucket.node.default_child
     if isinstance(resource, cdk.CfnResource):
         arn = f"<{cdk.Stack.of(bucket).resolve(resource.logical_id)}.Arn>"
-    else:  # it is none of the stack's
+    else:  # the bucket isn't the stack's own
         arn = f"arn:<AWS::Partition>:s3:::{bucket.bucket_name}"
     acknowledge(holder, f"AwsSolutions-IAM5[Resource::{arn}/{objects}]", reason)

@@ -1,4 +1,4 @@
-"""The dashboard: whether it works at the top left, why not below it, the costs at the bottom."""
+"""The dashboard: state at the top left, causes of failures below it, costs at the bottom."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ HEIGHT: Final = 6
 WITH_RESULTS: Final = "n - e - FILL(z, 0)"
 ERROR_RATE: Final = "IF(n > 0, 100 * e / n, 0)"
 ZERO_RESULT_RATE: Final = "IF(n - e > 0, 100 * FILL(z, 0) / (n - e), 0)"
-"""Over ``n`` queries, ``e`` unanswered and ``z`` answered with nothing. Unlike the alarms they have no
-guard for few samples: a chart shows everything."""
+"""Over ``n`` queries, ``e`` unanswered and ``z`` answered without results. Unlike the alarms they don't
+require a minimum of samples: a chart shows everything."""
 
 STORE_NAMESPACE: Final = "AWS/AOSS"
 """OpenSearch Serverless reports capacity by account (dimension ``ClientId``) and searches by collection,
@@ -52,7 +52,7 @@ USD_AN_OCU_HOUR: Final = 0.24
 HOURS_A_MONTH: Final = 730
 SEARCH_OCU: Final = "60 * FILL(s, 0) / PERIOD(s)"
 INDEXING_OCU: Final = "60 * FILL(i, 0) / PERIOD(i)"
-"""Capacity is reported each minute and summed, so a longer period has a multiple of it."""
+"""Capacity is reported each minute and summed, so the sum of a longer period is a multiple of it."""
 USD_AN_HOUR: Final = f"{USD_AN_OCU_HOUR} * 60 * (FILL(s, 0) + FILL(i, 0)) / PERIOD(s)"
 USD_A_MONTH: Final = f"{HOURS_A_MONTH} * {USD_AN_HOUR}"
 
@@ -92,7 +92,7 @@ VERSIONS: Final = (
     "sort hour desc",
     f"limit {ROWS}",
 )
-"""Where the version changes, a deployment or a rollback moved the alias; Lambda itself logs it."""
+"""A change of the version means that a deployment or a rollback moved the alias. Lambda logs the version."""
 INGESTION_PROBLEMS: Final = (
     "fields @timestamp, message, document, coalesce(reason, difference) as why, job",
     'filter level in ["ERROR", "WARNING"]',
@@ -103,7 +103,7 @@ INGESTION_PROBLEMS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """ARNs of what stands in front of the function, and of its guardrail; ``""`` for what there is not."""
+    """ARNs of the function's entry points and of its guardrail; ``""`` for those that don't exist."""
 
     gateway_arn: str = ""
     agent_alias_arn: str = ""
@@ -111,7 +111,7 @@ class Doors:
 
 
 class MetricChart(NamedTuple):
-    """A chart whose lines are metrics as they are emitted, each with a label and a color."""
+    """A chart of unmodified metrics: each line is a metric, its label and its color."""
 
     title: str
     unit: str
@@ -132,11 +132,11 @@ def _percentiles(title: str, name: str, source: Source) -> MetricChart:
 LATENCY: Final = _percentiles(
     "Latency of answered queries", telemetry.RETRIEVAL_LATENCY, Source.RETRIEVAL
 )
-"""Queries that timed out are not in it."""
+"""Without queries that timed out."""
 DURATION: Final = _percentiles(
     "Run time of the function, every call", "Duration", Source.RETRIEVE_FUNCTION
 )
-"""Every call, as the alarm watches it."""
+"""Every call, like the alarm."""
 RESULTS: Final = MetricChart(
     "Results of an answered query",
     "results",
@@ -246,18 +246,18 @@ GUARDRAIL: Final = (
         "Invocations InvocationsIntervened InvocationThrottles",
     ),
 )
-"""Charts of what stands in front of the function: title, unit, and metrics of their services."""
+"""Charts of the entry points and the guardrail: title, unit, and metrics of their services."""
 
 
 class Dashboard(Construct):
     """One page for people on call.
 
     Args:
-        emitters: whose metrics are shown.
-        alarms: whose states are shown.
-        retrieve_log_group_name: of the retrieval function.
-        collection_name: of the vector store's collection, ``""`` where there is none.
-        doors: in front of the function, and its guardrail.
+        emitters: the sources of the metrics.
+        alarms: the alarms whose states are shown.
+        retrieve_log_group_name: log group of the retrieval function.
+        collection_name: name of the vector store's collection, ``""`` without one.
+        doors: the function's entry points and its guardrail.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -338,7 +338,7 @@ def _is_it_working(alarms: Alarms) -> cloudwatch.IWidget:
         _states("Is it working?", [alarms.health, *alarms.loud], 7),
         _states("Warnings, for the morning", alarms.quiet, STATUS_HEIGHT - 7),
     )
-    return cast("cloudwatch.IWidget", column)  # it is one; its type stub lacks what is optional
+    return cast("cloudwatch.IWidget", column)  # it is one; its type stub lacks optional members
 
 
 def _states(
@@ -354,9 +354,9 @@ def _states(
 
 
 def _figures(emitters: Emitters) -> cloudwatch.SingleValueWidget:
-    """Show four figures over the whole time that the page shows.
+    """Show four figures over the page's whole time range.
 
-    Not over the last hour: periods begin on the hour, so the last one is mostly unfinished.
+    Not over the last hour, because periods begin on the hour and the last one is mostly incomplete.
     """
     metrics = _counts(emitters)
     p95 = Metric(telemetry.RETRIEVAL_LATENCY, "p95")
@@ -375,7 +375,7 @@ def _figures(emitters: Emitters) -> cloudwatch.SingleValueWidget:
 
 
 def _what_to_do(settings: Settings) -> cloudwatch.TextWidget:
-    """Show the first action for each alarm, in the alarms' own words."""
+    """Show the first action for each alarm, from the alarm's definition."""
     rows = [
         f"| `{alarm.key}` | {alarm.action} |"
         for alarm in retrieval_alarms(settings.thresholds)
@@ -416,7 +416,7 @@ def _table(
 def _metric_chart(
     emitters: Emitters, of: MetricChart, bounds: Sequence[cloudwatch.HorizontalAnnotation] = ()
 ) -> cloudwatch.GraphWidget:
-    """Return a chart of metrics as they are emitted."""
+    """Return a chart of unmodified metrics."""
     lines = [emitters.metric(metric, label=label, color=color) for metric, label, color in of.lines]
     return _chart(of.title, lines, unit=of.unit, width=of.width, bounds=bounds)
 
@@ -431,7 +431,7 @@ def _chart(  # noqa: PLR0913 - a chart's own parts
     stacked: bool = False,
     most: float | None = None,
 ) -> cloudwatch.GraphWidget:
-    """Return a chart over time whose axis begins at 0 and ends at ``most``, where that is known."""
+    """Return a chart over time whose axis begins at 0 and ends at ``most``, if given."""
     return cloudwatch.GraphWidget(
         title=title,
         left=list(lines),
@@ -444,7 +444,7 @@ def _chart(  # noqa: PLR0913 - a chart's own parts
 
 
 def _bound(value: float, label: str, color: str = BAD) -> cloudwatch.HorizontalAnnotation:
-    """Return a line across a chart."""
+    """Return a horizontal line across a chart."""
     return cloudwatch.HorizontalAnnotation(value=value, label=label, color=color)
 
 
@@ -454,7 +454,7 @@ def _computed(
     label: str,
     color: str | None = None,
 ) -> cloudwatch.MathExpression:
-    """Return a line that is computed from metrics, which are named by their ids."""
+    """Return a line that is computed from metrics, by their ids in the expression."""
     return cloudwatch.MathExpression(
         expression=expression,
         using_metrics=dict(metrics),
@@ -465,7 +465,7 @@ def _computed(
 
 
 def _counts(emitters: Emitters) -> dict[str, cloudwatch.Metric]:
-    """Return the three counts that the expressions above are over."""
+    """Return the three counts that the expressions above use."""
     lines = {
         "n": (telemetry.RETRIEVAL_COUNT, "queries", NEUTRAL),
         "e": (telemetry.RETRIEVAL_ERRORS, "unanswered (degraded)", BAD),
@@ -478,7 +478,7 @@ def _counts(emitters: Emitters) -> dict[str, cloudwatch.Metric]:
 
 
 def _traffic(emitters: Emitters) -> cloudwatch.GraphWidget:
-    """Show how many queries there were and how they ended."""
+    """Show the number of queries by outcome."""
     metrics = _counts(emitters)
     found = _computed(WITH_RESULTS, metrics, "found something", GOOD)
     return _chart(
@@ -556,7 +556,7 @@ def _cost() -> cloudwatch.GraphWidget:
 
 
 def _store_searches(collection: str) -> list[cloudwatch.IWidget]:
-    """Show the collection's own view of its searches, to tell its faults from Bedrock's."""
+    """Show the collection's own metrics of its searches, to distinguish its faults from Bedrock's."""
     return [
         _chart(
             "Searches, as the vector store sees them: latency",
@@ -574,9 +574,9 @@ def _store_searches(collection: str) -> list[cloudwatch.IWidget]:
 
 
 def _door_rows(doors: Doors) -> list[list[cloudwatch.IWidget]]:
-    """Show each door's calls and times, and what the guardrail stopped, as their services count them.
+    """Show each entry point's calls and times, and the guardrail's interventions, from their services' metrics.
 
-    They are searched for by one dimension: which others a metric has isn't documented for all.
+    The metrics are searched for by one dimension, because not all services document the others.
     """
     charts = [
         _of_service(dimension, arn, title, unit, metrics)
@@ -610,7 +610,7 @@ def _of_service(
 def _search(
     collection: str, metric: str, statistic: str, color: str = NEUTRAL
 ) -> cloudwatch.MathExpression:
-    # the collection's id is a dimension too, and known to the data stack only: search by name
+    # the collection's id is a dimension too, but only the data stack knows it: search by name
     dimensions = f"{STORE_NAMESPACE},ClientId,CollectionId,CollectionName"
     place = f'{{{dimensions}}} CollectionName="{collection}"'
     expression = f"SEARCH('{place} MetricName=\"{metric}\"', '{statistic}', 300)"

@@ -1,4 +1,4 @@
-"""The data stack: corpus, vectors, knowledge base, and how documents get into it."""
+"""The data stack: corpus, vectors, knowledge base, and ingestion."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class DataStack(Stack):
-    """Everything that holds or makes data.
+    """Everything that stores or creates data.
 
-    Its ids reach the service stack by parameters and not by exports, so that a knowledge base can be
-    replaced while the service stack still names the old one. The collection's name is ``""`` without
+    Its ids reach the service stack through parameters instead of exports, so that a knowledge base can be
+    replaced while the service stack still refers to the old one. The collection's name is ``""`` without
     OpenSearch Serverless.
     """
 
@@ -39,7 +39,7 @@ class DataStack(Stack):
         construct_id: str,
         *,
         settings: Settings,
-        **kwargs: Any,  # noqa: ANN401 - whatever a stack takes
+        **kwargs: Any,  # noqa: ANN401 - any property of a stack
     ) -> None:
         super().__init__(scope, construct_id, **kwargs)
         key = stack_key(

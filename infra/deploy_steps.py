@@ -1,4 +1,4 @@
-"""The function that does what CloudFormation can't do by itself, and its steps."""
+"""The function for deployment steps that CloudFormation can't do by itself."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 TIMEOUT: Final = cdk.Duration.minutes(15)
-"""The most that a function may have."""
+"""Lambda's maximum."""
 MEMORY_MB: Final = 512
 _RESOURCE_TIMEOUT: Final = cdk.Duration.minutes(16)
-"""When CloudFormation stops waiting for a function that was killed."""
+"""CloudFormation stops waiting then, if the function was killed."""
 
 
 class DeploySteps(Construct):
     """``deploy_steps``. Each step is a custom resource with rights in a policy of its own.
 
-    The custom resource is the function itself and not CDK's provider framework, whose own functions
-    come with wildcards.
+    The custom resource calls the function directly instead of CDK's provider framework, whose own functions
+    have rights with wildcards.
 
     Args:
-        name: of the function, ``<settings.name>-deploy-steps`` unless given.
+        name: the function's name, by default ``<settings.name>-deploy-steps``.
 
     Attributes:
-        role: that the steps are done with.
+        role: the role of all steps.
     """
 
     def __init__(
@@ -74,10 +74,10 @@ class DeploySteps(Construct):
         """Add a step.
 
         Args:
-            kind: its type is ``Custom::Knowledge<kind>``.
-            statements: its rights.
-            properties: what the function is told.
-            after: what has to exist before it.
+            kind: the step's type is ``Custom::Knowledge<kind>``.
+            statements: the step's rights.
+            properties: the function's input.
+            after: resources that must exist before.
         """
         policy = iam.Policy(self, f"{kind}Rights", roles=[self.role], statements=list(statements))
         resource = cdk.CustomResource(

@@ -1,4 +1,4 @@
-"""The gateway as an MCP server of AWS DevOps Agent, whose calls are signed with a role of their own."""
+"""The gateway as an MCP server of AWS DevOps Agent, which signs its calls with a role of its own."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ SERVICE_TYPE: Final = "mcpserversigv4"
 
 
 class DevOpsAgent(Construct):
-    """Registers a gateway, and lets one agent space use its tool.
+    """Registers a gateway and lets one agent space use its tool.
 
-    The service calls the server when it is registered, so the gateway's target comes first.
+    The service calls the server during registration, so the gateway's target must exist before.
 
     Args:
-        gateway: whose callers sign with IAM.
+        gateway: a gateway with IAM authorization.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class DevOpsAgent(Construct):
 
 
 def _role(scope: Construct, settings: Settings, gateway: Gateway) -> iam.Role:
-    # a registration's id is known only when it exists, and that takes the role
+    # a registration's id is known only once it exists, and creating it needs the role
     registrations = Stack.of(scope).format_arn(
         service="aidevops", resource="service", resource_name="*"
     )

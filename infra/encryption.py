@@ -1,7 +1,7 @@
-"""A stack's own key, and the least that a role needs of it.
+"""A stack's own key, and the least rights that a role needs on it.
 
-A key's policy leaves the decision to IAM; what a role may do under it holds through one service only
-(``kms:ViaService``), so that nobody decrypts by hand with a role that was made for reading a bucket.
+The key's policy delegates to IAM. A role may use the key through one service only (``kms:ViaService``),
+so that a role for reading a bucket can't decrypt by itself.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 
 def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str) -> kms.IKey | None:
-    """Make a stack's own key, or return that of the settings, or ``None`` for the services' keys.
+    """Create a stack's own key, or return that of the settings, or ``None`` for the services' keys.
 
-    Each stack makes one: a key policy can't name resources of another stack without the two depending on
-    each other, and people who may read the logs of one need not be able to read the corpus of the
-    other. The policy of a key that is given is its owner's (``docs/adopt.md``).
+    Each stack creates its own: a key policy can't name resources of another stack without making the two
+    depend on each other, and people who may read one stack's logs need not be able to read the other's
+    corpus. The owner of an existing key maintains its policy (``docs/adopt.md``).
     """
     if not settings.customer_managed_key:
         return None
@@ -52,12 +52,12 @@ def stack_key(scope: Construct, settings: Settings, *, part: str, protects: str)
 
 
 def key_identity(settings: Settings) -> str | bool:
-    """Return what changes with the key: a vector store's key can't be changed, only the store."""
+    """Return a value that identifies the key. A vector store's key can't be changed, only replaced with the store."""
     return settings.account.key or settings.customer_managed_key
 
 
 def allow_service(key: kms.IKey, user: KeyUser, conditions: Mapping[str, Any]) -> None:
-    """Let a service use a key of the stack; that of the settings has to allow it already."""
+    """Let a service use the stack's own key; an existing key must allow it already."""
     if not isinstance(key, kms.Key):
         return
     key.add_to_resource_policy(
@@ -76,7 +76,7 @@ def allow_service(key: kms.IKey, user: KeyUser, conditions: Mapping[str, Any]) -
 def use_key(
     scope: Construct, key: kms.IKey | None, *, via: str, write: bool = False, sid: str = "UseKey"
 ) -> list[iam.PolicyStatement]:
-    """Return the permissions to read, and to write if set, through the service ``via`` alone."""
+    """Return the permissions to decrypt, and with ``write`` to encrypt, through the service ``via`` only."""
     if key is None:
         return []
     return [
@@ -95,8 +95,8 @@ def use_key(
 
 _REMOVAL: Final = {
     Removal.DESTROY: cdk.RemovalPolicy.DESTROY,
-    # kept, but not by a first deployment that fails: their names are fixed, and the next attempt
-    # would fail on the groups that the one before left behind
+    # retained, except when a first deployment fails: names are fixed, so the next attempt would fail
+    # on the groups that the previous one left behind
     Removal.RETAIN: cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
 }
 
@@ -109,7 +109,7 @@ def log_group(
     settings: Settings,
     encryption_key: kms.IKey | None = None,
 ) -> logs.LogGroup:
-    """Make a log group; its key, if any, must allow it, see :func:`stack_key`."""
+    """Create a log group; its key, if any, must allow it, see :func:`stack_key`."""
     group = logs.LogGroup(
         scope,
         construct_id,
@@ -117,15 +117,15 @@ def log_group(
         encryption_key=encryption_key,
         removal_policy=_REMOVAL[settings.removal],
     )
-    # in days, as the settings have it: CDK's own property is an enumeration of names
+    # in days, like the setting: CDK's own property is an enumeration of names
     resource_of(group, logs.CfnLogGroup).retention_in_days = settings.log_retention_days
     return group
 
 
 def _allow_log_groups(key: kms.Key, *names: str) -> None:
-    """Let CloudWatch Logs use a key, for log groups of these names only; ``*`` is a wildcard.
+    """Let CloudWatch Logs use a key for log groups with these names only; ``*`` is a wildcard.
 
-    The condition is the one of "Encrypt log data in CloudWatch Logs using KMS".
+    The condition is from "Encrypt log data in CloudWatch Logs using KMS".
     """
     stack = cdk.Stack.of(key)
     groups = [

@@ -1,13 +1,13 @@
 """The AgentCore gateway: the retrieval function as a tool of the Model Context Protocol.
 
-The gateway invokes the function as its own role, whose policy names one alias; within one account the
-function's own policy need not name it. The library's higher-level ``Gateway`` is not used: the role
-that it makes may be assumed for any account's gateway, and it adds a search tool.
+The gateway invokes the function with its own role, whose policy names one alias; within one account the
+function's policy need not name the role. The library's higher-level ``Gateway`` is not used: its role can
+be assumed for any account's gateway, and it adds a search tool.
 
 The tool is derived from the action group's OpenAPI schema: one contract for both callers. A gateway's
-schema has types, properties, required names, items and descriptions only (``SchemaDefinition`` of
-bedrock-agentcore-control), so bounds and defaults are in the descriptions. There is no output schema: a
-client would check a refused call's ``{"error": ...}`` against it.
+schema has only types, properties, required names, items and descriptions (``SchemaDefinition`` of
+bedrock-agentcore-control), so bounds and defaults are in the descriptions. There is no output schema,
+because a client would check a refused call's ``{"error": ...}`` against it.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from infra.sources import Sources
 
 TARGET: Final = "knowledge"
-"""Clients see a tool as ``<target>___<tool>``."""
+"""The target's name; clients see its tool as ``<target>___<tool>``."""
 
 
 class Gateway(Construct):
     """A gateway with the retrieval function as its only target.
 
     Attributes:
-        url: that clients of the protocol connect to.
-        arn: that callers need ``bedrock-agentcore:InvokeGateway`` on, where they sign with IAM.
-        tool: the name by which clients see it.
+        url: the address for clients of the protocol.
+        arn: the gateway's ARN; callers that sign with IAM need ``bedrock-agentcore:InvokeGateway`` on it.
+        tool: the tool's name for clients.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ def _role(scope: Construct, settings: Settings, retrieve: lambda_.IAlias) -> iam
 
 
 def _evaluate_policies(engine: str, gateways: str) -> list[iam.PolicyStatement]:
-    """Return what AgentCore's policies need of a gateway's role, see "IAM permissions" there."""
+    """Return the rights that a gateway's role needs for AgentCore's policies, see "IAM permissions" there."""
     if not engine:
         return []
     evaluate = ["bedrock-agentcore:AuthorizeAction", "bedrock-agentcore:PartiallyAuthorizeActions"]
@@ -182,7 +182,7 @@ def _authorizer(
 def _claim(
     name: str, wanted: str | list[str]
 ) -> agentcore.CfnGateway.CustomClaimValidationTypeProperty:
-    """Return the rule that a claim is a text, or that it lists one of several."""
+    """Return the rule that a claim equals a string, or contains one of several."""
     one = isinstance(wanted, str)
     value = agentcore.CfnGateway.ClaimMatchValueTypeProperty(
         match_value_string=wanted if isinstance(wanted, str) else None,

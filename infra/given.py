@@ -1,6 +1,6 @@
-"""Checks of what others made, while a deployment is made: a bucket of documents, a knowledge base.
+"""Checks of existing resources during a deployment: a bucket of documents, a knowledge base.
 
-They run when they are first deployed and when a setting changes that they look at.
+They run on the first deployment, and whenever a setting that they check changes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def check_documents_bucket(steps: DeploySteps, settings: Settings) -> None:
-    """Refuse a ``documents_bucket`` that can't be read; say so if it can't be watched well."""
+    """Refuse a ``documents_bucket`` that can't be read; report one that can't be watched well."""
     _check_bucket(
         steps,
         "DocumentsBucketCheck",
@@ -65,7 +65,7 @@ def _check_bucket(
 
 
 def check_knowledge_base(steps: DeploySteps, settings: Settings) -> None:
-    """Refuse a ``knowledge_base_id`` that can't be asked as it is set."""
+    """Refuse a ``knowledge_base_id`` that can't be searched with the settings."""
     base = settings.existing.knowledge_base_id
     arn = Stack.of(steps).format_arn(
         service="bedrock", resource="knowledge-base", resource_name=base

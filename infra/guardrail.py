@@ -1,16 +1,16 @@
 """The optional Bedrock guardrail that the agent and Retrieve apply.
 
-It does two things. On what comes in it looks for prompt attacks; on what goes out it masks AWS keys.
+It detects prompt attacks in inputs and masks AWS keys in outputs.
 
-- Keys that come *in* pass: an alert about a leaked key has to be searchable.
-- Names, addresses, hosts and passwords are not masked: runbooks consist of them, and a chunk that was
-  altered no longer equals its lines, so the function would drop it.
+- AWS keys in inputs pass: an alert about a leaked key has to be searchable.
+- Names, addresses, hosts and passwords are not masked: runbooks consist of them, and an altered chunk no
+  longer equals its lines, so the function would drop it.
 - There are no filters for violence and the like: "kill the process" is an operation.
 - There is no contextual grounding: it needs a grounding source, which only a native knowledge base
-  gives an agent. Support is checked by the orchestrator.
+  provides to an agent. The orchestrator checks support.
 
-What Retrieve does with an output filter is not documented. Either way is safe: a result that was
-masked fails its proof and is dropped, one that was blocked is answered ``degraded``, ``guardrail``.
+How Retrieve applies an output filter is not documented. Both cases are safe: a masked result fails its
+proof and is dropped, a blocked one makes the answer ``degraded`` with the reason ``guardrail``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _CONTENT_POLICY: Final = bedrock.CfnGuardrail.ContentPolicyConfigProperty(
     filters_config=[
         bedrock.CfnGuardrail.ContentFilterConfigProperty(
             type="PROMPT_ATTACK",
-            # MEDIUM: alerts are full of imperatives and shell commands, and each one that is taken
-            # for an attack is a question that goes unanswered. Outputs have no such filter.
+            # MEDIUM: alerts are full of imperatives and shell commands, and each false positive
+            # is an unanswered question. Outputs have no such filter.
             input_strength="MEDIUM",
             output_strength="NONE",
         )
@@ -87,13 +87,13 @@ class Guardrail(Construct):
 
     @property
     def apply_statement(self) -> iam.PolicyStatement:
-        """What a role needs to apply this guardrail, and no other."""
+        """The right to apply this guardrail, and no other."""
         return allow(
             "ApplyGuardrail", ["bedrock:ApplyGuardrail"], [self._guardrail.attr_guardrail_arn]
         )
 
 
 def _digest() -> str:
-    # A version never changes: another description makes another one. A property's repr has all of it.
+    # a version never changes: a new description creates a new one; a property's repr contains all its values
     parts = (BLOCKED_INPUT, BLOCKED_OUTPUT, _CONTENT_POLICY, _SENSITIVE_INFORMATION_POLICY)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]

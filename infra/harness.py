@@ -1,10 +1,10 @@
 """The AgentCore harness: a managed agent loop whose only tool is the gateway's.
 
-A harness has a shell and a file system of its own unless its tools are listed. Here the list has the
-gateway alone, so that what a document says can't run anything. The tool is read-only, and the harness
-keeps no memory: every answer is from this turn's retrievals.
+A harness has a shell and a file system of its own unless its tools are listed. Here the list contains only
+the gateway, so that text in a document can't run anything. The tool is read-only, and the harness
+has no memory: every answer comes from the retrievals of its own turn.
 
-Its role follows the sample in "Security and access controls" of the harness, without what is not used:
+Its role follows the sample in "Security and access controls" of the harness, without the unused parts:
 no memory, no browser, no code interpreter. Public-network harnesses pull their image from ECR Public.
 """
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from infra.sources import Sources
 
 TOOLS: Final = "knowledge"
-"""What the harness calls the gateway."""
+"""The gateway's name in the harness."""
 
 MAX_ITERATIONS: Final = 4
-"""Three rounds of queries and the answer: nothing else caps a harness's own loop."""
+"""Three rounds of queries and the answer; nothing else limits a harness's own loop."""
 
 TIMEOUT_SECONDS: Final = 120
 
@@ -41,10 +41,10 @@ class Harness(Construct):
     """A harness that answers with the deployment's model, prompt and gateway.
 
     Args:
-        gateway: whose callers sign with IAM.
+        gateway: a gateway with IAM authorization.
 
     Attributes:
-        arn: of InvokeHarness; callers need ``bedrock-agentcore:InvokeHarness`` and
+        arn: the harness's ARN; callers need ``bedrock-agentcore:InvokeHarness`` and
             ``bedrock-agentcore:InvokeAgentRuntime`` on it.
     """
 

@@ -1,4 +1,4 @@
-"""How documents get into the knowledge base: a folder's mirror, the events of a bucket, and their queue."""
+"""Ingestion of documents: a folder's mirror, a bucket's events, and their queue."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ if TYPE_CHECKING:
 PROJECT: Final = Path(__file__).parents[1]
 
 HIDDEN: Final = ("**/.*", "**/.*/**")
-"""Files and folders that are no documents, as when a folder is ingested locally."""
+"""Patterns of files and folders that don't count as documents, the same as in local ingestion."""
 UNSUPPORTED: Final = ("rst", "adoc", "asciidoc", "org", "mdx", "md.erb", "ipynb")
-"""Endings of documents that are read locally, and that a Bedrock knowledge base refuses to ingest."""
+"""Suffixes of documents that local ingestion reads but a Bedrock knowledge base refuses."""
 
 MESSAGE: Final = "documents changed"
-"""All that a message says: of equal ones within five minutes, a FIFO queue keeps the first."""
+"""The body of every message: a FIFO queue keeps the first of equal ones within five minutes."""
 GROUP: Final = "documents"
 """The queue's one message group: while a message is served, no other is."""
 HELD_BACK: Final = cdk.Duration.minutes(6)
-"""Longer than the five minutes in which equal messages are swallowed: a job that starts when a message
-comes out sees every change that it stands for."""
+"""Delay of a message. It is longer than the five minutes in which equal messages are dropped, so that the job
+which a message starts sees every change that the message represents."""
 LOOK_EVERY: Final = cdk.Duration.minutes(5)
-"""When a message that waits for a job comes again."""
+"""When a message that waits for a running job is redelivered."""
 MAX_LOOKS: Final = 1_000
-"""The most that SQS allows; three and a half days of looks."""
+"""SQS's maximum number of deliveries; three and a half days at ``LOOK_EVERY``."""
 NIGHTLY: Final = events.Schedule.cron(minute="0", hour="3")
-"""UTC. It finds what no event told of."""
+"""In UTC. The nightly job finds changes without an event."""
 TIMEOUT: Final = cdk.Duration.minutes(1)
 MEMORY_MB: Final = 256
 
@@ -61,10 +61,10 @@ class Ingestion(Construct):
     """Ingests the bucket's documents whenever they change.
 
     Attributes:
-        name: of the function.
-        rule_name: of the rule that turns events into messages.
-        dead_letters_name: of the queue that keeps messages which were given up.
-        command: ingests by hand.
+        name: the function's name.
+        rule_name: name of the rule that turns events into messages.
+        dead_letters_name: name of the dead-letter queue.
+        command: the command that starts an ingestion by hand.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -90,7 +90,7 @@ class Ingestion(Construct):
         queue = self._queue()
         rule = self._rule(queue)
         served = self._function(queue)
-        # it is deleted before the step that stops what runs: nothing may start after that
+        # deleted before the step that stops a running job: nothing may start after that
         served.node.add_dependency(self._tear_down())
         if settings.documents.kind is Documents.FOLDER:
             self._mirror().node.add_dependency(rule)
@@ -128,7 +128,7 @@ class Ingestion(Construct):
                 detail_type=["Object Created", "Object Deleted"],
                 detail=watched,
             ),
-            # a folder has no other writer that an event could miss
+            # only deployments write a folder's documents, so there are no changes that events could miss
             schedule=None if self._settings.documents.kind is Documents.FOLDER else NIGHTLY,
             targets=[
                 targets.SqsQueue(
@@ -268,18 +268,18 @@ class Ingestion(Construct):
 
 
 WRITTEN: Final = "mirrored.json"
-"""``LIST_KEY`` of ``lambdas.deploy_steps.mirror``."""
+"""The same as ``LIST_KEY`` in ``lambdas.deploy_steps.mirror``."""
 
 
 def chunking_version(settings: Settings) -> str:
-    """Return what decides a document's chunks beside its bytes."""
+    """Return a text of everything but a document's bytes that affects its chunks."""
     order = settings.retrieval.date_order or "none"
     algorithm = ChunkingSettings().fingerprint
     return f"{algorithm}-extract-{EXTRACTION}-markup-{MARKUP_VERSION}-dates-{order}"
 
 
 def _endings(suffixes: Iterable[str]) -> Iterator[str]:
-    """Yield patterns of the files that end so, in any case, and of what is said beside them."""
+    """Yield patterns of files with these suffixes, in any case, and of their metadata files."""
     for suffix in suffixes:
         ending = "".join(f"[{it}{it.upper()}]" if it.isalpha() else it for it in suffix)
         yield f"**/*.{ending}"

@@ -1,4 +1,4 @@
-"""Old versions of the retrieval function: kept for a rollback, and the oldest removed."""
+"""Old versions of the retrieval function: some stay for a rollback, older ones are deleted."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ if TYPE_CHECKING:
 
 
 class KeptVersions(Construct):
-    """Removes old versions whenever the alias has moved to a new one.
+    """Deletes old versions whenever the alias moves to a new one.
 
-    The versions themselves are made with ``keep_versions`` of :class:`infra.python_function.PythonFunction`.
+    Versions outlive their replacement because :class:`infra.python_function.PythonFunction` is made with
+    ``keep_versions``.
 
     Args:
-        function_name: whose versions they are.
-        alias: that callers invoke.
+        function_name: name of the retrieval function.
+        alias: the alias that callers invoke.
 
     Attributes:
         rollback: the command that moves the alias to the version before the newest.
-        steps: of the service stack's deployment.
+        steps: the steps of the service stack's deployment.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -59,7 +60,7 @@ class KeptVersions(Construct):
                     ["lambda:ListAliases", "lambda:ListVersionsByFunction"],
                     [function],
                 ),
-                # of a version each: the function itself has an ARN without one
+                # versions only: the ARN of the function itself has no version
                 allow("DeleteVersions", ["lambda:DeleteFunction"], [f"{function}:*"]),
             ],
             {"Function": function_name, "Version": alias.version.version},

@@ -1,4 +1,4 @@
-"""The knowledge base, its data source and the role that Bedrock works in."""
+"""The knowledge base, its data source and the role that Bedrock assumes."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class KnowledgeBase(Construct):
     """A vector knowledge base over the corpus bucket, chunked by our own function.
 
     Args:
-        store: of the vectors; it is opened to the role that Bedrock ingests and searches with.
+        store: the vector store; Bedrock's role is granted access to it.
         chunker: alias of ``chunk_documents``.
-        steps: wait until the store is ready.
-        encryption_key: of the buckets, if they have one of the account's own.
+        steps: the deployment's steps, one of which waits until the store is ready.
+        encryption_key: the buckets' key, if it is one of the account's own.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -53,7 +53,7 @@ class KnowledgeBase(Construct):
         base = bedrock.CfnKnowledgeBase(
             self,
             "Base",
-            # other vectors need another knowledge base, which needs another name
+            # different vectors need a new knowledge base, and that needs a new name
             name=f"{settings.name}-{short_hash([store.identity, settings.store.embedding_model])}",
             description="Runbooks and postmortems, in chunks of exact lines",
             role_arn=role.role_arn,
@@ -84,7 +84,7 @@ class KnowledgeBase(Construct):
             self,
             "Role",
             description="Bedrock ingests the corpus and searches the vectors with it",
-            # on behalf of this account's knowledge bases only, see "Service role" there
+            # for this account's knowledge bases only, see "Service role" in the Bedrock user guide
             assumed_by=iam.ServicePrincipal(
                 "bedrock.amazonaws.com",
                 conditions=on_behalf_of(
@@ -93,7 +93,7 @@ class KnowledgeBase(Construct):
                     )
                 ),
             ),
-            # inline, so that the role is never there without them: Bedrock tries them at once
+            # inline, so that the role never exists without them: Bedrock uses them at once
             inline_policies={"KnowledgeBase": iam.PolicyDocument(statements=statements)},
         )
         buckets.explain_documents(
@@ -122,7 +122,7 @@ class KnowledgeBase(Construct):
             name=f"{settings.name}-corpus",
             description="Documents of the corpus bucket",
             knowledge_base_id=self.knowledge_base_id,
-            # the vectors go with their index; to delete them one by one needs rights that are gone
+            # the vectors are deleted with their index; by then the rights to delete them singly are gone
             data_deletion_policy="RETAIN",
             server_side_encryption_configuration=source.ServerSideEncryptionConfigurationProperty(
                 kms_key_arn=key.key_arn
@@ -156,10 +156,10 @@ class KnowledgeBase(Construct):
 
 
 def _use_while_ingesting(key: kms.IKey | None) -> list[iam.PolicyStatement]:
-    """Return the permission to use the key for the buckets, and for the copy that a job makes of documents.
+    """Return the permission to use the key for the buckets and for a job's transient copy of the documents.
 
-    Without a condition, as "Encryption of transient data storage during data ingestion" has it: through
-    which service Bedrock encrypts that copy isn't documented.
+    It has no condition, as in "Encryption of transient data storage during data ingestion": the service
+    through which Bedrock encrypts that copy isn't documented.
     """
     if key is None:
         return []

@@ -1,4 +1,4 @@
-"""Logs that an AWS service delivers for one of our resources, into a log group of the deployment."""
+"""Logs that an AWS service delivers for one of our resources to a log group of the deployment."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 FOLDER: Final = "/aws/vendedlogs"
-"""CloudWatch itself lets services write to log groups below it: there is no policy that could grow."""
+"""Services may write to log groups below it without a resource policy, whose size would be limited."""
 
 
 class LogDelivery(Construct):
     """Delivers a resource's application logs.
 
     Args:
-        part: of the deployment, which names the log group ``/aws/vendedlogs/<name>-<part>``.
-        resource_arn: that the logs are of.
-        encryption_key: of the log group, which its policy has to allow.
+        part: part of the deployment; the log group is ``/aws/vendedlogs/<name>-<part>``.
+        resource_arn: the resource that emits the logs.
+        encryption_key: key of the log group; its policy has to allow the log group.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments

@@ -15,10 +15,10 @@ EMBEDDING_DIMENSIONS: Final[dict[str, tuple[int, ...]]] = {
     "cohere.embed-multilingual-v3": (1024,),
     "cohere.embed-v4:0": (256, 512, 1024, 1536),
 }
-"""Text embedding models that a knowledge base takes, and the vector sizes that each can give."""
+"""Text embedding models that a knowledge base accepts, and the vector sizes that each offers."""
 
 CHOOSES_DIMENSION: Final = frozenset({"amazon.titan-embed-text-v2:0", "cohere.embed-v4:0"})
-"""Models whose vector size has to be chosen."""
+"""Models whose vector size must be specified."""
 
 PROFILE_REGIONS: Final[dict[str, tuple[str, ...]]] = {
     "us": ("us-east-1", "us-east-2", "us-west-2"),
@@ -36,15 +36,15 @@ PROFILE_REGIONS: Final[dict[str, tuple[str, ...]]] = {
         "ap-southeast-4",
     ),
 }
-"""Where a geographic profile may send a request. Each profile has its own list, which grows: set
-``agent_model_regions`` where it differs (``aws bedrock get-inference-profile`` lists them)."""
+"""Regions that a geographic profile may send a request to. Each profile has its own list, which grows: set
+``agent_model_regions`` if it differs (``aws bedrock get-inference-profile`` lists them)."""
 
 _MODEL: Final = re.compile(r"(?:(us|eu|jp|au|apac|global)\.)?([a-z0-9-]+\.[a-z0-9.:_-]+)")
 _REGION: Final = re.compile(r"[a-z]{2}(-[a-z]+)+-[0-9]")
 
 
 def check_embedding(model: str, dimension: int, problems: Problems) -> None:
-    """Add a model that is not known, or a vector size that it does not offer, to the problems."""
+    """Report an unknown embedding model, or a vector size that the model doesn't offer."""
     sizes = EMBEDDING_DIMENSIONS.get(model)
     if sizes is None:
         problems.add("embedding_model", model, " or ".join(EMBEDDING_DIMENSIONS))
@@ -71,11 +71,16 @@ def split_profile(model: str) -> tuple[str, str]:
 def destination_regions(
     setting: str, model: str, given: tuple[str, ...], region: str | None, problems: Problems
 ) -> tuple[str, ...]:
-    """Return the regions that a model may run in, besides its own.
+    """Return the regions that an inference profile may send requests to; empty for other models.
 
-    There are none for a plain model and for a global profile, which may use any region. The ``given``
-    ones of the settings override the known ones; ``region`` is that of the deployment, where known.
-    ``setting`` names the model; that of its regions is called the same, with ``_regions``.
+    It is also empty for a global profile, which may use any region.
+
+    Args:
+        setting: the setting that names the model; with ``_regions`` appended, the one that lists its regions.
+        model: id of a foundation model or of an inference profile.
+        given: the regions in the settings; they override the known ones.
+        region: the deployment's region, if known.
+        problems: collects errors.
     """
     try:
         geography, _ = split_profile(model)

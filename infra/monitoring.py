@@ -22,14 +22,13 @@ class Monitoring(Construct):
     """Alarms, the topic that they are sent to, and a dashboard for people on call.
 
     Args:
-        emitters: whose metrics are watched.
-        retrieve_log_group_name: of the retrieval function; given as the log group's own attribute,
-            it orders what is deployed.
-        collection_name: of the OpenSearch Serverless collection, ``""`` where the vectors live
-            elsewhere.
-        canary: whether a canary asks.
-        doors: in front of the function, and its guardrail.
-        encryption_key: that messages are kept under; a key of ours, whose policy is added to.
+        emitters: the sources of the watched metrics.
+        retrieve_log_group_name: log group of the retrieval function; if it is the log group's attribute,
+            CloudFormation deploys the log group first.
+        collection_name: name of the OpenSearch Serverless collection, ``""`` without one.
+        canary: whether there is a canary.
+        doors: the function's entry points and its guardrail.
+        encryption_key: key of the topic; if it is the stack's own, its policy is extended.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments

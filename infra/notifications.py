@@ -1,4 +1,4 @@
-"""Where alarms go: a topic of the deployment or an existing one, and from there to people."""
+"""Delivery of alarms: a topic, new or existing, and its subscriptions and chat channels."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 NOTHING: Final = "AWSDenyAll"
-"""Managed policy that bounds what can be run from a channel; without one it is AdministratorAccess."""
+"""Managed policy that limits the commands of a channel; without one the limit is AdministratorAccess."""
 
 
 class Notifications(Construct):
     """The topic that alarms notify, its subscriptions, and the chat channels that show its messages.
 
     Args:
-        encryption_key: that a topic of our own is kept under; its policy is added to.
+        encryption_key: key of the deployment's own topic; its policy is extended.
 
     Attributes:
-        topic: of the deployment, or the one that the settings name.
+        topic: the deployment's own, or the one that the settings name.
     """
 
     def __init__(
@@ -56,10 +56,10 @@ class Notifications(Construct):
 def alarm_topic(
     scope: Construct, construct_id: str, *, settings: Settings, encryption_key: kms.IKey | None
 ) -> sns.Topic:
-    """Make a topic that this deployment's alarms alone may write to, and its subscriptions.
+    """Create a topic that only this deployment's alarms may publish to, and its subscriptions.
 
-    Under a key, alarms need the key's permission too: with SNS's own key (``alias/aws/sns``), whose
-    policy can't be changed, every alarm would be lost without a trace.
+    If the topic is encrypted, the key must allow the alarms too. With SNS's own key (``alias/aws/sns``),
+    whose policy can't be changed, every alarm would be lost without a trace.
     """
     topic = sns.Topic(
         scope,
@@ -89,7 +89,7 @@ def alarm_topic(
 
 
 def _page(topic: sns.Topic, url: str) -> None:
-    """Page on the loud alarms only; their descriptions begin with their severity."""
+    """Page on the loud alarms only, by the severity at the beginning of their descriptions."""
     loud = sns.SubscriptionFilter.string_filter(match_prefixes=[Severity.ALARM.value.upper()])
     sns.Subscription(
         topic,

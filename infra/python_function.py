@@ -1,4 +1,4 @@
-"""The one Lambda factory: Python on arm64, from a bundle, with a role that may do nothing else."""
+"""The project's Lambda construct: Python on arm64, from a bundle, with a minimal role of its own."""
 
 from __future__ import annotations
 
@@ -23,33 +23,32 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 RUNTIME: Final = lambda_.Runtime.PYTHON_3_13
-"""What bundles are built for, see ``infra.bundle_target.PYTHON_RUNTIME``."""
+"""The runtime that bundles are built for, see ``infra.bundle_target.PYTHON_RUNTIME``."""
 
 ALIAS: Final = "live"
-"""What callers invoke: SnapStart restores published versions only, and a version never changes."""
+"""The alias that callers invoke: SnapStart restores published versions only, and a version never changes."""
 
 
 class PythonFunction(Construct):
     """A Lambda of this project with its role, its log group and its alias.
 
     Args:
-        name: of the function, whole: ``<settings.name>-...``, at most 64 characters.
-        module: dotted name of the module whose ``lambda_handler`` is called.
-        description: for people who meet it in the console.
-        environment: of the function, over what every function here has.
-        timeout: of one invocation.
+        name: the function's full name, ``<settings.name>-...``, at most 64 characters.
+        module: dotted name of the module with the function's ``lambda_handler``.
+        description: the description that the console shows.
+        environment: variables of the function; they override those that every function has.
+        timeout: maximum time of one invocation.
         memory_mb: MB; processing power grows with it.
-        settings: of the deployment.
+        settings: the deployment's settings.
         encryption_key: for environment, snapshots and log group, which the key's policy has to allow.
-        reserved_concurrency: invocations at a time that are kept for it and that it may not
-            exceed; 0 leaves it to the account.
+        reserved_concurrency: concurrent invocations that are reserved for it, also its maximum; 0 leaves it
+            to the account.
         snap_start: whether versions start from a snapshot of the initialised function.
-        keep_versions: whether a version stays when another replaces it; not that of a deployment that
-            fails.
+        keep_versions: whether a version stays when another replaces it; versions of a failed deployment
+            don't.
 
     Attributes:
-        alias: ``live``, on the version that the code and the configuration of now make; callers
-            invoke this and nothing else.
+        alias: ``live``, on the version of the current code and configuration; callers invoke only this.
         role: may write the function's own log streams and its traces, nothing more.
     """
 
@@ -112,7 +111,7 @@ class PythonFunction(Construct):
             if keep_versions
             else None,
         )
-        # CDK's own property would put its X-Ray statement among what is granted later
+        # CDK's own property would put its X-Ray statement among the rights that are granted later
         active = lambda_.CfnFunction.TracingConfigProperty(mode="Active")
         resource_of(self.function, lambda_.CfnFunction).tracing_config = active
         _annotate(self.function, packed)
@@ -140,8 +139,8 @@ class PythonFunction(Construct):
             assumed_by=iam.ServicePrincipal("lambda.amazonaws.com"),
             inline_policies={"Own": iam.PolicyDocument(statements=own)},
         )
-        # On the role's own policies alone: what is granted later lies in a policy of its own, which
-        # this must not excuse.
+        # on the role's inline policies only: rights that are granted later are in a policy of their own,
+        # which this must not excuse
         acknowledge(
             resource_of(role, iam.CfnRole),
             "AwsSolutions-IAM5[Resource::*]",
@@ -152,7 +151,7 @@ class PythonFunction(Construct):
 
 @cache
 def _bundle(module: str) -> Bundle:
-    """Bundle once a process: sources do not change under a synth."""
+    """Bundle once per process: sources don't change during a synth."""
     return bundle(module, BUNDLES)
 
 

@@ -1,4 +1,4 @@
-"""FIFO queues that a function serves: what can't be served goes to a queue of dead letters."""
+"""FIFO queues that a function serves; failed messages go to a dead-letter queue."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from constructs import Construct, IDependable
 
 DEAD_LETTER_RETENTION: Final = cdk.Duration.days(14)
-"""The most that SQS allows."""
+"""SQS's maximum."""
 
 
 def dead_letters(scope: Construct, name: str) -> sqs.Queue:
-    """Return the queue of what couldn't be served."""
+    """Create the queue of messages that can't be served."""
     dead = sqs.Queue(
         scope,
         "DeadLetters",
@@ -34,7 +34,7 @@ def dead_letters(scope: Construct, name: str) -> sqs.Queue:
 def serve(
     scope: Construct, queue: sqs.Queue, alias: lambda_.Alias, *, batch_size: int, after: IDependable
 ) -> lambda_.EventSourceMapping:
-    """Let a function serve a queue once its grants are there (``after``); messages that fail come again alone."""
+    """Let a function serve a queue once its grants exist (``after``); only failed messages of a batch are redelivered."""
     mapping = lambda_.EventSourceMapping(
         scope,
         "Served",

@@ -1,7 +1,8 @@
-"""How a new version of the retrieval function reaches callers: asked first, then a few calls, then all.
+"""The canary release of the retrieval function: a test query first, then a tenth of the calls, then all.
 
-CodeDeploy moves the alias. Its hook asks the new version before any caller reaches it, since at one query an
-hour, a tenth of the calls tests nothing; after that, the alarms of the function's own faults stop it.
+CodeDeploy moves the alias. Its hook queries the new version before any caller reaches it, because at one
+query an hour a tenth of the calls tests nothing. After that, alarms of the function's own faults stop a
+release.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ if TYPE_CHECKING:
 STEPS: Final = "CodeDeployDefault.LambdaCanary10Percent15Minutes"
 """A tenth of the calls for a quarter of an hour, then all."""
 WATCHED: Final = frozenset({"permanent-errors", "function-errors", "init-failures"})
-"""Alarms that fire at the first fault and whose fault may be the new version's."""
+"""Alarms that fire at the first fault, if the new version may have caused it."""
 TIMEOUT: Final = cdk.Duration.minutes(2)
 MEMORY_MB: Final = 256
 
 
 class CanaryRelease(Construct):
-    """Moves the alias by CodeDeploy whenever there is a new version.
+    """Moves the alias to each new version by CodeDeploy.
 
     Args:
-        function_name: whose versions they are.
-        alias: that callers invoke.
-        question: that both versions are asked.
-        alarms: that stop a release, and take it back.
+        function_name: name of the retrieval function.
+        alias: the alias that callers invoke.
+        question: the test query for both versions.
+        alarms: alarms that stop a release and roll it back.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -57,7 +58,7 @@ class CanaryRelease(Construct):
     ) -> None:
         super().__init__(scope, construct_id)
         stack = cdk.Stack.of(self)
-        # by its name: the alias itself waits for the hook
+        # by name, because the alias itself depends on the hook
         function = function_arn(self, function_name)
         name = f"{settings.name}-retrieve-knowledge"
         group_arn = f"arn:{stack.partition}:codedeploy:{stack.region}:{stack.account}:deploymentgroup:{name}/{name}"
@@ -137,7 +138,7 @@ class CanaryRelease(Construct):
         moved.node.add_dependency(policy)
 
     def _role(self, function: str, alias: str, hook: PythonFunction, group: str) -> iam.Role:
-        """Make CodeDeploy's role: what AWSCodeDeployRoleForLambdaLimited has, on this function alone."""
+        """Create CodeDeploy's role, with the rights of AWSCodeDeployRoleForLambdaLimited on this function only."""
         role = iam.Role(
             self,
             "Role",

@@ -1,4 +1,4 @@
-"""The retrieval function in AWS: what it runs with, and the little that it may do."""
+"""The retrieval function in AWS: its settings and its minimal permissions."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 MODULE: Final = "lambdas.retrieve_knowledge.handler"
 
 TIMEOUT: Final = Duration.seconds(5)
-"""The function keeps its own budget of 2 s. Lambda's clock also runs over an initialisation that has
-to be done again because its sandbox failed, some 2 s at this memory; to kill it then would turn a slow
-first answer into an agent that says nothing."""
+"""The function has its own time budget of 2 s. Lambda's timeout also includes an initialisation that is repeated
+because its sandbox failed, some 2 s at this memory; a kill then would leave the agent without any answer
+instead of a slow one."""
 
 MEMORY_MB: Final = 1024
-"""0.6 of a processor. A warm call takes a few milliseconds of one, but the first call after a restore
-opens a TLS connection, and 100 large results take tens of milliseconds to read: with a quarter of a
-processor that comes off the search's 2 s. It costs no more than the time it saves."""
+"""0.6 of a processor. A warm call uses a few milliseconds of one, but the first call after a restore
+opens a TLS connection, and reading 100 large results takes tens of milliseconds: with a quarter of a
+processor, that would shorten the search's 2 s. The time that it saves offsets its cost."""
 
 DEFAULT_FLOORS: Final = {VectorStore.OPENSEARCH: 0.385, VectorStore.S3_VECTORS: 0.2}
-"""Of ``evidence_floor=auto`` until one was measured: the score that the store gives to a cosine of 0.2,
+"""Score threshold of ``evidence_floor=auto`` until one is measured: the store's score of a cosine of 0.2,
 1 / (1 + squared distance) in OpenSearch and the cosine itself in S3 Vectors. It rejects little, and
 nothing that is documented."""
 
@@ -46,19 +46,19 @@ DENIED: Final = (
     "bedrock:UpdateDataSource",
     "bedrock:UpdateKnowledgeBase",
 )
-"""What would change a knowledge base. Nothing allows it; denied, no policy added later can."""
+"""Actions that change a knowledge base. No policy allows them, and the denial also overrides policies added later."""
 
 
 class Retrieval(Construct):
-    """``retrieve_knowledge``, read-only on one knowledge base and the documents of an existing one.
+    """``retrieve_knowledge``, with read access to one knowledge base and the documents of an existing one.
 
     Args:
-        knowledge_base_id: of the one knowledge base, known at the latest on deployment.
-        guardrail: that Retrieve applies, if any.
-        encryption_key: of its environment and its log, if they have one of the account's own.
+        knowledge_base_id: id of the knowledge base, which may be known only on deployment.
+        guardrail: guardrail that Retrieve applies, if any.
+        encryption_key: key of its environment and its log, if it is one of the account's own.
 
     Attributes:
-        floor_parameter: name of the parameter that the measured floor is read from, ``""`` for none.
+        floor_parameter: name of the parameter with the measured score threshold, ``""`` for none.
     """
 
     def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
@@ -106,7 +106,7 @@ def _environment(
 ) -> dict[str, str]:
     retrieval, existing = settings.retrieval, settings.existing
     floor = retrieval.evidence_floor
-    # of an existing knowledge base's store nothing is known until it is measured
+    # an existing knowledge base's store is unknown, so it has no default until one is measured
     if floor is FloorMode.AUTO and not existing.knowledge_base_id:
         floor = DEFAULT_FLOORS[settings.store.kind]
     managed = existing.kind is KnowledgeBaseType.MANAGED
@@ -130,9 +130,9 @@ def _environment(
 
 
 def _floor_parameter(settings: Settings, knowledge_base_id: str) -> str:
-    """Return the name of the parameter with the measured floor, ``""`` where none is measured.
+    """Return the name of the parameter with the measured score threshold, ``""`` unless it is measured.
 
-    It names the knowledge base and the search type: scores of others can't be compared.
+    It contains the knowledge base's id and the search type, because scores of others can't be compared.
     """
     if settings.retrieval.evidence_floor is not FloorMode.AUTO:
         return ""
@@ -148,7 +148,7 @@ def _grant_floor(role: iam.Role, parameter: str) -> None:
 
 
 def _grant_documents(role: iam.Role, existing: ExistingSettings) -> None:
-    """Let the function read the documents of an existing knowledge base, and decrypt them."""
+    """Let the function read and decrypt the documents of an existing knowledge base."""
     if not existing.bucket:
         return
     stack = Stack.of(role)
@@ -193,10 +193,10 @@ def _grant_search(role: iam.Role, knowledge_base: str, guardrail: Guardrail | No
 def _follow(
     function: lambda_.Function, knowledge_base_id: str, guardrail: Guardrail | None
 ) -> None:
-    """Publish a new version when a value changes that is known on deployment only.
+    """Publish a new version when a value that is known only on deployment changes.
 
-    Synth names a version by what it can see of the function. A knowledge base that was replaced is
-    another value of the same parameter, so the alias would stay on the version that asks the old one.
+    Synth names a version by the properties that it can see. A replaced knowledge base is
+    another value of the same parameter, so the alias would stay on the version that searches the old one.
     CloudFormation replaces a version when its description changes.
     """
     version = resource_of(function.current_version, lambda_.CfnVersion)

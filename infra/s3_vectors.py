@@ -1,8 +1,8 @@
-"""The vector store in S3 Vectors: nothing to pay when idle, no keyword search.
+"""The vector store in S3 Vectors: no cost when idle, no keyword search.
 
-A knowledge base here takes at most 1 KB of metadata a chunk ("Metadata support" in the Bedrock user
-guide). Ours has 0.5 to 0.9 KB; the rare chunk with more, of very long headings and paths, makes its
-document fail, which the ingestion job reports and counts. Results are as exact as elsewhere.
+A knowledge base with it accepts at most 1 KB of metadata per chunk ("Metadata support" in the Bedrock user
+guide). Ours is 0.5 to 0.9 KB. A rare chunk with more, from very long headings and paths, makes its
+document fail, which the ingestion job reports and counts. Results are as exact as with OpenSearch.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from infra.settings import Settings
 
 UNFILTERABLE: Final = (TEXT_FIELD, METADATA_FIELD)
-"""Where Bedrock keeps a chunk's text and its own notes; what can be filtered is bound to 2 KB."""
+"""Bedrock's fields for a chunk's text and its own data; filterable metadata is limited to 2 KB."""
 
 _DISTANCE: Final = "cosine"
 
@@ -39,7 +39,7 @@ _ACTIONS: Final = (
     "s3vectors:PutVectors",
     "s3vectors:QueryVectors",
 )
-"""What "Create a service role for Knowledge Bases" lists for a vector index."""
+"""Actions that "Create a service role for Knowledge Bases" lists for a vector index."""
 
 
 class S3VectorsStore(Construct):
@@ -84,7 +84,7 @@ class S3VectorsStore(Construct):
         )
 
     def open_to(self, role: iam.Role, steps: DeploySteps) -> IDependable:  # noqa: ARG002 - an index here is ready once it is made
-        """Let a role read and write the index, by IAM alone."""
+        """Let a role read and write the index, by IAM only."""
         return iam.Policy(
             self,
             "Use",
@@ -97,9 +97,9 @@ class S3VectorsStore(Construct):
 
 
 def _allow_indexing(scope: Construct, key: kms.IKey) -> None:
-    """Let S3 Vectors keep the index in shape under the key, which it does as itself.
+    """Let S3 Vectors maintain the index under the key, as its own service principal.
 
-    Without it no index can be made; see "Data protection and encryption in S3 Vectors".
+    Without it no index can be created; see "Data protection and encryption in S3 Vectors".
     """
     buckets = cdk.Stack.of(scope).format_arn(
         service="s3vectors", resource="bucket", resource_name="*"

@@ -1,4 +1,4 @@
-"""The service stack: the retrieval function, what stands in front of it, and who watches it."""
+"""The service stack: the retrieval function, its entry points, and its monitoring."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ AGENTS_CLASSIC_NOTE: Final = (
 
 
 class ServiceStack(Stack):
-    """Everything but the data; it can be deleted and made again without a new ingestion.
+    """Everything but the data; it can be deleted and created again without a new ingestion.
 
     Args:
-        settings: of the deployment.
-        data: the other stack; ``None`` in front of an existing knowledge base.
+        settings: the deployment's settings.
+        data: the data stack; ``None`` with an existing knowledge base.
 
-    The knowledge base's id comes from a parameter of the data stack and not from an export, so that a
-    knowledge base can be replaced while this stack still names the old one. The names of what is
-    watched in the data stack are plain texts: the stacks share no reference.
+    The knowledge base's id comes from a parameter of the data stack instead of an export, so that a
+    knowledge base can be replaced while this stack still refers to the old one. Names of monitored resources in
+    the data stack are plain strings: the stacks share no references.
 
     Raises:
         SourcesError: a file that is deployed is missing or wrong.
@@ -68,7 +68,7 @@ class ServiceStack(Stack):
         *,
         settings: Settings,
         data: DataStack | None,
-        **kwargs: Any,  # noqa: ANN401 - whatever a stack takes
+        **kwargs: Any,  # noqa: ANN401 - any property of a stack
     ) -> None:
         super().__init__(scope, construct_id, **kwargs)
         self._settings = settings
@@ -225,7 +225,7 @@ class ServiceStack(Stack):
 
 
 def _advice(settings: Settings) -> dict[str, str]:
-    """Return the names of what is watched in the advice stack."""
+    """Return the names of the monitored resources in the advice stack."""
     return {
         "advice_function": advice.function_name(settings),
         "advice_rule": advice.alarm_rule_name(settings),

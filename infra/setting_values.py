@@ -1,6 +1,6 @@
-"""Parsers of settings, which take values of ``cdk.json`` and texts of ``-c`` alike.
+"""Parsers of settings; they accept values of ``cdk.json`` and strings of ``-c`` alike.
 
-A parser returns the value or raises ``ValueError`` with the end of the sentence "allowed is ...".
+A parser returns the value, or raises ``ValueError`` with a description of the allowed values.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MAX_SHOWN: Final = 60
 
 
 class Problems:
-    """Everything that is wrong, a line each."""
+    """All errors in the settings, a line each."""
 
     def __init__(self) -> None:
         self.found: list[str] = []
@@ -34,14 +34,14 @@ class Problems:
     def add(self, key: str, value: object, allowed: str) -> None:
         """Add a setting with a value that is not allowed."""
         shown = "is not set" if value is MISSING else f"= {_shown(value)}"
-        self.found.append(f"  {key} {shown}: allowed is {allowed}")
+        self.found.append(f"  {key} {shown}; allowed: {allowed}")
 
     def add_unknown(self, key: str, value: object, known: Sequence[str]) -> None:
         """Add a setting that does not exist."""
-        self.found.append(f"  {key} = {_shown(value)}: is no setting; known are {', '.join(known)}")
+        self.found.append(f"  {key} = {_shown(value)}: unknown setting; known: {', '.join(known)}")
 
     def read(self, key: str, value: object, parse: Callable[[Any], _T], default: _T) -> _T:
-        """Parse one value; add it and return the default where it is wrong."""
+        """Parse one value; if it is wrong, add an error and return the default."""
         try:
             return parse(value)
         except ValueError as error:
@@ -55,7 +55,7 @@ def _shown(value: object) -> str:
 
 
 def choice(kind: type[_E], allowed: str = "") -> Callable[[object], _E]:
-    """One of an enumeration's values, in whichever case; ``allowed`` describes them if given."""
+    """Parse one of an enumeration's values, in any case; ``allowed`` replaces the list of them in the error."""
     known = {str(member).lower(): member for member in kind}
 
     def parse(value: object) -> _E:
@@ -67,7 +67,7 @@ def choice(kind: type[_E], allowed: str = "") -> Callable[[object], _E]:
 
 
 def switch(value: object) -> bool:
-    """``true`` or ``false``."""
+    """Parse ``true`` or ``false``."""
     known = {"true": True, "false": False}
     if isinstance(value, bool):
         return value
@@ -77,7 +77,7 @@ def switch(value: object) -> bool:
 
 
 def whole(least: int, most: int, allowed: Sequence[int] = ()) -> Callable[[object], int]:
-    """A whole number in a range, bounds included, or one of a few."""
+    """Parse a whole number in a range, bounds included, or one of the ``allowed`` ones."""
     expected = f"one of {', '.join(map(str, allowed))}" if allowed else f"{least} to {most}"
 
     def parse(value: object) -> int:
@@ -91,7 +91,7 @@ def whole(least: int, most: int, allowed: Sequence[int] = ()) -> Callable[[objec
 
 
 def number(least: float, most: float) -> Callable[[object], float]:
-    """A number in a range, bounds included."""
+    """Parse a number in a range, bounds included."""
 
     def parse(value: object) -> float:
         parsed = _number(value)
@@ -103,7 +103,7 @@ def number(least: float, most: float) -> Callable[[object], float]:
 
 
 def number_or(kind: type[_E], least: float, most: float, *, unset: _E) -> Callable[[object], Any]:
-    """One of an enumeration's values, or a number in a range; ``null`` or nothing is ``unset``."""
+    """Parse one of an enumeration's values or a number in a range; ``null`` or an empty string is ``unset``."""
     word, in_range = choice(kind), number(least, most)
 
     def parse(value: object) -> float | _E:
@@ -118,7 +118,7 @@ def number_or(kind: type[_E], least: float, most: float, *, unset: _E) -> Callab
 
 
 def _number(value: object) -> float:
-    """Read a number; what is none becomes NaN, which lies in no range."""
+    """Read a number; anything else becomes NaN, which is in no range."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return math.nan
     try:
@@ -128,14 +128,14 @@ def _number(value: object) -> float:
 
 
 def text(value: object) -> str:
-    """Any text that is not blank."""
+    """Parse any text that isn't blank."""
     if not isinstance(value, str) or not value.strip():
-        raise ValueError("a text that is not blank")
+        raise ValueError("text that isn't blank")
     return value.strip()
 
 
 def name(max_characters: int) -> Callable[[object], str]:
-    """A name: lower case, digits and single hyphens, as every service accepts it."""
+    """Parse a name that every service accepts: lower case, digits and single hyphens."""
 
     def parse(value: object) -> str:
         if (
@@ -152,15 +152,15 @@ def name(max_characters: int) -> Callable[[object], str]:
 
 
 def names(value: object) -> tuple[str, ...]:
-    """A list of texts, or a text with commas."""
+    """Parse a list of strings, or a string with commas."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple) or not all(isinstance(part, str) for part in parts):
-        raise ValueError("a list of texts")
+        raise ValueError("a list of strings")
     return tuple(part.strip() for part in parts if part.strip())
 
 
 def matching(pattern: str, expected: str) -> Callable[[object], str]:
-    """A text of a form, or nothing."""
+    """Parse text that matches a pattern, or nothing; ``expected`` describes it."""
     form = re.compile(pattern)
 
     def parse(value: object) -> str:
@@ -226,7 +226,7 @@ MAX_QUESTION_CHARACTERS: Final = 1_000
 
 
 def question(value: object) -> str:
-    """One line of text, ``off``, or nothing."""
+    """Parse one line of text, ``off``, or nothing."""
     if not isinstance(value, str) or len(value) > MAX_QUESTION_CHARACTERS or "\n" in value.strip():
         raise ValueError(
             f"one line of at most {MAX_QUESTION_CHARACTERS} characters, off, or nothing"
@@ -235,7 +235,7 @@ def question(value: object) -> str:
 
 
 def _object(value: object) -> dict[str, Any] | None:
-    """Return an object, or what a text has as JSON; ``None`` for anything else."""
+    """Return an object, given as such or as JSON text; ``None`` for anything else."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -249,14 +249,14 @@ _CLAIM_VALUE: Final = re.compile(r"[A-Za-z0-9_.-]{1,255}")
 
 
 def claims(value: object) -> str:
-    """Claims of a token: an object from names to a text or a list of texts, or its JSON text, or nothing."""
+    """Parse a token's claims: an object, or its JSON text, from names to a string or a list of strings, or nothing."""
     if isinstance(value, str) and not value.strip():
         return ""
     given = _object(value)
     if given is None or not all(map(_is_claim, given.items())):
         raise ValueError(
-            "an object from a claim's name to the text that it is, or to the texts of which it lists"
-            " one (letters, digits, . _ -), or nothing"
+            "an object that maps a claim's name to its value, or to a list of values of which the claim"
+            " must contain one (letters, digits, . _ -), or nothing"
         )
     return json.dumps(given) if given else ""
 
@@ -270,9 +270,9 @@ def _is_claim(item: tuple[str, object]) -> bool:
 
 
 def metadata_filter(value: object) -> str:
-    """A metadata filter: an object with one operator, or its JSON text, or nothing.
+    """Parse a metadata filter: an object with one operator, or its JSON text, or nothing.
 
-    The function checks the rest when it reads its settings.
+    The retrieval function checks the rest when it reads its settings.
     """
     if isinstance(value, str) and not value.strip():
         return ""
@@ -282,7 +282,7 @@ def metadata_filter(value: object) -> str:
     return json.dumps(given, separators=(",", ":"))
 
 
-# what an organisation prescribes for its accounts
+# an organisation's requirements for its accounts
 
 _ACCOUNT: Final = r"(?:\d{12}|\$\{AWS::AccountId\})"
 _PARTITION: Final = r"(?:aws[a-z-]*|\$\{AWS::Partition\})"
@@ -294,8 +294,8 @@ kms_key_arn: Final = matching(
 )
 boundary_arn: Final = matching(
     rf"arn:{_PARTITION}:iam::(?:{_ACCOUNT}|aws):policy/[\w+=,.@/-]{{1,512}}",
-    "the ARN of a managed policy (arn:aws:iam::ACCOUNT:policy/NAME), in which ${AWS::Partition} and"
-    " ${AWS::AccountId} may stand",
+    "the ARN of a managed policy (arn:aws:iam::ACCOUNT:policy/NAME), which may contain ${AWS::Partition}"
+    " and ${AWS::AccountId}",
 )
 qualifier: Final = matching(
     "[a-z0-9-]{1,10}",
@@ -303,32 +303,32 @@ qualifier: Final = matching(
 )
 role_arn: Final = matching(
     rf"arn:{_PARTITION}:iam::{_ACCOUNT}:role/(?:[\w+=,.@/-]|{_PLACEHOLDER}){{1,512}}",
-    "the ARN of a role, in which ${AWS::Partition}, ${AWS::AccountId}, ${AWS::Region} and ${Qualifier}"
-    " may stand",
+    "the ARN of a role, which may contain ${AWS::Partition}, ${AWS::AccountId}, ${AWS::Region} and"
+    " ${Qualifier}",
 )
 assets_bucket: Final = matching(
     rf"(?:[a-z0-9.-]|{_PLACEHOLDER}){{3,120}}",
-    "the name of a bucket, in which ${AWS::AccountId}, ${AWS::Region} and ${Qualifier} may stand",
+    "the name of a bucket, which may contain ${AWS::AccountId}, ${AWS::Region} and ${Qualifier}",
 )
 
 OWN_TAG: Final = "knowledge-rag:deployment"
-"""Every resource has it, with the deployment's name."""
+"""Key of the tag with the deployment's name, which every resource has."""
 MAX_TAGS: Final = 50
-"""Of one resource, for every service that is deployed here."""
+"""Maximum per resource, for every service in the deployment."""
 _MAX_KEY: Final = 128
 _MAX_VALUE: Final = 256
 _TAG: Final = re.compile(r"[A-Za-z0-9 ._:/=+@-]*")
-"""What all of the services take; Bedrock takes the fewest."""
+"""Characters that all of the services accept; Bedrock accepts the fewest."""
 
 
 def tags(value: object) -> dict[str, str]:
-    """An object of texts, its JSON, or ``key=value,key=value``."""
+    """Parse an object of strings, its JSON text, or ``key=value,key=value``."""
     given = _pairs(value)
     if given is None or not all(isinstance(text, str) for text in given.values()):
-        raise ValueError("an object of texts, or key=value,key=value")
+        raise ValueError("an object of strings, or key=value,key=value")
     if len(given) >= MAX_TAGS:
         raise ValueError(
-            f"at most {MAX_TAGS - 1} tags, since the deployment adds one and AWS takes {MAX_TAGS}"
+            f"at most {MAX_TAGS - 1} tags, since the deployment adds one and AWS allows {MAX_TAGS}"
         )
     reserved = [key for key in given if key.lower().startswith("aws:") or key == OWN_TAG]
     if reserved:
@@ -337,9 +337,9 @@ def tags(value: object) -> dict[str, str]:
         raise ValueError("keys that differ by more than their case, which IAM ignores")
     for key, text in given.items():
         if not (0 < len(key) <= _MAX_KEY and _TAG.fullmatch(key) and key == key.strip()):
-            raise ValueError(f"keys of 1 to {_MAX_KEY} {_CHARACTERS}; {key[:_MAX_KEY]!r} is none")
+            raise ValueError(f"keys of 1 to {_MAX_KEY} {_CHARACTERS}; {key[:_MAX_KEY]!r} is not")
         if not (len(text) <= _MAX_VALUE and _TAG.fullmatch(text)):
-            raise ValueError(f"values of at most {_MAX_VALUE} {_CHARACTERS}; that of {key} is none")
+            raise ValueError(f"values of at most {_MAX_VALUE} {_CHARACTERS}; that of {key} is not")
     return given
 
 

@@ -54,14 +54,14 @@ class Generation(StrEnum):
 
 
 class Network(StrEnum):
-    """Who reaches the collection's endpoint: everyone with credentials, or Bedrock alone."""
+    """Access to the collection's endpoint: anyone with credentials, or only Bedrock."""
 
     PUBLIC = "public"
     PRIVATE = "private"
 
 
 class Entrypoint(StrEnum):
-    """The callers' way to the retrieval function."""
+    """How callers reach the retrieval function."""
 
     AGENT = "agent"
     GATEWAY = "gateway"
@@ -81,7 +81,7 @@ class SearchType(StrEnum):
 
 
 class FloorMode(StrEnum):
-    """A floor that is no fixed score: measured after the deployment, or none at all."""
+    """A score threshold without a fixed value: measured after the deployment, or none."""
 
     AUTO = "auto"
     OFF = "off"
@@ -95,7 +95,7 @@ class SourcePolicy(StrEnum):
 
 
 class PolicyMode(StrEnum):
-    """What becomes of a call that the gateway's policies deny."""
+    """What happens to a call that the gateway's policies deny."""
 
     ENFORCE = "enforce"
     LOG_ONLY = "log-only"
@@ -109,7 +109,7 @@ class Release(StrEnum):
 
 
 class DateOrder(StrEnum):
-    """Order of day and month in a date of digits and slashes."""
+    """Order of day and month in dates such as ``03/04/2026``."""
 
     UNSET = ""
     MDY = "mdy"
@@ -124,7 +124,7 @@ class GatewayAuthorizer(StrEnum):
 
 
 class KnowledgeBaseType(StrEnum):
-    """The type that Bedrock gives a knowledge base."""
+    """Bedrock's type of a knowledge base."""
 
     VECTOR = "VECTOR"
     MANAGED = "MANAGED"
@@ -145,7 +145,7 @@ class Removal(StrEnum):
 
 
 class Setting(NamedTuple):
-    """The values that a setting may have, and its value in each preset."""
+    """The parser of a setting's value, and its default in each preset."""
 
     parse: Callable[[Any], Any]
     dev: Any
@@ -153,13 +153,13 @@ class Setting(NamedTuple):
 
 
 def _setting(parse: Callable[[Any], Any], dev: object, *prod: object, key: str = "") -> Any:  # noqa: ANN401 - a field of any type
-    """Declare a setting; the value in prod is that of dev unless given, the key the field's name."""
+    """Declare a setting; ``prod`` defaults to the value of ``dev``, ``key`` to the field's name."""
     return field(metadata={"key": key, "setting": Setting(parse, dev, *(prod or (dev,)))})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSettings:
-    """The bucket of the documents; ``""`` for the stack's own, all of it, and its key."""
+    """The bucket of the documents. Empty values mean the stack's own bucket, all its objects, and its key."""
 
     kind: Documents = _setting(parse.choice(Documents), Documents.FOLDER, key="documents")
     bucket: str = _setting(parse.bucket_name, "", key="documents_bucket")
@@ -169,7 +169,7 @@ class DocumentSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreSettings:
-    """The vector store; capacities in OCU, those of indexing and of searching each."""
+    """The vector store; each capacity is in OCU and applies to indexing and to searching separately."""
 
     kind: VectorStore = _setting(
         parse.choice(VectorStore), VectorStore.OPENSEARCH, key="vector_store"
@@ -184,14 +184,14 @@ class StoreSettings:
 
     @property
     def sleeps(self) -> bool:
-        """Whether search has no capacity when idle, so that the first query waits for it."""
+        """Whether search has no capacity when idle, so that the first query has to wait."""
         opensearch = self.kind is VectorStore.OPENSEARCH
         return opensearch and self.generation is Generation.NEXTGEN and not self.min_search_ocu
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExistingSettings:
-    """A knowledge base that others made, and the documents that its results are located in."""
+    """An existing knowledge base, and the documents that contain its results."""
 
     knowledge_base_id: str = _setting(parse.knowledge_base_id, "")
     kind: KnowledgeBaseType = _setting(
@@ -222,7 +222,7 @@ class RetrievalSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntrypointSettings:
-    """The agent and the gateway."""
+    """The agent, the gateway and the harness."""
 
     kind: Entrypoint = _setting(parse.choice(Entrypoint), Entrypoint.GATEWAY, key="entrypoint")
     agent_model: str = _setting(parse.text, "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
@@ -243,23 +243,23 @@ class EntrypointSettings:
 
     @property
     def agent(self) -> bool:
-        """Whether there is an agent."""
+        """Whether the deployment has an agent."""
         return self.kind in {Entrypoint.AGENT, Entrypoint.BOTH}
 
     @property
     def gateway(self) -> bool:
-        """Whether there is a gateway."""
+        """Whether the deployment has a gateway."""
         return self.kind in _WITH_GATEWAY
 
     @property
     def harness(self) -> bool:
-        """Whether there is a harness."""
+        """Whether the deployment has a harness."""
         return self.kind is Entrypoint.HARNESS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonitoringSettings:
-    """Who is told of alarms, and what the canary asks."""
+    """Recipients of alarms, and the canary's question."""
 
     alarm_email: str = _setting(parse.email, "")
     alarm_topic_arn: str = _setting(parse.topic_arn, "")
@@ -272,7 +272,7 @@ class MonitoringSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceSettings:
-    """Where the steps for alarms are posted; nowhere without a file of destinations."""
+    """Destinations of the steps for alarms; without a file of them there is no advice stack."""
 
     destinations: str = _setting(parse.file_path, "", key="advice_destinations")
     secret: str = _setting(parse.secret_arn, "", key="advice_secret_arn")
@@ -283,7 +283,7 @@ class AdviceSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccountSettings:
-    """What an organisation prescribes for its accounts; ``""`` for what CDK does by itself."""
+    """An organisation's requirements for its accounts; empty values keep CDK's defaults."""
 
     key: str = _setting(parse.kms_key_arn, "", key="kms_key_arn")
     permissions_boundary: str = _setting(parse.boundary_arn, "")
@@ -297,7 +297,7 @@ class AccountSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All settings of one deployment; ``docs/reference/settings.md`` says what each one does."""
+    """All settings of one deployment; ``docs/reference/settings.md`` describes each."""
 
     name: str = _setting(parse.name(max_characters=20), "knowledge-rag-dev", "knowledge-rag-prod")
     corpus: str = _setting(parse.text, "knowledge-corpus")
@@ -341,7 +341,7 @@ _SECTIONS: Final[dict[str, Any]] = {
 
 
 def _fields(kind: Any) -> dict[str, tuple[str, Setting]]:  # noqa: ANN401 - a class of settings
-    """Return the settings that a class declares: a field's name to its name in the context."""
+    """Return the settings that a class declares: field name -> its name in the context, and the setting."""
     return {
         each.name: (each.metadata["key"] or each.name, each.metadata["setting"])
         for each in fields(kind)
@@ -365,11 +365,11 @@ def load_settings(context: Mapping[str, Any], region: str | None = None) -> Sett
     """Read the settings from CDK's context.
 
     Args:
-        context: everything of ``cdk.json`` and the command line.
-        region: of the deployment, where it is known before synth.
+        context: all of CDK's context, from ``cdk.json`` and the command line.
+        region: the deployment's region, if it is known before synth.
 
     Raises:
-        SettingsError: one or more values are wrong; every one is named.
+        SettingsError: one or more values are wrong; the message names each.
     """
     problems = Problems()
     given = _given(context, problems)
@@ -396,7 +396,7 @@ def load_settings(context: Mapping[str, Any], region: str | None = None) -> Sett
 
 
 def _given(context: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
-    """Return the values that are set; those of the command line override those of the file."""
+    """Return the values that are set; the command line's override the file's."""
     known = ("preset", *SETTINGS)
     file = context.get(CONTEXT_KEY, {})
     if isinstance(file, str):  # -c knowledge-rag='{"preset": "prod"}'
@@ -411,7 +411,7 @@ def _given(context: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
     for key, value in context.items():
         if key.startswith(CONTEXT_KEY + ":"):
             given[key.removeprefix(CONTEXT_KEY + ":")] = value
-    for key in sorted(set(context) & set(known)):  # preset=prod, which nothing would read
+    for key in sorted(set(context) & set(known)):  # preset=prod, which would be ignored
         problems.add(key, context[key], f"{CONTEXT_KEY}:{key}, with its prefix")
     for key in sorted(set(given) - set(known)):
         problems.add_unknown(key, given.pop(key), known)
@@ -419,7 +419,7 @@ def _given(context: Mapping[str, Any], problems: Problems) -> dict[str, Any]:
 
 
 class _Rule(NamedTuple):
-    """A combination of settings that can't be: the setting to change, and its allowed value then."""
+    """An invalid combination of settings: the setting to change, and the value that is allowed."""
 
     key: str
     wrong: Callable[[Mapping[str, Any]], bool]
@@ -523,7 +523,7 @@ _RULES: Final = (
         "an https address that ends in /.well-known/openid-configuration, with gateway_authorizer=jwt",
     ),
     _Rule(
-        "jwt_audiences",  # else any token of the issuer
+        "jwt_audiences",  # without one, any token of the issuer would be accepted
         lambda v: _jwt(v) and not (v["jwt_audiences"] or v["jwt_clients"]),
         "one audience or more, or jwt_clients, with gateway_authorizer=jwt",
     ),
@@ -578,13 +578,13 @@ _OF_DATA: Final = (
     *("corpus", "date_order"),
     *(key for kind in (DocumentSettings, StoreSettings) for key, _ in _fields(kind).values()),
 )
-"""Settings of the stack that an existing knowledge base stands in for."""
+"""Settings of the data stack, which an existing knowledge base replaces."""
 
 
 def _check_together(
     values: dict[str, Any], given: Mapping[str, Any], region: str | None, problems: Problems
 ) -> None:
-    """Check combinations of settings."""
+    """Check combinations of settings, and set the regions of the models in use."""
     check_embedding(values["embedding_model"], values["embedding_dimension"], problems)
     for key, wrong, allowed in _RULES:
         if wrong(values):
@@ -602,7 +602,7 @@ def _check_together(
 
 
 def _find_model_regions(values: dict[str, Any], region: str | None, problems: Problems) -> None:
-    """Put the regions that each model in use may run in among the values."""
+    """Set the regions that each model in use may run in."""
     agents = {Entrypoint.AGENT, Entrypoint.BOTH, Entrypoint.HARNESS}
     is_used = {
         "agent_model": values["entrypoint"] in agents,

@@ -1,6 +1,6 @@
 """The project's files that are deployed: the tool's schema, the agent's prompt, the corpus.
 
-They are read and checked before a stack is made, so that an error names a path.
+They are read and checked before a stack is created, so that an error names a path.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ SCHEMA: Final = Path("schemas/retrieve_knowledge.openapi.json")
 INSTRUCTION: Final = Path("prompts/knowledge-rag-agent.txt")
 
 MAX_DOCUMENT_BYTES: Final = 50 * 2**20
-"""Of a file in a data source, see "Prerequisites for your Amazon Bedrock knowledge base data".
-``deploy_steps`` also holds each one in memory while it copies it."""
+"""Maximum size of a file in a data source, see "Prerequisites for your Amazon Bedrock knowledge base data".
+``deploy_steps`` also copies each file through its memory."""
 
 MAX_FOLDER_FILES: Final = 10_000
-"""Of a folder that is deployed: what one call of ``deploy_steps`` copies within its time."""
+"""Maximum files in the deployed folder: one call of ``deploy_steps`` copies them within its time."""
 MAX_FOLDER_BYTES: Final = 500 * 10**6
-"""Together: what fits into that function's temporary storage of 512 MB."""
+"""Maximum total size: it fits into that function's temporary storage of 512 MB."""
 
 MIN_INSTRUCTION_CHARACTERS: Final = 40
 MAX_INSTRUCTION_CHARACTERS: Final = 4_000
-"""Of the service model; CloudFormation itself knows the lower bound only."""
+"""Bounds from the service model; CloudFormation itself checks only the lower one."""
 
 
 class SourcesError(ValueError):
@@ -42,12 +42,12 @@ class SourcesError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What the stacks take from files.
+    """Texts from files for the stacks.
 
     Args:
-        schema: the OpenAPI document of ``retrieve_knowledge``, without needless white space.
+        schema: the OpenAPI document of ``retrieve_knowledge``, without unnecessary white space.
         instruction: the agent's prompt, 40..4,000 characters.
-        destinations: of advice, TOML without comments; ``""`` without any.
+        destinations: destinations of advice, TOML without comments; ``""`` without any.
     """
 
     schema: str
@@ -65,11 +65,11 @@ def load_sources(settings: Settings, project: Path = PROJECT) -> Sources:
     """Read and check every file that is deployed.
 
     Args:
-        settings: of the deployment, which name the corpus's folder.
+        settings: the deployment's settings, which name the corpus's folder.
         project: folder that the paths are relative to.
 
     Raises:
-        SourcesError: a file is missing or wrong; every one is named.
+        SourcesError: a file is missing or wrong; the message names each.
     """
     copied = settings.documents.kind is Documents.FOLDER and not settings.existing.knowledge_base_id
     problems = _corpus_problems(settings.corpus, project) if copied else []
@@ -80,7 +80,7 @@ def load_sources(settings: Settings, project: Path = PROJECT) -> Sources:
         compact = json.dumps(json.loads(schema), ensure_ascii=False, separators=(",", ":"))
     except ValueError as error:
         if schema.strip():
-            problems.append(f"  {SCHEMA} is no JSON: {error}")
+            problems.append(f"  {SCHEMA} is not valid JSON: {error}")
     least, most = MIN_INSTRUCTION_CHARACTERS, MAX_INSTRUCTION_CHARACTERS
     if instruction and not least <= len(instruction) <= most:
         problems.append(
@@ -93,7 +93,7 @@ def load_sources(settings: Settings, project: Path = PROJECT) -> Sources:
 
 
 def _destinations(settings: Settings, project: Path, problems: list[str]) -> str:
-    """Return the file of advice's destinations as the function gets it."""
+    """Return the file of advice's destinations in the form that the function receives."""
     path = settings.advice.destinations
     text = _read(project, Path(path), problems) if path else ""
     if not text.strip():
@@ -126,7 +126,7 @@ def _read(project: Path, path: Path, problems: list[str]) -> str:
 def _corpus_problems(corpus: str, project: Path) -> list[str]:
     folder = project / corpus
     if not folder.is_dir():
-        return [f"  corpus: {corpus} is no folder; set corpus to the one with your documents"]
+        return [f"  corpus: {corpus} is not a folder; set corpus to the one with your documents"]
     seen = [
         path
         for path in folder.rglob("*")
@@ -151,11 +151,11 @@ def _corpus_problems(corpus: str, project: Path) -> list[str]:
 
 
 def _document_problem(path: Path, folder: Path) -> str:
-    """Return the reason why a file can't be deployed, ``""`` where it can."""
+    """Return the reason why a file can't be deployed, ``""`` if it can."""
     if path.is_symlink():
         target = path.resolve()
         if not target.exists() or not target.is_relative_to(folder.resolve()):
-            return "is a link to nothing, or out of the folder; put the file itself there"
+            return "is a broken link, or leads out of the folder; put the file itself there"
     if path.is_file() and path.stat().st_size > MAX_DOCUMENT_BYTES:
-        return f"has over {MAX_DOCUMENT_BYTES // 2**20} MB, the most that a knowledge base takes"
+        return f"has over {MAX_DOCUMENT_BYTES // 2**20} MB, the most that a knowledge base accepts"
     return ""

@@ -1,7 +1,7 @@
 """The vector store in OpenSearch Serverless: collection, its policies, and the index.
 
-Resources that can only be replaced get a name with a hash of their properties: CloudFormation makes the
-new one before it deletes the old one, and the two must not have the same name.
+Resources that can't be updated, only replaced, have a name with a hash of their properties: CloudFormation
+creates the new one before it deletes the old one, and the two must not have the same name.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ METADATA_FIELD: Final = "AMAZON_BEDROCK_METADATA"
 INDEX_PREFIX: Final = "knowledge"
 
 WORDS: Final = (metadata.TITLE, metadata.SECTION_HEADER, metadata.SECTION_PATH)
-"""Metadata that are sentences of any length."""
+"""Metadata fields with text of any length."""
 KEYWORDS: Final = (
     metadata.SOURCE_FILE,
     metadata.DOCUMENT_TYPE,
@@ -51,16 +51,16 @@ KEYWORDS: Final = (
     metadata.DRIFT,
     metadata.DATES,
 )
-"""Metadata that are filtered on or looked up as a whole. Bedrock writes each key as a field of its own,
-and an index takes ``2026-01-15`` or ``1406-21`` for a date unless the field is declared: chunks with
-another value, or with a date that does not exist, would be refused."""
+"""Metadata fields for filters and exact look-ups. Bedrock writes each key as a field of its own, and an index
+treats ``2026-01-15`` or ``1406-21`` as a date unless the field is declared: it would reject chunks with another
+value, or with a date that doesn't exist."""
 
 
 def index_fields(store: StoreSettings) -> dict[str, Any]:
-    """Return the fields of the OpenSearch index, as "Create a vector index" of the Bedrock user guide.
+    """Return the fields of the OpenSearch index, as in "Create a vector index" of the Bedrock user guide.
 
-    Faiss is the engine that filters on metadata, Euclidean distance what floating-point vectors are
-    documented with; the text is indexed, so that hybrid search finds its words.
+    The engine is Faiss, which filters on metadata, and the distance Euclidean, as documented for
+    floating-point vectors. The text is indexed, so that hybrid search finds its words.
     """
     return {
         VECTOR_FIELD: {
@@ -81,17 +81,17 @@ def index_fields(store: StoreSettings) -> dict[str, Any]:
 
 
 def short_hash(value: object, length: int = 8) -> str:
-    """Hash any JSON value to a few hexadecimal digits, enough to tell two states of a stack apart."""
+    """Hash any JSON value to a few hexadecimal digits, enough to distinguish two states of a stack."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
 
 
 class Store(Protocol):
-    """A knowledge base's view of its vector store.
+    """The interface of a vector store for a knowledge base.
 
     Attributes:
-        collection_name: name of the collection, ``""`` where there is none.
-        identity: changes when the store holds other vectors, so that the knowledge base has to.
-        storage: the store, as the knowledge base takes it.
+        collection_name: name of the collection, ``""`` without one.
+        identity: changes with the store's vectors, so that the knowledge base is replaced too.
+        storage: the store's configuration for the knowledge base.
     """
 
     collection_name: str
@@ -99,14 +99,14 @@ class Store(Protocol):
     storage: bedrock.CfnKnowledgeBase.StorageConfigurationProperty
 
     def open_to(self, role: iam.Role, steps: DeploySteps) -> IDependable:
-        """Let a knowledge base's role in; return what has to exist before the knowledge base."""
+        """Grant a knowledge base's role access; return the resources that must exist before the knowledge base."""
 
 
 class OpenSearchStore(Construct):
     """A collection with one index; see :class:`Store` for its attributes.
 
-    Vectors are derived data: the collection goes with its stack whatever the settings say, since an
-    orphan would go on costing money.
+    Vectors are derived data: the collection is deleted with its stack regardless of the settings, since an
+    orphan would keep costing money.
     """
 
     def __init__(
@@ -137,10 +137,10 @@ class OpenSearchStore(Construct):
         )
 
     def open_to(self, role: iam.Role, steps: DeploySteps) -> IDependable:
-        """Let a role read and write the index, let the deployment make it, and wait until both hold.
+        """Let a role use the index and the deployment create it; on a public network, wait until it is searchable.
 
-        The rights come before the collection, which takes longer to make than they take to be known:
-        a caller whose rights are not known yet is refused.
+        The access policy is created before the collection. Creating the collection takes longer than the
+        rights take to propagate, and until then a caller would be refused.
         """
         access = aoss.CfnAccessPolicy(
             self,
@@ -157,7 +157,7 @@ class OpenSearchStore(Construct):
         return self._readied(role, steps, DependencyGroup(call, index))
 
     def _readied(self, role: iam.Role, steps: DeploySteps, made: IDependable) -> IDependable:
-        """Wait until the role can search the index, which the step finds out in that very role."""
+        """Wait until the role can search the index; the step assumes that role to find out."""
         assume = allow("ReadIndexAsTheKnowledgeBase", ["sts:AssumeRole"], [role.role_arn])
         trust = iam.PolicyStatement(
             sid="AllowToSeeWhetherTheIndexIsReady",
@@ -203,7 +203,7 @@ class OpenSearchStore(Construct):
         encryption = {"KmsARN": key.key_arn} if key else {"AWSOwnedKey": True}
         policies = [
             self._policy("encryption", {"Rules": rules, **encryption}),
-            # no rule for the dashboard: nobody gets to it
+            # no rule for the dashboard, so nobody can reach it
             self._policy("network", [{"Rules": rules, **_reach(self._settings.network)}]),
         ]
         standby = _standby(self._settings)
@@ -256,7 +256,7 @@ class OpenSearchStore(Construct):
                 ["aoss:DescribeIndex", "aoss:ReadDocument", "aoss:WriteDocument"],
                 role.role_arn,
             ),
-            # by prefix: an update deletes the index before this one, whose hash nobody knows here
+            # by prefix: an update deletes the previous index, whose hash isn't known here
             _grant(
                 "a deployment makes and replaces the index",
                 [f"{indexes}/{INDEX_PREFIX}-*"],
@@ -273,10 +273,10 @@ class OpenSearchStore(Construct):
 
 
 def _standby(store: StoreSettings) -> str:
-    """Return whether there are standby replicas.
+    """Return whether there are standby replicas, as OpenSearch Serverless spells it.
 
-    A group of the next generation is documented with them only, and there they have no floor of their
-    own: what is paid when idle is ``min_search_ocu``.
+    A collection group of the next generation is documented only with them. They don't raise its minimum
+    capacity: the idle cost depends on ``min_search_ocu``.
     """
     return "ENABLED" if store.standby or store.generation is Generation.NEXTGEN else "DISABLED"
 
@@ -293,6 +293,6 @@ def _grant(what: str, resources: list[str], permissions: list[str], who: str) ->
 
 
 def _collection_hash(settings: Settings) -> str:
-    """Hash what can't be changed about a collection and its group."""
+    """Hash the properties of a collection and its group that can't be updated."""
     store = settings.store
     return short_hash([store.generation, _standby(store), key_identity(settings)], length=6)

@@ -1,6 +1,6 @@
 """Third-party packages of a bundle: the wheels that a lock pins by hash.
 
-boto3 is not among them: the Lambda runtime has it.
+boto3 is not among them, because the Lambda runtime has it.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 
 _KEPT_METADATA: Final = {"METADATA", "WHEEL"}
 _COMPILED_FROM: Final = {".c", ".pyx", ".pxd", ".pxi"}
-"""Sources of native libraries, which some wheels carry beside them."""
+"""Sources of native libraries, which some wheels contain."""
 _LICENCES: Final = ("licen", "copying", "notice", "authors")
 _ELF: Final = b"\x7fELF"
 _LIBRARIES: Final = {".so", ".pyd", ".dylib", ".dll"}
 _MAX_SAID: Final = 500
-"""Characters of uv's own account of a failure that an error repeats."""
+"""Maximum characters of uv's error messages that our own error repeats."""
 
 
 def install(lock: Path, folder: Path, target: Target) -> None:
     """Install the locked wheels into a folder and remove the files that a function never reads.
 
     Raises:
-        BundlingError: uv is missing, a wheel can't be had, or it is not what was locked.
+        BundlingError: uv is missing, or a wheel can't be downloaded or differs from the lock.
     """
     command = [_uv(), "pip", "install", "--quiet", "--python", sys.executable]
     command += ["--target", str(folder), "--python-version", target.python]
     if target.wheel_platform:
         command += ["--python-platform", target.wheel_platform]
-    # copies, because modes are set later and a hard link would change uv's cache with them
+    # copies, because modes are set later, and through hard links that would change uv's cache
     command += ["--link-mode", "copy", "--no-compile-bytecode", "--only-binary", ":all:"]
     command += ["--require-hashes", "--no-deps", "-r", str(lock)]
     _run(command, lock)
@@ -44,7 +44,7 @@ def install(lock: Path, folder: Path, target: Target) -> None:
 
 
 def _run(command: list[str], lock: Path) -> None:
-    """Run uv, on its cache alone if that will do: a bundle is then built without a network."""
+    """Run uv, from its cache alone if possible, so that a bundle can be built without a network."""
     for network in (["--offline"], []):
         done = subprocess.run([*command, *network], capture_output=True, text=True, check=False)  # noqa: S603 - uv with arguments of this module
         if not done.returncode:
@@ -63,14 +63,14 @@ def _uv() -> str:
 
 
 def _said(errors: str) -> str:
-    """Join uv's error messages in one line."""
+    """Join uv's error messages into one line."""
     parts = (line.strip() for line in errors.splitlines())
     said = ": ".join(part.removeprefix("error: ").removeprefix("cause: ") for part in parts if part)
     return said[:_MAX_SAID]
 
 
 def _prune(folder: Path) -> None:
-    """Remove commands, notes, tests and sources of libraries; licences and scanners' notes stay."""
+    """Remove commands, most metadata, tests and libraries' sources; licences and scanners' metadata stay."""
     for path in sorted(folder.iterdir()):
         if path.name == "bin" or path.name.startswith("."):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -91,10 +91,10 @@ def _prune_metadata(folder: Path) -> None:
 
 
 def check_libraries(folder: Path, elf_machine: int) -> None:
-    """Check that every native library is for one kind of processor, its ``e_machine`` in ELF.
+    """Check that every native library is for one kind of processor, given by its ``e_machine`` in ELF.
 
     Raises:
-        BundlingError: a library is for another one; it would fail at import, in AWS only.
+        BundlingError: a library is for another one; its import would fail, and only in AWS.
     """
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         with path.open("rb") as file:
@@ -102,7 +102,7 @@ def check_libraries(folder: Path, elf_machine: int) -> None:
         is_elf = header.startswith(_ELF)
         if (is_elf or path.suffix in _LIBRARIES) and _machine(header) != elf_machine:
             raise BundlingError(
-                f"{path.relative_to(folder).as_posix()} is no library for Lambda's arm64 processors"
+                f"{path.relative_to(folder).as_posix()} is not a library for Lambda's arm64 processors"
             )
 
 

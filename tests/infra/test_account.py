@@ -51,7 +51,7 @@ def test_nothing_is_prescribed_unless_it_is_set():
 @pytest.mark.parametrize(
     ("values", "told"),
     [
-        (OWN | {"kms_key_arn": "alias/team"}, "allowed is the ARN of a KMS key"),
+        (OWN | {"kms_key_arn": "alias/team"}, "allowed: the ARN of a KMS key"),
         (OWN | {"kms_key_arn": "arn:aws:kms:us-east-1:123456789012:alias/team"}, "the ARN of a KMS key"),
         (OWN | {"kms_key_arn": KEY.rpartition("/")[2]}, "the ARN of a KMS key"),
         (OWN | {"kms_key_arn": KEY.replace("us-east-1", "eu-west-1")}, "a key of us-east-1, where this is deployed"),
@@ -67,10 +67,10 @@ def test_nothing_is_prescribed_unless_it_is_set():
         ({"tags": {"team": "a" * 257}}, "values of at most 256"),
         ({"tags": {"": "sre"}}, "keys of 1 to 128"),
         ({"tags": {"a" * 129: "sre"}}, "keys of 1 to 128"),
-        ({"tags": {"team": 7}}, "an object of texts"),
-        ({"tags": "team"}, "an object of texts"),
-        ({"tags": "{team"}, "an object of texts"),
-        ({"tags": ["team"]}, "an object of texts"),
+        ({"tags": {"team": 7}}, "an object of strings"),
+        ({"tags": "team"}, "an object of strings"),
+        ({"tags": "{team"}, "an object of strings"),
+        ({"tags": ["team"]}, "an object of strings"),
         ({"bootstrap_qualifier": "platform-team"}, "1 to 10 lower-case letters"),
         ({"bootstrap_qualifier": "Platform"}, "1 to 10 lower-case letters"),
         ({"deploy_role_arn": "team-deploy"}, "the ARN of a role"),

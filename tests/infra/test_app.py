@@ -127,7 +127,7 @@ def test_a_missing_corpus_is_told_in_a_plain_line(monkeypatch, capsys):
     assert app.main() == 2
     assert capsys.readouterr().err.splitlines() == [
         "files are missing or wrong:",
-        "  corpus: no-such-folder is no folder; set corpus to the one with your documents",
+        "  corpus: no-such-folder is not a folder; set corpus to the one with your documents",
     ]
 
 

@@ -151,7 +151,7 @@ def test_a_library_for_another_processor_is_refused_even_in_a_wheel_that_says_it
     lock.write_text(make_wheel(tmp_path, "tiny", **{"tiny/fast.so": x86})[1])
     monkeypatch.setenv("UV_FIND_LINKS", str(tmp_path))
     monkeypatch.setattr(bundling, "LOCK", lock)
-    with pytest.raises(BundlingError, match=r"^tiny/fast\.so is no library for Lambda's arm64"):
+    with pytest.raises(BundlingError, match=r"^tiny/fast\.so is not a library for Lambda's arm64"):
         bundle(RETRIEVE, tmp_path / "bundles")
 
 

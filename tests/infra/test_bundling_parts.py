@@ -245,7 +245,7 @@ class TestContents:
         (tmp_path / "package").mkdir()
         (tmp_path / "package" / name).write_bytes(content)
         with pytest.raises(
-            BundlingError, match=rf"^package/{name} is no library for Lambda's arm64"
+            BundlingError, match=rf"^package/{name} is not a library for Lambda's arm64"
         ):
             check_libraries(tmp_path, ELF_AARCH64)
 

@@ -38,5 +38,5 @@ def test_wrong_settings_are_told_before_anything_starts(capsys):
     assert main(["knowledge-rag:preset=nope", "knowledge-rag:corpus"]) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    assert '  preset = "nope": allowed is dev or prod' in told.err.splitlines()
-    assert '  corpus = "": allowed is a text that is not blank' in told.err.splitlines()
+    assert '  preset = "nope"; allowed: dev or prod' in told.err.splitlines()
+    assert '  corpus = ""; allowed: text that isn\'t blank' in told.err.splitlines()

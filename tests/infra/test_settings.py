@@ -62,7 +62,7 @@ def test_a_setting_without_its_prefix_is_not_passed_over():
     with pytest.raises(SettingsError) as raised:
         load_settings({"preset": "prod", "@aws-cdk/core:something": True})
     assert str(raised.value).splitlines()[1:] == [
-        '  preset = "prod": allowed is knowledge-rag:preset, with its prefix'
+        '  preset = "prod"; allowed: knowledge-rag:preset, with its prefix'
     ]
 
 
@@ -115,23 +115,23 @@ def test_texts_of_the_command_line_are_read_as_what_they_are():
         ("network", None, "public or private"),
         ("jwt_audiences", ["me"], "unset unless gateway_authorizer=jwt"),
         ("jwt_clients", ["me"], "unset unless gateway_authorizer=jwt"),
-        ("jwt_claims", "{", "an object from a claim's name"),
-        ("jwt_claims", {"a b": "c"}, "an object from a claim's name"),
-        ("jwt_claims", {"team": ""}, "an object from a claim's name"),
-        ("jwt_claims", {"team": []}, "an object from a claim's name"),
-        ("jwt_claims", {"team": 7}, "an object from a claim's name"),
+        ("jwt_claims", "{", "an object that maps a claim's name"),
+        ("jwt_claims", {"a b": "c"}, "an object that maps a claim's name"),
+        ("jwt_claims", {"team": ""}, "an object that maps a claim's name"),
+        ("jwt_claims", {"team": []}, "an object that maps a claim's name"),
+        ("jwt_claims", {"team": 7}, "an object that maps a claim's name"),
         ("devops_agent_space", "a b", "the id of an agent space"),
         ("gateway_requests_per_minute", -1, "0 to 1000000"),
         ("jwt_discovery_url", "http://a/.well-known/openid-configuration", "https"),
         ("zero_result_warning_percent", 60, "at most zero_result_alarm_percent"),
         ("error_rate_percent", 101, "0 to 100"),
-        ("corpus", " ", "not blank"),
+        ("corpus", " ", "text that isn't blank"),
         ("source_policy", "pdf-first", "off or website-first"),
         ("secondary_scope", "service=north", "an object with one operator"),
         ("secondary_scope", {}, "an object with one operator"),
         ("secondary_scope", {"a": 1, "b": 2}, "an object with one operator"),
         ("date_order", "ymd", "mdy or dmy"),
-        ("entrypont", "agent", "no setting; known are preset, name"),
+        ("entrypont", "agent", "unknown setting; known: preset, name"),
     ],
 )
 def test_a_wrong_value_is_named_with_what_is_allowed(key, value, allowed):
@@ -157,27 +157,27 @@ def test_a_scope_may_be_text_or_an_object_and_goes_with_a_policy():
     [
         (
             {"source_policy": "website-first", "search_type": "SEMANTIC"},
-            '  source_policy = "website-first": allowed is off unless search_type=HYBRID',
+            '  source_policy = "website-first"; allowed: off unless search_type=HYBRID',
         ),
         (
             {"documents_bucket": "team-runbooks"},
-            '  documents_bucket = "team-runbooks": allowed is unset unless documents=bucket',
+            '  documents_bucket = "team-runbooks"; allowed: unset unless documents=bucket',
         ),
         (
             {"documents": "bucket", "corpus": "runbooks"},
-            '  corpus = "runbooks": allowed is unset with documents=bucket',
+            '  corpus = "runbooks"; allowed: unset with documents=bucket',
         ),
         (
             {"documents": "bucket", "documents_key": KEY},
-            f'  documents_key = "{KEY}": allowed is unset unless documents_bucket is set',
+            f'  documents_key = "{KEY}"; allowed: unset unless documents_bucket is set',
         ),
         (
             {"generation": "classic", "min_search_ocu": 1},
-            "  min_search_ocu = 1: allowed is 0 with generation=classic, which never",
+            "  min_search_ocu = 1; allowed: 0 with generation=classic, which never",
         ),
         (
             {"vector_store": "s3-vectors", "search_type": "SEMANTIC", "network": "private"},
-            '  network = "private": allowed is public with vector_store=s3-vectors',
+            '  network = "private"; allowed: public with vector_store=s3-vectors',
         ),
     ],
 )
@@ -385,4 +385,4 @@ def test_a_key_of_another_region_is_refused():
     (line,) = problems(
         "us-east-1", documents="bucket", documents_bucket="team-runbooks", documents_key=ABROAD
     )
-    assert "allowed is a key of us-east-1, where this is deployed" in line
+    assert "allowed: a key of us-east-1, where this is deployed" in line

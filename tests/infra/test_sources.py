@@ -51,7 +51,7 @@ def test_a_schema_is_sent_without_needless_white_space():
         (INSTRUCTION, None, "can't be read: No such file or directory"),
         (SCHEMA, b"\xff", "can't be read: it is not UTF-8"),
         (INSTRUCTION, b"\n", "is empty"),
-        (SCHEMA, b"{", "is no JSON: "),
+        (SCHEMA, b"{", "is not valid JSON: "),
         (INSTRUCTION, b"x" * 39, "has 39 characters; an agent takes 40 to 4000"),
         (INSTRUCTION, b"x" * 4001, "has 4001 characters; an agent takes 40 to 4000"),
     ],
@@ -72,7 +72,7 @@ def test_the_bounds_of_a_prompt_are_within(project, length):
 
 def test_a_corpus_that_is_no_folder_is_told(project):
     assert problems(project, corpus="runbooks") == [
-        "  corpus: runbooks is no folder; set corpus to the one with your documents"
+        "  corpus: runbooks is not a folder; set corpus to the one with your documents"
     ]
 
 
@@ -95,7 +95,7 @@ def test_all_that_is_missing_is_told_at_once(project):
 def test_a_link_that_leaves_the_corpus_is_told_by_its_name(project, target):
     (project / "knowledge-corpus/b.md").symlink_to(target)
     assert problems(project) == [
-        "  corpus: b.md is a link to nothing, or out of the folder; put the file itself there"
+        "  corpus: b.md is a broken link, or leads out of the folder; put the file itself there"
     ]
 
 
@@ -109,7 +109,7 @@ def test_a_document_that_no_knowledge_base_takes_is_told_by_its_name(project):
         with (project / "knowledge-corpus" / name).open("wb") as file:
             file.truncate(size)
     assert problems(project) == [
-        "  corpus: large.pdf has over 50 MB, the most that a knowledge base takes"
+        "  corpus: large.pdf has over 50 MB, the most that a knowledge base accepts"
     ]
 
 
