@@ -1,6 +1,6 @@
-"""CloudFormation's request to a custom resource, the time that it leaves, and the answer that it waits for.
+"""CloudFormation's requests to custom resources: request, remaining time, and answer.
 
-The shapes are those of "Custom resource request objects" and "Custom resource response objects" in
+The formats are those of "Custom resource request objects" and "Custom resource response objects" in
 the CloudFormation user guide. Every property arrives as text.
 """
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MAX_REASON: Final = 1_000
-"""Bytes of a failure's reason. CloudFormation refuses a whole answer of more than 4,096, and the stack
-waits for its timeout."""
+"""Maximum bytes of a failure's reason. CloudFormation refuses a whole answer of more than 4,096, and then the
+stack waits for its timeout."""
 ANSWER_SECONDS: Final = 60
-"""Kept back from the function's time for the answer and for the last poll before it."""
+"""Reserved, of the function's time, for the answer and for the last poll before it."""
 DEFAULT_SECONDS: Final = 840
-"""Where nobody says how much time there is."""
+"""Remaining time without a Lambda context."""
 PROPAGATION_SECONDS: Final = 90
-"""How long new rights may take to be known; what is refused later is refused for good."""
+"""How long new rights may take to become effective; a later refusal is final."""
 RETRY_SECONDS: Final = 15
 _ANSWER_TIMEOUT: Final = 10
 """Seconds for one attempt to answer."""
 _ANSWER_ATTEMPTS: Final = 3
 _REFUSED: Final = frozenset({"403", "AccessDenied", "AccessDeniedException"})
-"""Codes of a call without rights; an answer to HEAD has no body and so no code but its status."""
+"""Codes of a call without rights; an answer to HEAD has no body, so its code is the status."""
 
 _T = TypeVar("_T")
 
@@ -51,7 +51,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request of CloudFormation's; the ids go back as they came.
+    """One CloudFormation request; the answer repeats its ids unchanged.
 
     ``resource`` is the type in the template, ``Custom::...``; ``given`` are its properties, all text.
     """
@@ -66,10 +66,10 @@ class Request:
     given: dict[str, Any]
 
     def texts(self, *names: str) -> tuple[str, ...]:
-        """Return properties in the order of their names.
+        """Return the properties with these names, in the same order.
 
         Raises:
-            InvalidRequest: some are missing; every one is named.
+            InvalidRequest: some are missing; the message names each.
         """
         missing = [name for name in names if not self.given.get(name)]
         if missing:
@@ -79,7 +79,7 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to CloudFormation: why it failed, ``""`` for a success, and the resource's attributes."""
+    """The answer to CloudFormation: the reason of a failure, ``""`` for success, and the resource's attributes."""
 
     reason: str = ""
     data: dict[str, str] = field(default_factory=dict)
@@ -87,32 +87,32 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """A monotonic clock, in seconds, with an end at which work has to be over."""
+    """A monotonic clock, in seconds, with a deadline ``end``."""
 
     now: Callable[[], float]
     sleep: Callable[[float], None]
     end: float
 
     def left(self) -> float:
-        """Return the seconds that are left, negative when there are none."""
+        """Return the remaining seconds, negative after the end."""
         return self.end - self.now()
 
     def until(self, end: float) -> Clock:
-        """Return the same clock with an end that is no later."""
+        """Return the same clock with this end, or its own if that is earlier."""
         return Clock(self.now, self.sleep, min(end, self.end))
 
     def check(self, what: str) -> None:
         """Check that there is time left.
 
         Raises:
-            DeadlineExceeded: there is none; the message has ``what`` was being done.
+            DeadlineExceeded: there is none; the message contains ``what``, the current activity.
         """
         if self.left() <= 0:
             raise DeadlineExceeded(f"the function's time is up while {what}")
 
 
 class Context(Protocol):
-    """What is used of Lambda's context."""
+    """The used part of Lambda's context."""
 
     def get_remaining_time_in_millis(self) -> int:
         """Return the milliseconds until the function is killed."""
@@ -121,19 +121,19 @@ class Context(Protocol):
 def respond(
     event: object, context: Context | None, work: Callable[[Request, Clock], Answer]
 ) -> None:
-    """Do what CloudFormation asks for, and answer it whatever comes of it.
+    """Do the requested work and answer CloudFormation in any case.
 
-    An error of the work is a failure of the resource. A deletion never fails: it would leave a stack
-    that nobody can delete.
+    An error of the work is a failure of the resource. A deletion never fails, because the stack could then
+    not be deleted.
 
     Args:
-        event: the function's.
-        context: Lambda's; says how much time is left.
-        work: has until the clock's end.
+        event: the function's event.
+        context: Lambda's context, for the remaining time.
+        work: the work, which has until the clock's end.
 
     Raises:
-        InvalidRequest: the event is none of CloudFormation's.
-        ConnectionError: CloudFormation could not be answered; it gives up by itself later.
+        InvalidRequest: the event is not a CloudFormation request.
+        ConnectionError: CloudFormation could not be answered; it times out by itself later.
         botocore.exceptions.HTTPClientError: likewise.
     """
     begin()
@@ -142,7 +142,7 @@ def respond(
     clock = Clock(time.monotonic, time.sleep, time.monotonic() + seconds - ANSWER_SECONDS)
     try:
         answer = work(request, clock)
-    except Exception as error:  # noqa: BLE001 - CloudFormation waits for what is not answered
+    except Exception as error:  # noqa: BLE001 - CloudFormation would wait for the answer
         logger.exception("the request could not be served", request=request.kind.value)
         answer = Answer("" if request.kind is Kind.DELETE else f"{type(error).__name__}: {error}")
     _answer(request, answer)
@@ -152,10 +152,10 @@ def read_request(event: object) -> Request:
     """Read the event.
 
     Raises:
-        InvalidRequest: it is none of CloudFormation's, so that nobody waits for an answer.
+        InvalidRequest: it is not a CloudFormation request, so nothing waits for an answer.
     """
     if not isinstance(event, dict):
-        raise InvalidRequest("this is no request of CloudFormation's: the event is no object")
+        raise InvalidRequest("not a CloudFormation request: the event is not an object")
     try:
         return Request(
             Kind(event["RequestType"]),
@@ -164,18 +164,18 @@ def read_request(event: object) -> Request:
             str(event["StackId"]),
             str(event["RequestId"]),
             str(event["LogicalResourceId"]),
-            # one resource for good: an update never deletes what an earlier one made
+            # the id never changes, so that an update doesn't delete the result of an earlier one
             str(event.get("PhysicalResourceId") or event["LogicalResourceId"]),
             dict(event.get("ResourceProperties") or {}),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise InvalidRequest(f"this is no request of CloudFormation's: {error!r}") from error
+        raise InvalidRequest(f"not a CloudFormation request: {error!r}") from error
 
 
 def with_new_rights(work: Callable[[], _T], clock: Clock) -> _T:
-    """Do work that needs rights given a second ago; it is repeated from its beginning while refused.
+    """Do work that needs rights granted just before; repeat it from the beginning while it is refused.
 
-    CloudFormation continues as soon as IAM has accepted a policy, not when every service knows it.
+    CloudFormation continues as soon as IAM accepts a policy, before every service applies it.
 
     Raises:
         botocore.exceptions.ClientError: it is still refused after :data:`PROPAGATION_SECONDS`, or
@@ -192,7 +192,7 @@ def with_new_rights(work: Callable[[], _T], clock: Clock) -> _T:
 
 
 def error_code(error: ClientError) -> str:
-    """Return the service's code of an error, ``""`` for none."""
+    """Return the service's error code, ``""`` for none."""
     return str(error.response.get("Error", {}).get("Code", ""))
 
 
@@ -210,11 +210,11 @@ def _answer(request: Request, answer: Answer) -> None:
 
 
 def send(request: Request, answer: Answer) -> None:
-    """Put the answer where CloudFormation waits for it.
+    """Send the answer to the address in CloudFormation's request.
 
     Raises:
-        botocore.exceptions.HTTPClientError: the place can't be reached.
-        ConnectionError: it refuses the answer.
+        botocore.exceptions.HTTPClientError: the address can't be reached.
+        ConnectionError: the answer was refused.
     """
     body = {
         "Status": "FAILED" if answer.reason else "SUCCESS",
@@ -225,8 +225,8 @@ def send(request: Request, answer: Answer) -> None:
         "LogicalResourceId": request.logical_id,
         "Data": answer.data,
     }
-    # the address is signed without a content type: none may be sent
-    # in UTF-8: escaped, a text that is not English would be up to six times as long
+    # the address is signed without a content type, so none may be sent
+    # UTF-8, because escaped non-English text would be up to six times as long
     data = json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     put = AWSRequest("PUT", request.response_url, {"Content-Type": ""}, data)
     response = URLLib3Session(timeout=_ANSWER_TIMEOUT).send(put.prepare())

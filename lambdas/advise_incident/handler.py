@@ -1,8 +1,8 @@
 """``advise_incident``: posts the steps for alarms where people are.
 
-Messages of a FIFO queue are events of EventBridge: alarms of CloudWatch, and what other tools send to the bus. What is received is
-kept in a bucket before a message is acknowledged, with all that is to be posted
-(:mod:`knowledge_rag.channel.visits`). A schedule sends an event each minute, so that what waits is posted later.
+Messages of a FIFO queue are EventBridge events: CloudWatch alarms, and alerts that other tools send to the bus. Each alert and its
+posts are stored in a bucket before the message is acknowledged (:mod:`knowledge_rag.channel.visits`). A schedule sends an event each
+minute, so that waiting posts are sent later.
 
 =================== ======================================================== ==========
 variable            value                                                    default
@@ -10,7 +10,7 @@ variable            value                                                    def
 RETRIEVE_FUNCTION   ARN of the retrieval function's alias                    (required)
 DESTINATIONS        TOML with the destinations, without keys                 (required)
 STATE_BUCKET        bucket of the queue and the receipts                     (required)
-DEAD_LETTERS_URL    of the queue for messages that hold no event             (required)
+DEAD_LETTERS_URL    URL of the queue for messages without an event           (required)
 SECRET_ARN          secret with the destinations' keys, a JSON object        no keys
 MODEL_ID            model or inference profile that writes, by Converse      no model
 =================== ======================================================== ==========
@@ -50,18 +50,18 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
 
 QUERY_SECONDS: Final = 10.0
-"""For one query: nobody waits, and a function that sleeps takes seconds to start."""
+"""Time for one query: no person waits for it, and a cold function takes seconds to start."""
 KEYS_SECONDS: Final = 300.0
-"""How long keys are used before they are read again: a key that was mended works within that."""
+"""How long keys are cached; a corrected key takes effect within that time."""
 MAX_BURIED: Final = 200_000
-"""Characters of a message that holds no event, which are kept among the dead letters."""
+"""Characters of a message without an event that go to the dead letters."""
 _CALLS: Final = Config(
     connect_timeout=3, read_timeout=10, retries={"mode": "standard", "max_attempts": 3}
 )
 
 
 class Context(Protocol):
-    """What Lambda hands over beside the event, as far as it is used."""
+    """The used part of Lambda's context."""
 
     def get_remaining_time_in_millis(self) -> int:
         """Return milliseconds until the function is stopped."""
@@ -69,7 +69,7 @@ class Context(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of the queue."""
+    """A message of the queue: its id and its body."""
 
     id: str
     body: str
@@ -79,11 +79,11 @@ def lambda_handler(event: object, context: Context) -> dict[str, Any]:
     """Serve the messages of one batch.
 
     Returns:
-        No message is to come again, ``{"batchItemFailures": []}``.
+        ``{"batchItemFailures": []}``: no message is redelivered.
 
     Raises:
-        InvalidRequest: the event is none of a queue's.
-        botocore.exceptions.ClientError: the queue's object can't be read or written; all messages come again.
+        InvalidRequest: the event is not a batch of queue messages.
+        botocore.exceptions.ClientError: the queue's object can't be read or written; all messages are redelivered.
     """
     begin()
     messages = read_messages(event)
@@ -102,15 +102,15 @@ def read_messages(event: object) -> list[Message]:
     """Read the messages of a batch.
 
     Raises:
-        InvalidRequest: it is none of a queue's.
+        InvalidRequest: the event is not a batch of queue messages.
     """
     try:
         return [
             Message(str(record["messageId"]), str(record["body"]))
-            for record in event["Records"]  # type: ignore[index] # whatever it is
+            for record in event["Records"]  # type: ignore[index] # of any type
         ]
     except (KeyError, TypeError) as error:
-        raise InvalidRequest(f"this is no batch of a queue's messages: {error!r}") from error
+        raise InvalidRequest(f"the event is not a batch of queue messages: {error!r}") from error
 
 
 @lru_cache(maxsize=1)
@@ -130,9 +130,9 @@ def _visits() -> Visits:
 
 
 def advisor_of(environment: Mapping[str, str]) -> Advisor | None:
-    """Return the model that writes; ``None`` if none does.
+    """Return the model that writes posts, or ``None`` if none is set.
 
-    Where it fails, or verification finds an error in its answer, the documents' own lines are posted.
+    If it fails, or verification finds an error in its answer, the documents' own lines are posted.
     """
     if not (model := environment.get("MODEL_ID")):
         return None
@@ -144,8 +144,8 @@ class Keys:
     """The keys in a secret, read again after KEYS_SECONDS.
 
     Args:
-        arn: of the secret; ``""`` for none.
-        clock: seconds.
+        arn: the secret's ARN; ``""`` for none.
+        clock: returns seconds.
     """
 
     def __init__(self, arn: str, clock: Callable[[], float]) -> None:
@@ -155,10 +155,10 @@ class Keys:
         self._until = 0.0
 
     def __call__(self) -> Mapping[str, str]:
-        """Return them by name.
+        """Return the keys by name.
 
         Raises:
-            InvalidSettings: the secret can't be read, or holds something else.
+            InvalidSettings: the secret can't be read, or has another content.
         """
         if self._arn and self._clock() >= self._until:
             self._keys = self._read()
@@ -177,8 +177,8 @@ class Keys:
 
 
 def _bury(message: Message, why: str) -> None:
-    """Move a message that holds no event to the dead letters: coming again, it would hold up all others."""
-    logger.error("a message holds no event", message_id=message.id, reason=why)
+    """Move a message without an event to the dead letters: redelivered, it would block all others."""
+    logger.error("a message contains no event", message_id=message.id, reason=why)
     boto3.client("sqs", config=_CALLS).send_message(
         QueueUrl=os.environ["DEAD_LETTERS_URL"],
         MessageBody=message.body[:MAX_BURIED] or "(empty)",
@@ -188,7 +188,7 @@ def _bury(message: Message, why: str) -> None:
 
 
 def _emit(visit: Visit) -> None:
-    """Write the metrics; of most minutes there is nothing to count, and a metric is paid by the hour."""
+    """Write the metrics unless all are zero, as in most minutes: a metric costs money by the hour."""
     counts = {
         telemetry.ADVICE_ALERTS: visit.alerts,
         telemetry.ADVICE_POSTS: visit.posts,

@@ -1,7 +1,7 @@
-"""What is kept in a bucket between invocations: the queue's file and the receipts.
+"""The state in a bucket between invocations: the queue's file and the receipts.
 
-An object is replaced only if it is as it was read here (``If-Match``), so of two invocations at once one fails, and its
-messages come again.
+An object is replaced only if it hasn't changed since it was read (``If-Match``). So if two invocations overlap, one
+fails and its messages are redelivered.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 QUEUE: Final = "queue.sqlite"
 """Key of the queue's object, and name of its file."""
 RECEIPTS: Final = "receipts"
-"""Folder of the receipts, an object for each day."""
+"""Folder of the receipts, with an object for each day."""
 
 
 class KeptObject:
     """One object of a bucket.
 
     Args:
-        client: boto3's of S3.
-        bucket: its bucket.
-        key: its key.
+        client: boto3's client of S3.
+        bucket: the object's bucket.
+        key: the object's key.
     """
 
     def __init__(self, client: Any, bucket: str, key: str) -> None:  # noqa: ANN401 - boto3's client
@@ -41,10 +41,10 @@ class KeptObject:
         self._digest = b""
 
     def read(self) -> bytes | None:
-        """Return its content, ``b""`` if it isn't there; ``None`` if it is as it was read or written here last.
+        """Return the content, ``b""`` if there is no object, or ``None`` if it hasn't changed since the last read or write.
 
         Raises:
-            botocore.exceptions.ClientError: it can't be read.
+            botocore.exceptions.ClientError: the object can't be read.
         """
         condition = {"IfNoneMatch": self._etag} if self._etag else {}
         try:
@@ -62,10 +62,10 @@ class KeptObject:
         return content
 
     def write(self, content: bytes) -> None:
-        """Replace it, unless it is the same.
+        """Replace the content if it differs.
 
         Raises:
-            botocore.exceptions.ClientError: somebody else has written, or it can't be written.
+            botocore.exceptions.ClientError: the object was changed since the last read, or can't be written.
         """
         digest = _digest(content)
         if digest == self._digest:
@@ -75,16 +75,16 @@ class KeptObject:
         self._digest = digest
 
     def forget(self) -> None:
-        """Read it anew next time, whatever it was."""
+        """Forget the last read, so that the next one returns the content in any case."""
         self._etag, self._digest = "", b""
 
 
 class KeptQueue:
-    """The queue, as a file of this environment and an object; see ``knowledge_rag.channel.visits``.
+    """The queue, as a local file and an object; see ``knowledge_rag.channel.visits``.
 
     Args:
         kept: the object.
-        folder: for the file.
+        folder: folder of the file.
     """
 
     def __init__(self, kept: KeptObject, folder: Path) -> None:
@@ -93,11 +93,11 @@ class KeptQueue:
         self._queue: Queue | None = None
 
     def load(self) -> Queue:
-        """Return the queue as it was kept last."""
+        """Return the queue as it was last saved."""
         content = self._kept.read()
         if self._queue is None or content is not None:
             self._close()
-            for path in self._path.parent.glob(f"{QUEUE}*"):  # with the journal of another state
+            for path in self._path.parent.glob(f"{QUEUE}*"):  # with the journal of an older state
                 path.unlink()
             if content:
                 self._path.write_bytes(content)
@@ -105,29 +105,29 @@ class KeptQueue:
         return self._queue
 
     def save(self) -> None:
-        """Keep the queue as it is now."""
+        """Save the queue's current state."""
         if self._queue is not None:
             self._kept.write(self._queue.content())
 
     def forget(self) -> None:
-        """Read it anew next time."""
+        """Discard the local queue, so that the next ``load`` reads it again."""
         self._kept.forget()
         self._close()
 
     def _close(self) -> None:
         if self._queue is not None:
-            with suppress(Exception):  # it is thrown away
+            with suppress(Exception):  # the queue is discarded anyway
                 self._queue.close()
         self._queue = None
 
 
 class KeptReceipts:
-    """Receipts of a bucket, in the form of ``knowledge_rag.channel.receipts``.
+    """Receipts in a bucket, in the format of ``knowledge_rag.channel.receipts``.
 
     Args:
-        client: boto3's of S3.
-        bucket: where they are kept.
-        folder: for the files of this environment.
+        client: boto3's client of S3.
+        bucket: the bucket of the receipts.
+        folder: folder of the local files.
     """
 
     def __init__(self, client: Any, bucket: str, folder: Path) -> None:  # noqa: ANN401 - boto3's client
@@ -137,7 +137,7 @@ class KeptReceipts:
         self._days: dict[str, KeptObject] = {}
 
     def add(self, says: Mapping[str, Any]) -> str:
-        """Append a receipt to those of its day, and return its id."""
+        """Append a receipt to those of its day and return its id."""
         name = f"{str(says['asked_at'])[:10]}.jsonl"
         path = self._folder / name
         if name not in self._days:  # yesterday's has ended

@@ -1,15 +1,15 @@
-"""``check_release``: asks a new version of the retrieval function before callers reach it.
+"""``check_release``: queries a new version of the retrieval function before callers reach it.
 
 CodeDeploy calls it with ``release=canary``. The new version is fit if it answers the question at least as
-well as the version that callers have: with results is better than with none, and that is better than
-``degraded``, and that is better than a crash. So a knowledge base that is empty or down holds up no release.
+well as the live version: results rank above no results, no results above ``degraded``, and ``degraded`` above
+a crash. So an empty or unavailable knowledge base doesn't block a release.
 
 =================== ====================================================== ==========
 variable            value                                                  default
 =================== ====================================================== ==========
 NEW_VERSION         ARN of the version to ask                              (required)
 LIVE_ALIAS          ARN of the alias that callers invoke                   (required)
-QUESTION            what both are asked                                    (required)
+QUESTION            the test query for both                                (required)
 =================== ====================================================== ==========
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TRIES: Final = 3
-"""Of the new version: its first call may restore a snapshot and connect for longer than a query may take."""
+"""Attempts with the new version: its first call may restore a snapshot and connect, which can exceed a query's time."""
 PAUSE_SECONDS: Final = 5.0
 _CALLS: Final = Config(
     connect_timeout=3, read_timeout=10, retries={"mode": "standard", "max_attempts": 2}
@@ -43,16 +43,16 @@ def lambda_handler(event: object, _context: object) -> None:
     """Report to CodeDeploy whether the new version is fit.
 
     Raises:
-        InvalidRequest: the event is none of CodeDeploy's.
-        botocore.exceptions.ClientError: CodeDeploy can't be told; it gives up by itself later.
+        InvalidRequest: the event is not a CodeDeploy lifecycle event.
+        botocore.exceptions.ClientError: CodeDeploy refuses the report; it times out by itself later.
     """
     begin()
     hook = _hook(event)
     client = boto3.client("lambda", config=_CALLS)
     try:
         fit = is_fit(client, time.sleep)
-    except Exception:  # noqa: BLE001 - CodeDeploy waits an hour for what is not answered
-        logger.exception("the new version could not be asked")
+    except Exception:  # noqa: BLE001 - CodeDeploy would wait an hour for the answer
+        logger.exception("the new version could not be queried")
         fit = False
     boto3.client("codedeploy", config=_CALLS).put_lifecycle_event_hook_execution_status(
         **hook, status="Succeeded" if fit else "Failed"
@@ -62,19 +62,19 @@ def lambda_handler(event: object, _context: object) -> None:
 def _hook(event: object) -> dict[str, str]:
     try:
         return {
-            "deploymentId": str(event["DeploymentId"]),  # type: ignore[index] # whatever it is
+            "deploymentId": str(event["DeploymentId"]),  # type: ignore[index] # of any type
             "lifecycleEventHookExecutionId": str(event["LifecycleEventHookExecutionId"]),  # type: ignore[index]
         }
     except (KeyError, TypeError) as error:
-        raise InvalidRequest(f"this is no lifecycle event of CodeDeploy's: {error!r}") from error
+        raise InvalidRequest(f"not a CodeDeploy lifecycle event: {error!r}") from error
 
 
 def is_fit(client: Any, sleep: Callable[[float], None]) -> bool:  # noqa: ANN401 - boto3's client
-    """Ask both versions and compare.
+    """Return whether the new version answers at least as well as the live one.
 
     Args:
-        client: of Lambda.
-        sleep: waits between two tries, seconds.
+        client: boto3's client of Lambda.
+        sleep: waits a number of seconds between attempts.
 
     Raises:
         KeyError: a variable is missing.
@@ -94,7 +94,7 @@ def is_fit(client: Any, sleep: Callable[[float], None]) -> bool:  # noqa: ANN401
 
 
 def _answer(client: Any, function: str, question: str) -> str:  # noqa: ANN401 - boto3's client
-    """Return the status of an answer, or what a crash was."""
+    """Return the status of an answer, or the type of the error if the function crashed."""
     payload = json.dumps({"query": question, "max_results": 1, "canary": True})
     answer = client.invoke(FunctionName=function, Payload=payload.encode())
     body = json.loads(answer["Payload"].read())

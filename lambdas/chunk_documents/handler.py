@@ -1,9 +1,8 @@
 """``chunk_documents``: cuts the documents of an ingestion job into chunks of exact lines.
 
 It is the custom transformation of the knowledge base's data source. A document that can't be read
-yields no chunks, is named in the log with the reason and counted; the others go on. Whatever is
-wrong with the job as a whole (its shape, access to the buckets) raises, so that the job fails where
-its owner sees it.
+yields no chunks and is logged with the reason and counted; the others are processed. A problem of the job as
+a whole (its format, access to the buckets) raises an error, so that the job fails visibly.
 """
 
 from __future__ import annotations
@@ -39,15 +38,15 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
     """Chunk every document of one transformation event.
 
     Args:
-        event: Bedrock's, see :mod:`lambdas.chunk_documents.job`.
-        context: Lambda's; not looked at.
+        event: Bedrock's event, see :mod:`lambdas.chunk_documents.job`.
+        context: Lambda's context; unused.
 
     Returns:
-        ``{"outputFiles": [...]}`` with an entry for each input file, in their order; that of an
+        ``{"outputFiles": [...]}`` with an entry for each input file, in the same order; that of an
         unreadable one has no content batches.
 
     Raises:
-        InvalidRequest: the event is no transformation event.
+        InvalidRequest: the event is not a transformation event.
         InvalidSettings: the function's environment is wrong.
         botocore.exceptions.ClientError: a bucket refused; the job has to be run again.
     """
@@ -62,7 +61,7 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
             done = transform(file, job.bucket, storage, settings)
         except UnreadableDocument as error:
             counts[telemetry.CHUNKING_FAILED_FILES] += 1
-            logger.error(  # the reason says it all; a traceback would hide it
+            logger.error(  # without a traceback, which would hide the reason
                 "document yields no chunks",
                 document=error.name,
                 reason=error.reason,
@@ -79,18 +78,18 @@ def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: A
                 reports[key] = drift_report(done.drift)
         output.append(file.output(keys))
     _emit(counts, job.job_id)
-    # last: a call that fails before is made again, and counts them then
+    # last, because a call that fails before is repeated and has to count them as new again
     for key, text in reports.items():
         storage.write_text(job.bucket, key, text)
     return {"outputFiles": output}
 
 
 REPORTS: Final = "drift"
-"""Folder of the intermediate bucket with what no longer works in each document."""
+"""Folder of the intermediate bucket with each document's report of problems in its commands."""
 MAX_KEY_BYTES: Final = 1_024
-"""Of an object's key."""
+"""Maximum bytes of an object's key."""
 LOGGED: Final = 20
-"""Findings of drift in one document that are logged; the metric counts all."""
+"""Maximum findings of drift that are logged for one document; the metric counts all."""
 _COUNTED: Final = (
     telemetry.CHUNKED_FILES,
     telemetry.CHUNKED_CHUNKS,
@@ -108,10 +107,10 @@ def _report(done: Transformed, counts: dict[str, int]) -> None:
     logger.info("document chunked", document=done.source_file, chunks=done.chunks)
     if done.oversized_lines:
         logger.warning(
-            "lines exceed the cap alone", document=done.source_file, lines=done.oversized_lines
+            "single lines exceed the cap", document=done.source_file, lines=done.oversized_lines
         )
     for note in done.notes:
-        logger.warning("not all of it is kept", document=done.source_file, what=note)
+        logger.warning("parts of the document left out", document=done.source_file, what=note)
     if done.difference is not None:
         counts[telemetry.CHUNKING_MISMATCHES] += 1
         logger.error(
@@ -131,7 +130,7 @@ def _report(done: Transformed, counts: dict[str, int]) -> None:
 
 
 def _report_key(source_file: str) -> str:
-    """Name the report of a document after it: each ingest of it overwrites the last."""
+    """Return the key of a document's report, named after the document, so that each ingestion overwrites it."""
     key = f"{REPORTS}/{source_file}.json"
     if len(key.encode()) > MAX_KEY_BYTES:
         key = f"{REPORTS}/{hashlib.sha256(source_file.encode()).hexdigest()}.json"
@@ -139,7 +138,7 @@ def _report_key(source_file: str) -> str:
 
 
 def _report_lint(done: Transformed, counts: dict[str, int]) -> None:
-    """Log one line for each kind, of its place and number; what stands there is for no log."""
+    """Log one line for each kind of finding, with its place and number but not its text, which doesn't belong in a log."""
     for kind in dict.fromkeys(finding.kind for finding in done.findings):
         of_kind = [finding for finding in done.findings if finding.kind is kind]
         number = sum(finding.count for finding in of_kind)

@@ -1,8 +1,8 @@
-"""The ingestion job: Bedrock's event, the answer to it, and the objects in its two buckets.
+"""The ingestion job: Bedrock's event, its answer, and the objects in its two buckets.
 
-The shapes are those of "Use a custom transformation Lambda function" in the Amazon Bedrock user
-guide. An event of another shape raises, so that the job fails where its owner sees it. Originals are read
-from the corpus bucket, batches of content read and written in the intermediate one.
+The formats are those of "Use a custom transformation Lambda function" in the Amazon Bedrock user
+guide. An event of another format raises an error, so that the job fails visibly. Originals are read
+from the corpus bucket; batches of content are read from and written to the intermediate one.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One document of the job: its location and metadata go back as they came; where its parsed text lies."""
+    """One document of the job: its location and metadata, which the answer repeats, and the batches of its parsed text."""
 
     location: Any
     metadata: Any
@@ -33,7 +33,7 @@ class InputFile:
 
     @property
     def uri(self) -> str:
-        """``s3://bucket/key`` of the original, ``""`` where there is none in S3."""
+        """``s3://bucket/key`` of the original, ``""`` if it isn't in S3."""
         location = self.location if isinstance(self.location, dict) else {}
         s3_location = location.get("s3_location") or location.get("s3Location")
         uri = s3_location.get("uri") if isinstance(s3_location, dict) else None
@@ -50,7 +50,7 @@ class InputFile:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One invocation's share of an ingestion job; ``bucket`` is the intermediate one."""
+    """One invocation's part of an ingestion job; ``bucket`` is the intermediate one."""
 
     bucket: str
     job_id: str
@@ -61,15 +61,15 @@ def read_job(event: object) -> Job:
     """Read the transformation event.
 
     Raises:
-        InvalidRequest: it is not one; says which part is missing.
+        InvalidRequest: it is not one; the message names the missing part.
     """
     if not isinstance(event, dict):
         raise InvalidRequest(f"the event is a {type(event).__name__}, not a transformation event")
     bucket, files = event.get("bucketName"), event.get("inputFiles")
     if not isinstance(bucket, str) or not bucket:
-        raise InvalidRequest("bucketName is missing: this is no transformation event")
+        raise InvalidRequest("bucketName is missing: not a transformation event")
     if not isinstance(files, list):
-        raise InvalidRequest("inputFiles is no list: this is no transformation event")
+        raise InvalidRequest("inputFiles is not a list: not a transformation event")
     job_id = event.get("ingestionJobId")
     return Job(bucket, str(job_id or ""), tuple(_file(i, entry) for i, entry in enumerate(files)))
 
@@ -87,16 +87,16 @@ def _file(index: int, entry: object) -> InputFile:
 
 
 class Storage:
-    """Reads and writes objects of an ingestion job; a larger original than set is not read."""
+    """Reads and writes objects of an ingestion job; originals over the maximum size are not read."""
 
     def __init__(self, s3: S3Client, max_document_bytes: int) -> None:
         self._s3 = s3
         self._max_bytes = max_document_bytes
 
     def original(self, uri: str) -> tuple[str, bytes]:
-        """Read the document at ``s3://bucket/key``; return the key that was found, and the bytes.
+        """Read the document at ``s3://bucket/key``; return its actual key and its bytes.
 
-        Whether Bedrock escapes the key is not documented, so it is tried as it is and then unescaped.
+        Bedrock doesn't document whether it escapes the key, so the key is tried unchanged and then unescaped.
 
         Raises:
             UnreadableDocument: there is no such object, or it is too large.
@@ -107,10 +107,10 @@ class Storage:
                 return candidate, self._read(bucket, candidate)
             except self._s3.exceptions.NoSuchKey:
                 continue
-        raise UnreadableDocument(uri, "the original is not in its bucket any more")
+        raise UnreadableDocument(uri, "the original is no longer in its bucket")
 
     def beside(self, uri: str, key: str) -> bytes | None:
-        """Read the metadata file beside a document, if any; at most one byte over its limit."""
+        """Read the metadata file beside a document, if any, up to one byte over its limit."""
         bucket = uri.removeprefix("s3://").partition("/")[0]
         try:
             found = self._s3.get_object(Bucket=bucket, Key=key + sidecar.SUFFIX)
@@ -133,7 +133,7 @@ class Storage:
         """Read the contents of one batch of the parser's output.
 
         Raises:
-            UnreadableDocument: it is missing or no batch.
+            UnreadableDocument: it is missing or not a batch.
         """
         try:
             with self._s3.get_object(Bucket=bucket, Key=key)["Body"] as body:
@@ -141,13 +141,13 @@ class Storage:
         except self._s3.exceptions.NoSuchKey as error:
             raise UnreadableDocument(key, "the content batch is not in its bucket") from error
         except (KeyError, RecursionError, TypeError, ValueError) as error:
-            raise UnreadableDocument(key, "the content batch holds no fileContents") from error
+            raise UnreadableDocument(key, "the content batch has no fileContents") from error
         if not isinstance(contents, list) or not all(isinstance(item, dict) for item in contents):
-            raise UnreadableDocument(key, "the content batch holds no fileContents")
+            raise UnreadableDocument(key, "the content batch has no fileContents")
         return contents
 
     def text(self, bucket: str, key: str) -> str:
-        """Read what :meth:`write_text` wrote, ``""`` if it wrote nothing."""
+        """Read a text of :meth:`write_text`, ``""`` if there is none."""
         try:
             with self._s3.get_object(Bucket=bucket, Key=key)["Body"] as body:
                 return body.read().decode(errors="replace")
@@ -155,7 +155,7 @@ class Storage:
             return ""
 
     def write_text(self, bucket: str, key: str, text: str) -> None:
-        """Write a text: what a document's lines are counted in, or a report."""
+        """Write the text that a document's line numbers refer to, or a report."""
         self._s3.put_object(
             Bucket=bucket, Key=key, Body=text.encode(), ContentType="text/plain; charset=utf-8"
         )
@@ -164,7 +164,7 @@ class Storage:
         """Write one batch of chunks.
 
         Raises:
-            UnicodeEncodeError: a text of it holds a lone surrogate.
+            UnicodeEncodeError: a text in it contains a lone surrogate.
         """
         body = json.dumps({"fileContents": contents}, ensure_ascii=False).encode()
         self._s3.put_object(Bucket=bucket, Key=key, Body=body, ContentType="application/json")

@@ -1,4 +1,4 @@
-"""From one document of an ingestion job to batches of chunks in the intermediate bucket."""
+"""Turns one document of an ingestion job into batches of chunks in the intermediate bucket."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ CHUNKS_PER_BATCH: Final = 500
 """Keeps a batch object near half a megabyte at the default cap."""
 DEFAULT_CONTENT_TYPE: Final = "TEXT"
 EXTRACTED: Final = "extracted"
-"""Folder of the intermediate bucket in which the text of pages and PDFs is kept, each under the sha256
-of its document: what a citation names, so that its lines can be looked up."""
+"""Folder of the intermediate bucket for the text of pages and PDFs, each under the sha256 of its document, which
+a citation names, so that its lines can be looked up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Transformed:
 
     Args:
         source_file: its path relative to the corpus root.
-        batch_keys: where its chunks were written.
-        chunks: how many.
-        oversized_lines: lines that alone exceed the cap.
-        difference: where the parser's text departs from the original, if it does.
-        findings: of lint.
-        drift: what no longer works in its commands.
-        notes: sentences about what was left out of it.
+        batch_keys: keys of its batches of chunks.
+        chunks: number of chunks.
+        oversized_lines: lines that alone exceed the maximum size of a chunk.
+        difference: where the parser's text differs from the original, ``None`` if it doesn't.
+        findings: findings of lint.
+        drift: problems in its commands.
+        notes: sentences about omitted parts.
     """
 
     source_file: str
@@ -61,12 +61,11 @@ class Transformed:
 def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings) -> Transformed:
     """Chunk one document and write its batches.
 
-    The lines are counted in the original's bytes, because that is what a citation points at; the
-    parser's text is only compared with them. Those of a page or a PDF are counted in the text that is
-    extracted from those bytes, which is kept beside the chunks.
+    Line numbers refer to the original, because citations do; the parser's text is only compared with it. Those
+    of a page or a PDF refer to the text extracted from the original, which is stored beside the chunks.
 
     Raises:
-        UnreadableDocument: no chunks can be made of it; says why.
+        UnreadableDocument: no chunks can be made of it; the message has the reason.
     """
     if not file.uri:
         raise UnreadableDocument(str(file.location)[:200], "its original is not in S3")
@@ -89,7 +88,7 @@ def transform(file: InputFile, bucket: str, storage: Storage, settings: Settings
         for batch, part in batches.items():
             storage.write_batch(bucket, batch, [_content(chunk, contents) for chunk in part])
     except UnicodeEncodeError as error:
-        reason = "what the parser says of it holds half a character, a lone surrogate"
+        reason = "the parser's output contains half a character, a lone surrogate"
         raise UnreadableDocument(key, reason) from error
     return Transformed(
         source_file,
@@ -109,14 +108,14 @@ def _parts(chunks: list[Chunk]) -> Iterator[list[Chunk]]:
 
 
 def _output_key(file: InputFile, number: int) -> str:
-    """Name a batch after its document, beside the parser's own: a rerun overwrites it."""
+    """Return a batch's key beside the parser's own, named after its document, so that a rerun overwrites it."""
     folder = file.batch_keys[0].rpartition("/")[0] if file.batch_keys else ""
     name = f"{hashlib.sha256(file.uri.encode()).hexdigest()[:32]}-{number:05d}.json"
     return "/".join(part for part in (folder, "chunks", name) if part)
 
 
 def _content(chunk: Chunk, parsed: list[dict[str, Any]]) -> Content:
-    """Return a chunk as Bedrock embeds it; our metadata override the parser's."""
+    """Return a chunk in Bedrock's format; our metadata overrides the parser's."""
     first = parsed[0] if parsed else {}
     given = first.get("contentMetadata")
     return {
@@ -127,9 +126,9 @@ def _content(chunk: Chunk, parsed: list[dict[str, Any]]) -> Content:
 
 
 def _difference(read: Extracted, parsed: str) -> str | None:
-    """Return where the parser changed more than line endings and outer blanks, if it did."""
+    """Describe where the parser's text differs, apart from blanks at line ends and outer blank lines; ``None`` if nowhere."""
     if is_extracted(read.document.source_file):
-        return None  # another reader of PDFs gives other text, and ours is what is cited
+        return None  # other extractors return other text, and citations refer to ours
     original = read.text
     ours, theirs = _comparable(original), _comparable(parsed)
     if ours == theirs:

@@ -1,7 +1,7 @@
-"""Refuses a deployment in front of a bucket or a knowledge base that it can't work with.
+"""Refuses a deployment whose existing bucket or knowledge base can't work with it.
 
-Only what is known to be wrong is refused. What the step may not look at, since a policy of the owner's keeps
-it from that, is named in the answer: the roles that read may be allowed.
+Only certain faults are refused. If a policy of the owner prevents a check, the answer says so and the deployment
+continues, because the roles that read may still be allowed.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ _REGION: Final = "x-amz-bucket-region"
 
 
 def check_bucket(s3: Any, bucket: GivenBucket, setting: str, clock: Clock) -> str:  # noqa: ANN401 - boto3's client
-    """Return what is to be known about a bucket.
+    """Check a bucket and return the findings as text.
 
     Args:
         s3: client of S3.
-        bucket: which, and how it is to be used.
-        setting: that names the bucket.
-        clock: that new rights are waited for with.
+        bucket: the bucket, and its intended use.
+        setting: the setting that names the bucket.
+        clock: clock for waiting until new rights are effective.
 
     Raises:
-        InvalidSettings: no document in it can be read; says why and what to do.
+        InvalidSettings: no document in it can be read; the message has the reason and the remedy.
     """
 
     def find(
         operation: str,
         absent: Collection[str],
-        **parameters: Any,  # noqa: ANN401 - whatever the operation takes
+        **parameters: Any,  # noqa: ANN401 - any parameters of the operation
     ) -> dict[str, Any] | None:
         try:
             answer: dict[str, Any] = getattr(s3, operation)(**parameters)
         except ClientError as error:
             if error_code(error) in absent:
                 return None
-            # S3 names the region to those who may not look at the bucket, too
+            # S3 names the region even to callers without access to the bucket
             headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
             region = headers.get(_REGION, bucket.region)
             if region != bucket.region:
@@ -62,21 +62,22 @@ def check_bucket(s3: Any, bucket: GivenBucket, setting: str, clock: Clock) -> st
         return f"{bucket.name} could not be checked: {error}"
     if unreadable := [each for each in found if each.harm is Harm.UNREADABLE]:
         raise InvalidSettings(f"{setting} = {bucket.name}: {_said(unreadable)}")
-    return f"{bucket.name}: {_said(found)}" if found else f"{bucket.name} is as it should be"
+    return f"{bucket.name}: {_said(found)}" if found else f"{bucket.name}: no problems found"
 
 
 def check_base(client: Any, base: str, wanted: str, search: str, clock: Clock) -> str:  # noqa: ANN401 - boto3's client
-    """Return what is to be known about a knowledge base.
+    """Check a knowledge base and return the findings as text.
 
     Args:
-        client: of Bedrock's control plane.
+        client: client of Bedrock's control plane.
         base: id of the knowledge base.
-        wanted: type that is set, VECTOR or MANAGED.
+        wanted: type in the settings, VECTOR or MANAGED.
         search: HYBRID or SEMANTIC.
-        clock: that new rights are waited for with.
+        clock: clock for waiting until new rights are effective.
 
     Raises:
-        InvalidSettings: it isn't there, or can't be asked as it is set; says why and what to do.
+        InvalidSettings: it doesn't exist, or can't be searched with the settings; the message has the reason
+            and the remedy.
     """
     try:
         answer = with_new_rights(lambda: client.get_knowledge_base(knowledgeBaseId=base), clock)
@@ -91,7 +92,7 @@ def check_base(client: Any, base: str, wanted: str, search: str, clock: Clock) -
     kind = found["knowledgeBaseConfiguration"]["type"]
     if kind not in ("VECTOR", "MANAGED"):
         raise InvalidSettings(
-            f"knowledge_base_id = {base}: it is of type {kind}; VECTOR and MANAGED ones can be asked"
+            f"knowledge_base_id = {base}: it is of type {kind}; only VECTOR and MANAGED are supported"
         )
     if kind != wanted:
         raise InvalidSettings(
@@ -102,7 +103,7 @@ def check_base(client: Any, base: str, wanted: str, search: str, clock: Clock) -
     store = found.get("storageConfiguration", {}).get("type")
     if store == S3_VECTORS and search == "HYBRID":
         raise InvalidSettings(
-            f"search_type = HYBRID: {base} keeps its vectors in S3 Vectors, which has no keyword search."
+            f"search_type = HYBRID: {base} stores its vectors in S3 Vectors, which has no keyword search."
             " Set search_type=SEMANTIC"
         )
     return f"{base} is {kind} and {found['status']}"

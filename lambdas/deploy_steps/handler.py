@@ -1,16 +1,16 @@
 """``deploy_steps``: the steps of a deployment that CloudFormation can't do by itself.
 
-Each is a custom resource, told apart by its type:
+Each step is a custom resource with a type of its own:
 
 - ``Custom::KnowledgeIndex`` waits until the OpenSearch index can be searched.
-- ``Custom::KnowledgeDocuments`` makes the documents' bucket hold the files of a folder. Their ingestion is
-  no part of the deployment: S3 tells of each object that is written.
-- ``Custom::KnowledgeBucket`` and ``Custom::KnowledgeBase`` refuse a bucket or a knowledge base that others
-  made and that the deployment can't work with.
-- ``Custom::KnowledgeTearDown`` stops a running ingestion job and, where the data is to go with the stack,
-  empties its buckets. It never holds up a deletion.
-- ``Custom::KnowledgeVersions`` removes old versions of a function, after its alias moved to a new one. It
-  never holds up a deployment.
+- ``Custom::KnowledgeDocuments`` copies a folder's files to the documents' bucket. Their ingestion is
+  not part of the deployment: S3 sends an event for each written object.
+- ``Custom::KnowledgeBucket`` and ``Custom::KnowledgeBase`` refuse an existing bucket or knowledge base that
+  can't work with the deployment.
+- ``Custom::KnowledgeTearDown`` stops a running ingestion job and, if data is to be deleted with the stack,
+  empties its buckets. It never blocks a deletion.
+- ``Custom::KnowledgeVersions`` deletes old versions of a function after its alias moved to a new one. It
+  never blocks a deployment.
 """
 
 from __future__ import annotations
@@ -40,22 +40,22 @@ if TYPE_CHECKING:
     from lambdas.deploy_steps.mirror import Mirrored
 
 DRAIN_SECONDS: Final = 300
-"""For a running job to stop, so that there is time left to empty the buckets."""
+"""Maximum wait for a running job to stop, so that there is time left to empty the buckets."""
 POLL_SECONDS: Final = 5
 _CALLS: Final = Config(
     connect_timeout=3, read_timeout=10, retries={"mode": "standard", "max_attempts": 3}
 )
-"""A call that gets no answer is over within 45 s, so that there is time left for our own."""
+"""A call without an answer fails within 45 s, so that there is time left for our own answer."""
 
 
 def lambda_handler(event: object, context: Context | None) -> None:
-    """Serve one request of CloudFormation's, see :func:`lambdas.custom_resource.respond`."""
+    """Serve one CloudFormation request, see :func:`lambdas.custom_resource.respond`."""
     respond(event, context, _serve)
 
 
 def _serve(request: Request, clock: Clock) -> Answer:
     if request.resource not in _STEPS:
-        raise InvalidRequest(f"no step of a deployment is a {request.resource}")
+        raise InvalidRequest(f"unknown step of a deployment: {request.resource}")
     wanted, step = _STEPS[request.resource]
     return step(request, clock) if request.kind in wanted else Answer()
 
@@ -109,7 +109,7 @@ def _logged(found: str) -> str:
 
 
 def _tear_down(request: Request, clock: Clock) -> Answer:
-    """Drain and empty; where one of them can't be done, the others are."""
+    """Drain the job and empty the buckets; a failed part doesn't prevent the others."""
     if "KnowledgeBaseId" in request.given:
         with _tried("drain the running job"):
             base, source = request.texts("KnowledgeBaseId", "DataSourceId")
@@ -133,7 +133,7 @@ def _remove_old_versions(request: Request, _clock: Clock) -> Answer:
 
 
 def _drain(source: dict[str, str], clock: Clock) -> None:
-    """Stop what runs and wait until it has: a data source in use can't be deleted."""
+    """Stop running jobs and wait until they have stopped: a data source in use can't be deleted."""
     client = boto3.client("bedrock-agent", config=_CALLS)
     while True:
         latest = client.list_ingestion_jobs(
@@ -152,7 +152,7 @@ def _stop(client: Any, source: dict[str, str], job_id: str) -> None:  # noqa: AN
     try:
         client.stop_ingestion_job(**source, ingestionJobId=job_id)
     except ClientError as error:
-        # it has just ended by itself, or is not so far that it could be stopped
+        # it has just ended by itself, or can't be stopped yet
         if "AccessDenied" in error_code(error):
             raise
         logger.info("the job can't be stopped now", job=job_id, answer=str(error))
@@ -163,7 +163,7 @@ def _tried(what: str) -> Iterator[None]:
     try:
         yield
     except Exception:  # noqa: BLE001 - a deployment or a deletion continues with the rest
-        logger.exception("could not be done", step=what)
+        logger.exception("step failed", step=what)
 
 
 _MADE: Final = frozenset({Kind.CREATE, Kind.UPDATE})
@@ -175,4 +175,4 @@ _STEPS: Final[dict[str, tuple[frozenset[Kind], Callable[[Request, Clock], Answer
     "Custom::KnowledgeVersions": (frozenset({Kind.UPDATE}), _remove_old_versions),
     "Custom::KnowledgeTearDown": (frozenset({Kind.DELETE}), _tear_down),
 }
-"""When each step is done, and how."""
+"""Type of a resource -> the kinds of requests that run its step, and the step."""

@@ -1,12 +1,12 @@
 """Waits until the knowledge base's role can search the OpenSearch index.
 
-The service acknowledges an index before it can be searched, and rights before they are known. A knowledge
-base that is made in between fails, and the deployment with it. So the index is asked as Bedrock asks it:
-with the knowledge base's own role.
+The service acknowledges an index before it is searchable, and rights before they are effective. A knowledge
+base that is created in between fails, and the deployment with it. So this step searches the index like
+Bedrock: with the knowledge base's own role.
 
-The mapping is completed here too, because CloudFormation's can't say it: no text is taken for a date, and a
-keyword is found under ``<field>`` and ``<field>.keyword`` alike. Which of the two Bedrock's filters ask for
-is not documented; the indexes that Bedrock makes itself have the second.
+It also completes the mapping with properties that CloudFormation doesn't support: text is never detected as a
+date, and a keyword is found under both ``<field>`` and ``<field>.keyword``. Bedrock doesn't document which of
+the two its filters use; indexes that Bedrock creates itself have the second.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ if TYPE_CHECKING:
     from lambdas.custom_resource import Clock
 
 READY_SECONDS: Final = 300
-"""When the index is given up. Rights take up to a minute, an index some seconds."""
+"""Timeout for the index. Rights take up to a minute, an index some seconds."""
 POLL_SECONDS: Final = 3
 ANSWERS: Final = 3
-"""Searches in a row that have to succeed: one node may know the index while another does not."""
+"""Consecutive searches that must succeed: one node may know the index while another doesn't."""
 MAX_KEYWORD: Final = 8_191
-"""Characters of a text that is found as a whole; longer ones are stored all the same. Lucene refuses a
-document with a keyword of more than 32,766 bytes."""
+"""Maximum characters of text that can be matched as a whole; longer text is stored without that. Lucene refuses
+a document with a keyword of more than 32,766 bytes."""
 _SECONDS: Final = 10
 _MAX_SHOWN: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
 class Index:
-    """One index: ``endpoint`` of its collection, and the fields that are keywords and words."""
+    """One index: its collection's ``endpoint``, its name, and its keyword and text fields."""
 
     endpoint: str
     name: str
@@ -49,7 +49,7 @@ class Index:
     words: tuple[str, ...]
 
     def mapping(self) -> dict[str, Any]:
-        """Return what is added to the mapping; fields that exist keep their type."""
+        """Return the additions to the mapping; existing fields keep their type."""
         exact = {"type": "keyword", "ignore_above": MAX_KEYWORD}
         return {
             "date_detection": False,
@@ -61,14 +61,14 @@ class Index:
 
 
 class NotReadyError(Exception):
-    """The service has not answered as it will once the index is ready; the message is its answer."""
+    """The index is not ready yet; the message is the service's answer."""
 
 
 def make_ready(index: Index, reader_role: str, clock: Clock) -> None:
     """Complete the index's mapping, and wait until ``reader_role`` can search it.
 
     Raises:
-        DeadlineExceeded: it could not within :data:`READY_SECONDS`; says what was answered last.
+        DeadlineExceeded: the role couldn't within :data:`READY_SECONDS`; the message has the last answer.
     """
     clock = clock.until(clock.now() + READY_SECONDS)
     mapped, answered = False, 0
@@ -91,23 +91,23 @@ def make_ready(index: Index, reader_role: str, clock: Clock) -> None:
 
 
 def _map(index: Index) -> bool:
-    """Complete the mapping; a service that does not take it keeps what CloudFormation declared."""
+    """Complete the mapping; if the service rejects that, CloudFormation's mapping stays."""
     status, text = _ask("PUT", index, "_mapping", index.mapping(), boto3.Session())
     if status == 400:
-        logger.warning("the index keeps the mapping that it was made with", answer=text)
+        logger.warning("the index keeps its original mapping", answer=text)
     elif status >= 300:
-        raise NotReadyError(f"its mapping was answered with {status}: {text}")
+        raise NotReadyError(f"the mapping failed with {status}: {text}")
     return True
 
 
 def _search(index: Index, reader: boto3.Session) -> None:
     status, text = _ask("POST", index, "_search", {"size": 0}, reader)
     if status >= 300:
-        raise NotReadyError(f"a search was answered with {status}: {text}")
+        raise NotReadyError(f"a search failed with {status}: {text}")
 
 
 def _assumed(role: str) -> boto3.Session:
-    """Return a session of the role, bound to calls of collections."""
+    """Return a session of the role that is limited to calls of collections."""
     allowed = {"Effect": "Allow", "Action": "aoss:APIAccessAll", "Resource": "*"}
     answer = boto3.client("sts").assume_role(
         RoleArn=role,
@@ -121,7 +121,7 @@ def _assumed(role: str) -> boto3.Session:
 def _ask(
     method: str, index: Index, what: str, body: dict[str, Any], caller: boto3.Session
 ) -> tuple[int, str]:
-    """Return the status and the beginning of the answer, one line."""
+    """Send a signed request; return the status and the beginning of the answer in one line."""
     data = json.dumps(body).encode()
     request = AWSRequest(
         method,
@@ -133,7 +133,7 @@ def _ask(
     if credentials is None:
         raise NoCredentialsError
     signer = SigV4Auth(credentials, "aoss", caller.region_name)
-    request.headers["X-Amz-Content-SHA256"] = signer.payload(request)  # the service wants it named
+    request.headers["X-Amz-Content-SHA256"] = signer.payload(request)  # the service requires it
     signer.add_auth(request)
     response = URLLib3Session(timeout=_SECONDS).send(request.prepare())
     return response.status_code, " ".join(response.text.split())[:_MAX_SHOWN]

@@ -1,4 +1,4 @@
-"""Makes the documents' bucket hold the files of a folder, and empties buckets for good."""
+"""Mirrors a folder's files to the documents' bucket, and empties buckets including old versions."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from lambdas.custom_resource import Clock
 
 LIST_KEY: Final = "mirrored.json"
-"""Object of the intermediate bucket: what deployments wrote, ``{key: [fingerprint, ETag]}``."""
+"""Object of the intermediate bucket that lists the documents written by deployments, ``{key: [fingerprint, ETag]}``."""
 AT_A_TIME: Final = 4
-"""Files that are copied at a time: a request takes tens of milliseconds, nearly all of it waiting, and
-thousands of files must be copied within the function's time. Each worker holds one file in memory, of at
+"""Files that are copied concurrently. A request takes tens of milliseconds, nearly all of it waiting, and
+thousands of files must be copied within the function's time. Each worker has one file in memory, of at
 most 50 MB."""
 _MAX_DELETED: Final = 1000
-"""Keys that one DeleteObjects request takes."""
+"""Maximum keys of a DeleteObjects request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """The bucket of the documents, and the one that keeps the list of what was written."""
+    """The bucket of the documents, and the one with the list of written documents."""
 
     documents: str
     intermediate: str
@@ -53,14 +53,14 @@ class Mirrored:
 def mirror(
     s3: S3Client, archive: ZipFile, buckets: Buckets, chunking: str, clock: Clock
 ) -> Mirrored:
-    """Write what is new or changed, delete what is gone and a deployment wrote.
+    """Write new and changed files, and delete documents of earlier deployments that the archive lacks.
 
-    Paths in the archive are keys in the bucket. An object counts as changed when its bytes or the
-    version of the chunking did: Bedrock looks at modified objects only, so a document is written anew to
-    be chunked anew. An object that somebody else wrote stays, unless the archive has one of its name.
+    Paths in the archive are keys in the bucket. An object counts as changed if its bytes or the
+    version of the chunking changed: Bedrock considers modified objects only, so a document must be rewritten
+    to be chunked again. Objects of other writers stay, unless the archive has a file of the same name.
 
     Raises:
-        DeadlineExceeded: there is no time left; what was written stays and is on the list.
+        DeadlineExceeded: there is no time left; written objects stay and are on the list.
         botocore.exceptions.ClientError: a bucket refused.
     """
     there = dict(_objects(s3, buckets.documents))
@@ -81,7 +81,7 @@ def mirror(
         return True
 
     def bring_unless_failed(key: str) -> bool:
-        # `map` cancels what is left only once its reader has met the error; the workers don't wait for it
+        # `map` cancels the remaining files only once its reader meets the error; the workers don't wait for that
         if failed.is_set():
             return False
         try:
@@ -103,7 +103,7 @@ def mirror(
 
 
 def empty(s3: S3Client, bucket: str, clock: Clock) -> int:
-    """Delete every version of every object; return how many versions and delete markers there were.
+    """Delete every version of every object; return the number of versions and delete markers.
 
     Raises:
         DeadlineExceeded: there is no time left.
@@ -119,14 +119,14 @@ def empty(s3: S3Client, bucket: str, clock: Clock) -> int:
 
 
 def _files(archive: ZipFile) -> Iterator[ZipInfo]:
-    """Return the plain files; the content of a symbolic link is the path that it points to."""
+    """Yield the plain files. Symbolic links are skipped, because their content is only their target's path."""
     for entry in archive.infolist():
         if not entry.is_dir() and not stat.S_ISLNK(entry.external_attr >> 16):
             yield entry
 
 
 def _objects(s3: S3Client, bucket: str) -> Iterator[tuple[str, str]]:
-    """Yield key and ETag of each object: one request for a thousand."""
+    """Yield key and ETag of each object."""
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket):
         for item in page.get("Contents", ()):
             yield item["Key"], item["ETag"]
@@ -150,5 +150,7 @@ def _delete(
         some = everything[start : start + _MAX_DELETED]
         refused = s3.delete_objects(Bucket=bucket, Delete={"Objects": some, "Quiet": True})
         for error in refused.get("Errors", ()):
-            raise PermissionError(f"{bucket} keeps {error.get('Key')}: {error.get('Message')}")
+            raise PermissionError(
+                f"{bucket}: can't delete {error.get('Key')}: {error.get('Message')}"
+            )
     return len(everything)

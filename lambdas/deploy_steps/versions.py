@@ -1,23 +1,23 @@
-"""Old versions of a function: the newest few stay for a rollback, the others go."""
+"""Deletes old versions of a function; the newest few stay for a rollback."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 KEPT: Final = 5
-"""Of the versions that no alias uses."""
+"""Versions that stay, of those that no alias uses."""
 
 
 def remove_old(client: Any, function: str, kept: int = KEPT) -> list[str]:  # noqa: ANN401 - boto3's client
-    """Delete all versions but the newest few, and but those that an alias uses.
+    """Delete all versions except the newest few and those that an alias uses.
 
     Args:
-        client: of Lambda.
+        client: boto3's client of Lambda.
         function: name or ARN, without a version.
-        kept: versions that stay beside those in use.
+        kept: number of versions that stay, besides those in use.
 
     Returns:
-        the versions that are gone, oldest first.
+        The deleted versions, oldest first.
 
     Raises:
         botocore.exceptions.ClientError: Lambda refuses.

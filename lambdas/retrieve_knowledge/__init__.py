@@ -1,7 +1,7 @@
 """The function behind the agent: a question in, cited lines out.
 
-Python's garbage collector rests while Lambda initialises it. Modules, patterns and service models
-are no garbage, and traversing them again and again took a tenth of a cold start.
+Python's garbage collector is off while Lambda initialises the function. Modules, patterns and service models
+are not garbage, and traversing them repeatedly took a tenth of a cold start.
 """
 
 import gc

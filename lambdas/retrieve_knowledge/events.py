@@ -1,14 +1,16 @@
-"""The three ways of calling the function, and the answer that each caller understands.
+"""The events of the function's three kinds of callers, and the answer's form for each.
 
 - An **agent** (OpenAPI action group): arguments under ``requestBody`` or ``parameters``, all text.
-  The answer is the action-group envelope, for errors too (anything else, and the agent fails).
+  The answer is the action-group envelope, also for errors, since the agent fails on anything else.
 - A **gateway** (AgentCore): the arguments themselves; the tool's name is in the client context. The
   answer is the plain body, ``{"error": ...}`` for a request that can't be served.
-- A **direct** invoke: as the gateway, and ``explain``, which adds how the results came into their
-  order, and ``canary``, which counts the question apart. Both may bring ``session_id`` and ``incident_id`` beside the arguments, for the metrics.
+- A **direct** invocation: like the gateway, plus ``explain``, which explains the results' order, and
+  ``canary``, which counts the question separately.
 
-An agent's turn is capped through ``promptSessionAttributes``: they live as long as the turn, so the
-count of its queries travels in them.
+Gateways and direct callers may add ``session_id`` and ``incident_id`` to the arguments, for the metrics.
+
+The number of queries in an agent's turn is limited through ``promptSessionAttributes``: they live as long as
+the turn and carry its count.
 """
 
 from __future__ import annotations
@@ -49,13 +51,13 @@ HTTP_METHOD: Final = "POST"
 MESSAGE_VERSION: Final = "1.0"
 
 MAX_AGENT_RESPONSE_BYTES: Final = 25_000
-"""An action group's answer may have 25 KB; this is the smaller reading of that."""
+"""The limit of an action group's answer is 25 KB, here read as 25,000 bytes to be safe."""
 
 MAX_GATEWAY_RESPONSE_BYTES: Final = 100_000
-"""A gateway's answer goes into a model's context as it is: some 25,000 tokens, a tool's fair share."""
+"""A gateway's answer goes into a model's context unchanged: some 25,000 tokens, a reasonable share for a tool."""
 
 MAX_DIRECT_RESPONSE_BYTES: Final = 6_000_000
-"""A synchronous invocation may answer 6 MB; beyond that Lambda fails it."""
+"""The limit of a synchronous invocation's answer; beyond 6 MB Lambda reports an error."""
 
 QUERY_COUNT_ATTRIBUTE: Final = "knowledgeRagQueries"
 """The prompt session attribute that counts a turn's queries."""
@@ -64,7 +66,7 @@ EXPLAIN: Final = "explain"
 """A direct caller sets it to true for an explanation of the results' order."""
 
 CANARY: Final = "canary"
-"""A schedule sets it to true: the question is asked to see whether it is answered, and counted apart."""
+"""A schedule sets it to true for a test query, which is counted separately."""
 
 MAX_ID_CHARACTERS: Final = 200
 
@@ -77,11 +79,11 @@ _SHOWN_CHARACTERS: Final = 60
 _WHOLE: Final = re.compile(r"[+-]?[0-9]+(\.0*)?")
 
 MAX_NAME_CHARACTERS: Final = 200
-"""Cut of a name, path or method; the service's own are no longer."""
+"""A longer name, path or method is truncated; the service's own are shorter."""
 
 MAX_ATTRIBUTE_BYTES: Final = 16_000
-"""Attributes beyond it are not repeated, the turn's before the conversation's: both together would
-leave an answer no room in its 25 KB."""
+"""Attributes beyond it are not repeated; the conversation's take precedence over the turn's. More would leave
+no room for an answer within its 25 KB."""
 
 _NAMES: Final = ("actionGroup", "apiPath", "httpMethod")
 
@@ -90,7 +92,7 @@ _IDS: Final = (telemetry.SESSION_ID, telemetry.INCIDENT_ID)
 
 
 class Caller(StrEnum):
-    """Who calls, by the shape of the event."""
+    """The kind of caller, by the form of the event."""
 
     AGENT = "agent"
     GATEWAY = "gateway"
@@ -99,7 +101,7 @@ class Caller(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Echo:
-    """Parts of an agent's event that its answer repeats; a name is ``""`` where the event has none."""
+    """Parts of an agent's event that its answer repeats; a name is ``""`` if the event has none."""
 
     names: Mapping[str, str] = field(default_factory=dict)
     session_attributes: Mapping[str, str] = field(default_factory=dict)
@@ -107,9 +109,9 @@ class Echo:
 
 
 def echo_of(event: Mapping[str, Any]) -> Echo:
-    """Return the parts of an event, of any shape, that its answer repeats, made safe to send.
+    """Return the parts of an event, of any form, that its answer repeats, made safe to send.
 
-    The service takes names as text and attributes as maps from text to text. Only that is repeated, so
+    The service expects names as text and attributes as maps from text to text. Only those are repeated, so
     that the answer can always be written as JSON.
     """
     names = {name: _clean(event.get(name))[:MAX_NAME_CHARACTERS] for name in _NAMES}
@@ -119,7 +121,7 @@ def echo_of(event: Mapping[str, Any]) -> Echo:
 
 
 class Fitted(NamedTuple):
-    """An outcome that the caller's response limit has room for, and the response itself."""
+    """An outcome that fits into the caller's response limit, and the response."""
 
     outcome: RetrievalOutcome
     answer: dict[str, Any]
@@ -130,15 +132,15 @@ class Call:
     """One invocation, read but not yet validated.
 
     Args:
-        caller: decides limits and the form of the answer.
-        echo: what the answer repeats of the event, to an agent.
-        arguments: of the query, by name, as they came.
-        problem: why the call can't be served, where its very form is wrong.
-        session_id: of the caller's conversation, ``""`` where unknown.
-        incident_id: of the incident that it is about, ``""`` where unknown.
+        caller: kind of caller, which determines the limits and the form of the answer.
+        echo: parts of an agent's event that the answer repeats.
+        arguments: arguments of the query by name, unvalidated.
+        problem: reason why the call can't be served, if its form is wrong.
+        session_id: id of the caller's conversation, ``""`` if unknown.
+        incident_id: id of the incident, ``""`` if unknown.
         queries_before: queries that this agent turn has already made.
-        explain: whether the answer says how the results came into their order.
-        canary: whether nobody waits for the answer, and it is counted apart.
+        explain: whether the answer explains the results' order.
+        canary: whether it is a test query, which is counted separately.
     """
 
     caller: Caller
@@ -155,7 +157,7 @@ class Call:
         """Return the validated query.
 
         Raises:
-            InvalidRequest: the request can't be served as it stands.
+            InvalidRequest: the request can't be served.
         """
         if self.problem is not None:
             raise self.problem
@@ -165,7 +167,7 @@ class Call:
     def answer(self, outcome: RetrievalOutcome, *, counted: bool = False) -> dict[str, Any]:
         """Return the response in the caller's form; ``counted`` queries count towards the turn's limit."""
         queries = self.queries_before + counted
-        # an agent's model would take them for evidence
+        # only for direct callers: an agent's model would treat the nearest results as evidence
         body = outcome.to_dict(nearest=self.caller is Caller.DIRECT)
         return self._form(200, body, queries)
 
@@ -176,7 +178,7 @@ class Call:
     def fitted(self, outcome: RetrievalOutcome) -> Fitted:
         """Answer with as many results as the caller's response limit has room for."""
         answer, most_bytes = self.answer(outcome, counted=True), _MAX_BYTES[self.caller]
-        if wire_bytes(answer) <= most_bytes:  # nearly always: written once only
+        if wire_bytes(answer) <= most_bytes:  # nearly always, so the answer is made only once
             return Fitted(outcome, answer)
         one_document = bool(str(self.arguments.get(SOURCE_FILE, "")).strip())
         smaller = fit(outcome, most_bytes, self._size, one_document=one_document)
@@ -215,19 +217,19 @@ _MAX_RESULTS: Final = {
     Caller.GATEWAY: (MAX_TOOL_RESULTS, MAX_SERVICE_RESULTS),
     Caller.DIRECT: (MAX_SERVICE_RESULTS, MAX_SERVICE_RESULTS),
 }
-"""Most results of a search, and of one document: a gateway's client may ask for the rest of a document,
-an agent's answer has no room for it."""
+"""Maximum results of a search, and of a search in one document: a gateway's client may ask for the rest of a
+document, but an agent's answer has no room for it."""
 
 
 def unread(event: object) -> Call:
-    """Return a call for the form of an answer, before the event is read."""
+    """Return a call that only determines the form of the answer, before the event is read."""
     if isinstance(event, dict) and any(key in event for key in _AGENT_KEYS):
         return Call(Caller.AGENT, echo_of(event))
     return Call(Caller.DIRECT)
 
 
 def recognise(event: object, context: object) -> Call:
-    """Read an invocation of any shape; the call holds its problem, if any."""
+    """Read an invocation of any form; the call's ``problem`` is its error, if any."""
     call = unread(event)
     if not isinstance(event, dict):
         problem = InvalidRequest("the event must be a JSON object with the argument query")
@@ -296,7 +298,7 @@ def _check_operation(event: Mapping[str, Any]) -> None:
 def _agent_arguments(event: Mapping[str, Any]) -> dict[str, object]:
     content = _object(_object(event.get("requestBody")).get("content"))
     body = _object(content.get("application/json")).get("properties")
-    # The body's values come last: they win over a parameter of the same name.
+    # the body's values come last, so they override parameters of the same name
     return _pairs("parameters", event.get("parameters")) | _pairs("requestBody", body)
 
 
@@ -323,7 +325,7 @@ def _identifier(value: object) -> str:
 
 
 def _count(value: object) -> int:
-    # Only this function writes it; what can't be read starts from the beginning.
+    # only this function writes it; an unreadable count starts at 0
     if not isinstance(value, str) or not value.isascii() or not value.isdigit():
         return 0
     return int(value[:6])
@@ -334,7 +336,7 @@ def _object(value: object) -> Mapping[str, Any]:
 
 
 def _short(value: object) -> str:
-    # Only text is shown: the repr of a deeply nested value recurses, that of a huge one takes long.
+    # only text is shown: the repr of a deeply nested value recurses, that of a huge one takes long
     return repr(value[:60]) if isinstance(value, str) else type(value).__name__
 
 
@@ -348,12 +350,12 @@ def to_query(
     """Validate the arguments of a call.
 
     Args:
-        arguments: from name to value, as they came.
-        most_results: what ``max_results`` is clamped to.
-        most_of_document: what it is clamped to with ``source_file``; ``None`` for no difference.
+        arguments: name -> value, unvalidated.
+        most_results: ``max_results`` is clamped to it.
+        most_of_document: ``max_results`` is clamped to it instead with ``source_file``; ``None`` for the same.
 
     Raises:
-        InvalidRequest: an argument is missing, unknown, or makes no sense.
+        InvalidRequest: an argument is missing, unknown, or invalid.
     """
     unknown = [name for name in arguments if name not in ARGUMENTS]
     if unknown:
@@ -398,7 +400,7 @@ def _max_results(value: object, most: int) -> int:
 
 
 def _filter(name: str, value: object) -> str:
-    # Agents fill in what they don't know with blanks: no filter, rather than one nothing passes.
+    # agents fill unknown values with blanks, which mean no filter instead of one that nothing passes
     return _encodable(name, _text(name, value, MAX_FILTER_CHARACTERS).strip())
 
 
@@ -410,8 +412,8 @@ def _source_file(name: str, value: object) -> str:
         return check_source_file(path)
     except InvalidCitation as error:
         raise InvalidRequest(
-            f"{name} {path[:_SHOWN_CHARACTERS]!r} is not the path of a document as citations give it: "
-            "relative to the root of the corpus, parted by /, without .. or a backslash"
+            f"{name} {path[:_SHOWN_CHARACTERS]!r} is not the path of a document as in citations: "
+            "relative to the root of the corpus, separated by /, without .. or a backslash"
         ) from error
 
 
@@ -437,9 +439,9 @@ def _encodable(name: str, value: str) -> str:
 
 
 def wire_bytes(answer: object) -> int:
-    """Count the bytes that an answer takes when Lambda's runtime has written it.
+    """Return the size of an answer in bytes, as Lambda's runtime writes it.
 
-    The runtime escapes everything but ASCII up to Python 3.11 and writes UTF-8 from 3.12 on.
+    Up to Python 3.11 the runtime escapes everything but ASCII, from 3.12 on it writes UTF-8.
     """
     text = json.dumps(answer, ensure_ascii=sys.version_info < (3, 12), allow_nan=False)
     return len(text.encode())
@@ -457,5 +459,5 @@ def _attributes(value: object, most_bytes: int) -> dict[str, str]:
 
 
 def _clean(value: object) -> str:
-    # A lone surrogate is no character and can't be written as UTF-8.
+    # a lone surrogate is not a character and can't be written as UTF-8
     return value.encode(errors="replace").decode() if isinstance(value, str) else ""

@@ -1,8 +1,7 @@
-"""The evidence floor in use: measured after the deployment, read from a parameter beside the search.
+"""The score threshold in use: measured after the deployment, read from a parameter during searches.
 
-``knowledge-rag smoke --apply`` writes the parameter. It is read on a thread of its own, at most once a
-minute, and no query waits for it: :meth:`EvidenceFloor.current` returns what is known when the results
-are there.
+``knowledge-rag smoke --apply`` writes the parameter. A thread of its own reads it at most once a
+minute, and no query waits for that: :attr:`EvidenceFloor.current` returns the latest known value.
 """
 
 from __future__ import annotations
@@ -26,25 +25,25 @@ if TYPE_CHECKING:
     from knowledge_rag.core.net.clients import AwsClient
 
 MAX_AGE_SECONDS: Final = 60.0
-"""How long a read counts, however it ended."""
+"""How long the result of a read is used, whether it succeeded or failed."""
 
 READ_SECONDS: Final = 1.5
-"""How long one read may take."""
+"""Timeout of a read."""
 
 ABSENT: Final = "ParameterNotFound"
 
 
 class FloorSource(StrEnum):
-    """Who set the floor in use."""
+    """The source of the threshold in use."""
 
     SETTING = "setting"
     DEFAULT = "default"
-    """Until the parameter exists, or could be read for the first time."""
+    """Used until the parameter exists and was read for the first time."""
     PARAMETER = "parameter"
 
 
 class Floor(NamedTuple):
-    """A floor, ``None`` for none, and who set it."""
+    """A score threshold, ``None`` for none, and its source."""
 
     value: float | None
     source: FloorSource
@@ -54,25 +53,25 @@ def read_floor(text: object) -> float:
     """Read a parameter's value.
 
     Raises:
-        ValueError: it is no number from 0 to 1.
+        ValueError: it is not a number from 0 to 1.
     """
     try:
         value = float(str(text))
     except ValueError:
         value = math.nan
     if not 0 <= value <= 1:  # NaN is in no range
-        raise ValueError(f"{str(text)[:40]!r} is no number from 0 to 1")
+        raise ValueError(f"{str(text)[:40]!r} is not a number from 0 to 1")
     return value
 
 
 class EvidenceFloor:
-    """The floor of one knowledge base and search type.
+    """The score threshold of one knowledge base and search type.
 
     Args:
-        default: while nothing else is known, and the floor for good without a parameter.
+        default: threshold until the parameter is read; without a parameter, the only one.
         parameter: the parameter's name, ``""`` for none.
-        region: where it is.
-        now: seconds of a clock that goes on while Lambda freezes the process.
+        region: the parameter's region.
+        now: seconds of a clock that continues while Lambda freezes the process.
     """
 
     def __init__(
@@ -96,13 +95,14 @@ class EvidenceFloor:
 
     @property
     def current(self) -> Floor:
-        """The floor as far as it is known now; nothing is waited for."""
+        """The latest known threshold, without waiting."""
         return self._floor
 
     def refresh(self) -> Background[None] | None:
-        """Start to read the parameter if the last read is old; return the read under way, if any.
+        """Start reading the parameter if the last read is old; return the read in progress, if any.
 
-        A clock that was set back counts as old: a restored snapshot may be older than it looks.
+        A read in the future, from a clock that was set back, counts as old: a restored snapshot may be older
+        than it looks.
         """
         with self._lock:
             under_way = self._reading is not None and not self._reading.over.is_set()
@@ -114,7 +114,7 @@ class EvidenceFloor:
             return self._reading
 
     def new_problem(self) -> str:
-        """Return why the last read failed, once for each cause; ``""`` where there is nothing new."""
+        """Return the reason why the last read failed, once for each cause; ``""`` if it isn't new."""
         problem = self._problem
         if problem == self._reported:
             return ""
@@ -143,7 +143,7 @@ class EvidenceFloor:
                 return self._default
             raise
         finally:
-            self._client.transport.close()  # a kept connection would not survive a frozen process
+            self._client.transport.close()  # an idle connection wouldn't survive a frozen process
         parameter = answer.get("Parameter") if isinstance(answer, dict) else None
         found = parameter.get("Value") if isinstance(parameter, dict) else None
         return Floor(read_floor(found), FloorSource.PARAMETER)

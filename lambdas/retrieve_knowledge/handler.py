@@ -1,7 +1,7 @@
-"""``retrieve_knowledge``: answers one question with cited lines, or says honestly why not.
+"""``retrieve_knowledge``: answers one question with cited lines, or with the reason why it can't.
 
-Every well-formed request is answered with 200 and a status; a fault of the service, of the settings
-or of this code is ``degraded`` and never an exception, because an agent turns an exception into
+Every well-formed request is answered with 200 and a status. A fault of the service, of the settings
+or of this code is ``degraded`` and never an exception, because an agent reads an exception as
 "no documentation", which would be false.
 """
 
@@ -42,15 +42,15 @@ QUERY_LIMIT_NOTICE: Final = (
 )
 
 WARM_UP_SECONDS: Final = 5.0
-"""How long the function's start waits for its client, and so for the first credentials."""
+"""How long the function's start waits for its client, which includes the first credentials."""
 
 UNPROVEN_CODE: Final = "NoProvenResults"
-"""The log's code where results came back and none of them can be shown; no exception names it."""
+"""Code in the log if there are results but none of them can be proven; no exception has that name."""
 
 
 @dataclass(slots=True)
 class _Run:
-    """How far one invocation has come."""
+    """The state of one invocation."""
 
     started: float
     call: Call
@@ -60,25 +60,25 @@ class _Run:
 
     @property
     def settings(self) -> Settings | None:
-        """The settings that apply, once they are read."""
+        """The settings, once they are read."""
         return self.service.settings if self.service else None
 
 
 def lambda_handler(event: object, context: object) -> dict[str, Any]:
-    """Answer one invocation of any shape; this is where every fault becomes an answer.
+    """Answer one invocation of any form; every fault becomes an answer here.
 
-    Nothing is raised, save for a defect under the debug setting ``RAISE_INTERNAL_ERRORS``.
+    It raises nothing, except defects with the debug setting ``RAISE_INTERNAL_ERRORS``.
 
     Args:
-        event: an agent's, a gateway's or a direct caller's; see :mod:`events`.
-        context: Lambda's; only a gateway's client context is looked at, so ``None`` will do.
+        event: an agent's, a gateway's or a direct caller's event; see :mod:`events`.
+        context: Lambda's context, of which only a gateway's client context is used; may be ``None``.
     """
     run = _Run(time.monotonic(), unread(event))
     try:
         return _serve(run, event, context)
     except Exception as error:
         end = _failed(run, RetrievalFailed(Reason.INTERNAL, code=type(error).__name__))
-        with suppress(Exception):  # a report that fails must not cost the answer
+        with suppress(Exception):  # a report that fails must not prevent the answer
             report.defect(error)
             report.answered(run.call, run.query, end, run.started)
         if run.settings is not None and run.settings.raise_internal_errors:
@@ -125,14 +125,14 @@ def _search(run: _Run, query: Query) -> report.End:
 
 
 def _explanation(retrieval: Retrieval, outcome: RetrievalOutcome) -> dict[str, Any]:
-    """Explain the order of the results; ``off`` means that no policy ordered them."""
+    """Explain the order of the results; without a policy, ``policy`` is ``off``."""
     if retrieval.arrangement is None:
         return {"policy": SourcePolicy.OFF.value}
     return retrieval.arrangement.to_dict(outcome.results)
 
 
 def _evidence(retrieval: Retrieval, run: _Run) -> dict[str, Any]:
-    """Explain what counted as evidence: the floor, who set it, and the best score, below it or not."""
+    """Explain the score threshold: its value, its source, and the best score, above or below it."""
     source = run.service.floor.current.source.value if run.service else None
     return {
         "floor": retrieval.evidence_floor,
@@ -167,14 +167,14 @@ def _ask(current: Service, run: _Run, query: Query) -> Retrieval:
 
 
 def warm_up(seconds: float = WARM_UP_SECONDS) -> None:
-    """Make what outlives a call before the first one comes, as Lambda's init does.
+    """Create the service before the first call, during Lambda's init.
 
-    Init has more CPU and does not count towards the first query's budget. What is wrong with the
-    settings is said at the first call, when there is somebody to answer; so is what keeps the
-    client from being made: init has 10 s, after which Lambda starts anew.
+    Init has more CPU and doesn't count towards the first query's time budget. Errors in the settings, or in
+    creating the client, are reported by the first call, which can answer: init has 10 s, after which Lambda
+    starts again.
 
     Args:
-        seconds: how long to wait for the client.
+        seconds: maximum wait for the client.
     """
     with suppress(InvalidSettings, DeadlineExceeded):
         made = service(Deadline.after(seconds))
@@ -185,5 +185,5 @@ def warm_up(seconds: float = WARM_UP_SECONDS) -> None:
 
 if IS_IN_LAMBDA:
     warm_up()
-    gc.freeze()  # a call's collections need not look at it either
+    gc.freeze()  # collections during a call needn't traverse these objects either
     gc.enable()

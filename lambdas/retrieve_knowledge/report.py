@@ -1,8 +1,8 @@
-"""One log line, one metric record and one X-Ray subsegment a call.
+"""Writes one log line, one metric record and one X-Ray subsegment per call.
 
-The first two go to standard output, where Lambda collects them; the subsegment goes to the daemon beside
-the function, without the X-Ray SDK, which would cost a tenth of a cold start. None holds the query's
-text, unless the debug switch asks for it in the log.
+The first two go to standard output, where Lambda collects them. The subsegment goes to the daemon beside
+the function, without the X-Ray SDK, which would add a tenth to a cold start. None contains the query's
+text, except the log if a debug setting asks for it.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ class End(NamedTuple):
     """How one query ended, for the log and the metrics.
 
     Args:
-        outcome: what the caller gets.
-        settings: that applied, ``None`` where they are wrong.
+        outcome: the caller's outcome.
+        settings: the function's settings, ``None`` if they are wrong.
         request_id: the service's id of the request, ``""`` for none.
-        code: the failure's own name, where it is degraded.
-        permanent: whether trying again can't help.
-        unread: how many documents could not be had, by code.
+        code: name of the failure, if it is degraded.
+        permanent: whether a retry can't help.
+        unread: number of documents that could not be read, by code.
     """
 
     outcome: RetrievalOutcome
@@ -61,7 +61,7 @@ class End(NamedTuple):
 
 
 def refused(call: Call, error: InvalidRequest) -> None:
-    """Log a request that can't be served; it says nothing of the knowledge base, so no metric."""
+    """Log a request that can't be served, without a metric, because it isn't about the knowledge base."""
     fields: dict[str, Any] = {"caller": call.caller, "http_status": error.status}
     logger.warning("request refused", **fields, **_ids(call))
 
@@ -69,7 +69,7 @@ def refused(call: Call, error: InvalidRequest) -> None:
 def defect(error: Exception) -> None:
     """Log a defect and its traceback's lines of code, without its message.
 
-    A message can quote anything: the query, or a header with the credentials that signed it.
+    A message can quote anything, such as the query or a header with signing credentials.
     """
     logger.error(
         "unforeseen error",
@@ -79,12 +79,12 @@ def defect(error: Exception) -> None:
 
 
 def misconfigured(error: InvalidSettings) -> None:
-    """Log which settings are wrong."""
+    """Log the errors in the settings."""
     logger.error("settings are wrong", problems=str(error))
 
 
 def floor_not_read(problem: str, floor: float | None) -> None:
-    """Log why the evidence floor's parameter could not be read, and the floor that goes on."""
+    """Log why the score threshold's parameter could not be read, and the threshold that stays in use."""
     logger.warning("evidence floor not read", problem=problem, floor=floor)
 
 
@@ -104,10 +104,10 @@ def answered(call: Call, query: Query | None, end: End, started: float) -> None:
     """Log how a query ended, and count it unless it was never carried out.
 
     Args:
-        call: that asked.
-        query: what it asked, ``None`` where that could not be read.
-        end: of the query.
-        started: when the event arrived, in seconds of the monotonic clock.
+        call: the call.
+        query: its query, ``None`` if it could not be read.
+        end: the query's end.
+        started: arrival of the event, in seconds of the monotonic clock.
     """
     latency_ms = (time.monotonic() - started) * 1000
     fields = _fields(call, query, end, round(latency_ms, 1))
@@ -152,8 +152,8 @@ def _write_metrics(call: Call, end: End, latency_ms: float) -> None:
         metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
     properties: dict[str, object] = {"status": end.outcome.status, "latency_ms": latency_ms}
     if end.failed:
-        # One that was given up took as long as the deadline, which says nothing of the search:
-        # its time is a property and not part of the latency metric.
+        # a query that timed out took as long as its deadline, which isn't the search's latency:
+        # its time is a property and not part of the metric
         properties |= {"reason": end.outcome.reason, "code": end.code}
     else:
         metrics.add_metric(
@@ -207,12 +207,12 @@ class Span:
 def subsegment(
     operation: str, region: str, environ: Mapping[str, str] = os.environ
 ) -> Iterator[Span]:
-    """Trace the block as one AWS call, where a daemon listens and the trace is sampled.
+    """Trace the block as one AWS call, if a daemon listens and the trace is sampled.
 
     Args:
         operation: the AWS operation's name.
-        region: that it is called in.
-        environ: where Lambda puts the trace header and the daemon's address, anew each call.
+        region: the region of the call.
+        environ: environment in which Lambda sets the trace header and the daemon's address for each call.
     """
     span, started = Span(), time.time()
     try:
@@ -258,7 +258,7 @@ def _request_id(span: Span) -> str:
 
 
 def _flags(failure: RetrievalFailed) -> dict[str, object]:
-    # X-Ray's own three kinds: throttled, the caller's error (4xx), the service's fault (5xx).
+    # X-Ray's three kinds: throttled, the caller's error (4xx), the service's fault (5xx)
     if failure.reason is Reason.THROTTLED:
         return {"error": True, "throttle": True}
     return {"error" if failure.permanent else "fault": True}
@@ -273,12 +273,12 @@ def _send(document: bytes, address: str) -> None:
         with socket.socket(family, kind, proto) as sock:
             sock.settimeout(0)
             sock.sendto(document, where)
-    except (OSError, UnicodeError):  # no daemon or no name, a full buffer: not worth a delay
+    except (OSError, UnicodeError):  # no daemon, a wrong address, a full buffer: not worth a delay
         return
 
 
 def _udp(address: str) -> tuple[str, str]:
-    # Either one address for both protocols, or "tcp:" and "udp:" in front of one each.
+    # either one address for both protocols, or one each after "tcp:" and "udp:"
     for part in address.split():
         kind, _, rest = part.partition(":")
         if kind == "udp":

@@ -1,4 +1,4 @@
-"""Settings, client and retriever, which outlive a call."""
+"""Objects that outlive a call: settings, clients and retriever."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class Service(NamedTuple):
-    """Everything that a call needs and that outlives it."""
+    """The objects that calls share."""
 
     settings: Settings
     client: BedrockClient
@@ -34,7 +34,7 @@ class Service(NamedTuple):
     documents: AwsClient | None = None
 
     def prepare(self) -> None:
-        """Do what takes time and no network.
+        """Do the slow preparations that need no network.
 
         Raises:
             InvalidSettings: the certificate bundle or the proxy setting is wrong.
@@ -54,13 +54,13 @@ class Service(NamedTuple):
 
 
 def _make(settings: Settings) -> Service:
-    if settings.search.priority is not None:  # loaded where it is used, and before the first query
+    if settings.search.priority is not None:  # loaded only if used, but before the first query
         import knowledge_rag.core.policy  # noqa: F401, PLC0415
     client = create_client(settings.region)
     floor = EvidenceFloor(settings.search.evidence_floor, settings.floor_parameter, settings.region)
     documents = read = None
     if settings.search.source_root:
-        # loaded where it is used
+        # loaded only if used
         from knowledge_rag.core import originals  # noqa: PLC0415
 
         documents = originals.create_client(settings.region)
@@ -72,46 +72,46 @@ def _make(settings: Settings) -> Service:
 
 _lock = threading.Lock()
 _making: Background[Service] | None = None
-"""The service in the making, or made. botocore fetches the first credentials while it makes a client,
-from wherever they come and with timeouts of its own (a container's endpoint that is silent: 9 s)."""
+"""The service, or its creation under way. botocore fetches the first credentials while it creates a client, from
+any source and with its own timeouts (9 s for a container's endpoint that doesn't answer)."""
 
 
 def service(deadline: Deadline | None = None) -> Service:
-    """Return the process's service, made on first use from the environment.
+    """Return the process's service, which is created from the environment on first use.
 
     Args:
-        deadline: until when to wait for it; one that is made later serves the next call.
+        deadline: maximum wait; a service that is created later serves the next call.
 
     Raises:
-        InvalidSettings: the environment is wrong; nothing is kept, so the next call says so again.
-        DeadlineExceeded: it could not be made in time.
+        InvalidSettings: the environment is wrong; it isn't cached, so the next call raises it again.
+        DeadlineExceeded: the service could not be created in time.
     """
     making = _making
     if making is None or making.result is None:
         making = _under_way()
         if not making.over.wait(None if deadline is None else deadline.remaining()):
-            raise DeadlineExceeded("making the AWS client took too long")
+            raise DeadlineExceeded("creating the AWS client took too long")
     if making.result is None:
         raise making.error or RuntimeError("not over yet")
     return making.result
 
 
 def start(settings: Settings) -> None:
-    """Make the service with other settings than the environment's, in place of any there is.
+    """Replace the service by one with these settings instead of the environment's.
 
-    The local commands wait longer than a deployed function may.
+    The local commands use it, because they wait longer than a deployed function may.
 
     Args:
-        settings: for all calls until :func:`reset`.
+        settings: settings of all calls until :func:`reset`.
     """
-    global _making  # noqa: PLW0603 - one a process
+    global _making  # noqa: PLW0603 - one per process
     reset()
     with _lock:
         _making = Background("service", lambda: _make(settings))
 
 
 def reset() -> None:
-    """Close the service, if there is one; the next call makes another from the environment."""
+    """Close the service, if there is one; the next call creates one from the environment."""
     global _making
     with _lock:
         making, _making = _making, None
@@ -120,7 +120,7 @@ def reset() -> None:
 
 
 def _under_way() -> Background[Service]:
-    global _making  # noqa: PLW0603 - one a process
+    global _making  # noqa: PLW0603 - one per process
     with _lock:
         if _making is None or _making.error is not None:
             settings = load_settings(os.environ)

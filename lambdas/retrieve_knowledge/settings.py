@@ -10,27 +10,26 @@ SOURCE_BUCKET            bucket of the documents of a knowledge base that this  
                          project didn't ingest: lines are located in them
 SOURCE_PREFIX            folder in it that citations are relative to                 the bucket
 SEARCH_TYPE              HYBRID or SEMANTIC                                          HYBRID
-EVIDENCE_FLOOR_HYBRID    lowest score that is evidence under HYBRID, a number        no floor
-EVIDENCE_FLOOR_SEMANTIC  the same under SEMANTIC                                     no floor
+EVIDENCE_FLOOR_HYBRID    lowest score that counts as evidence with HYBRID, a number  no floor
+EVIDENCE_FLOOR_SEMANTIC  the same with SEMANTIC                                      no floor
 FLOOR_PARAMETER          name of a parameter whose value replaces the floor          none
 GUARDRAIL_ID             Bedrock guardrail that Retrieve applies                     none
 GUARDRAIL_VERSION        its version, a number or DRAFT; goes with GUARDRAIL_ID      none
 SOURCE_POLICY            off or website-first, which goes with HYBRID                off
 SECONDARY_SCOPE          metadata filter in JSON, searched in addition; goes with    none
                          SOURCE_POLICY=website-first
-POLICY_TODAY             day that the policy takes for today, YYYY-MM-DD (testing)   the real one
+POLICY_TODAY             day that counts as today, YYYY-MM-DD (testing)              the real one
 MAX_QUERIES_PER_TURN     queries in one agent turn, 0..100; 0 for no limit           3
 DEADLINE_SECONDS         when a query is given up, 0.1..1.8                          1.8
 LOG_QUERY_TEXT           true or false: write query texts to the log (debugging)     false
-RAISE_INTERNAL_ERRORS    true or false: let a defect raise, not degrade (debugging)  false
+RAISE_INTERNAL_ERRORS    true or false: raise defects, don't degrade (debugging)     false
 ======================== =========================================================== ==========
 
 An empty value counts as absent. ``AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME``, credentials, proxies
-and ``AWS_CA_BUNDLE`` are botocore's own settings and work as they do there;
-``POWERTOOLS_METRICS_DISABLED`` is Powertools' own, and so is ``POWERTOOLS_LOG_LEVEL`` (or
-``LOG_LEVEL``), save that a level which does not exist counts as INFO and is reported once in the log.
-``POWERTOOLS_SERVICE_NAME`` is the deployment's name, under which its logs and metrics are found;
-``knowledge-rag`` unless set.
+and ``AWS_CA_BUNDLE`` are botocore's own settings and work as documented there.
+``POWERTOOLS_METRICS_DISABLED`` and ``POWERTOOLS_LOG_LEVEL`` (or ``LOG_LEVEL``) are Powertools' own,
+except that an unknown level counts as INFO and is reported once in the log.
+``POWERTOOLS_SERVICE_NAME`` is the deployment's name in logs and metrics, by default ``knowledge-rag``.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ MAX_DEADLINE_SECONDS: Final = DEFAULT_DEADLINE_SECONDS
 DEFAULT_QUERIES_PER_TURN: Final = 3
 MAX_QUERIES_PER_TURN: Final = 100
 
-# The patterns of botocore's service model; it refuses a shorter id before the network.
+# the patterns of botocore's service model, which refuses a shorter id without a call
 _KNOWLEDGE_BASE_ID: Final = re.compile(r"[0-9a-zA-Z]{10}")
 _REGION: Final = re.compile(r"[a-z]{2,}(-[a-z]+)+-[0-9]+")
 _PARAMETER: Final = re.compile(r"/[a-zA-Z0-9_.\-/]{1,1010}")
@@ -77,7 +76,7 @@ _Kind = TypeVar("_Kind", SearchType, KnowledgeBaseType)
 
 
 class Settings(NamedTuple):
-    """What the function runs with; :func:`load_settings` says what each value may be."""
+    """The function's settings; :func:`load_settings` checks each value."""
 
     search: SearchSettings
     region: str
@@ -92,7 +91,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
     """Read the settings from an environment.
 
     Raises:
-        InvalidSettings: one or more values are wrong; every one is named.
+        InvalidSettings: one or more values are wrong; the message names each.
     """
     read = _Reader(environ)
     region_variable = "AWS_REGION" if environ.get("AWS_REGION") else "AWS_DEFAULT_REGION"
@@ -125,7 +124,7 @@ def load_settings(environ: Mapping[str, str]) -> Settings:
 
 
 class _Reader:
-    """Reads variables and keeps count of what is wrong with them."""
+    """Reads variables and collects their errors."""
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
@@ -177,7 +176,7 @@ class _Reader:
             return None
         if source_root:
             self.problems.append(
-                f"SOURCE_POLICY={policy} needs dates, which documents of SOURCE_BUCKET have not"
+                f"SOURCE_POLICY={policy} needs dates, which documents of SOURCE_BUCKET don't have"
             )
             return None
         return SourcePriority(scope, (lambda: today) if today else present_day)

@@ -1,8 +1,8 @@
-"""``start_ingestion``: ingests the documents after they changed, one job at a time, each to its end.
+"""``start_ingestion``: ingests the documents after a change, one complete job at a time.
 
-A message of the queue says that documents changed. It stays in the queue until a job that started after
-it has ended: while there is something to wait for, the function returns it, and gets it again minutes
-later. The queue has one message group, so no other message is served meanwhile.
+A message of the queue means that documents changed. It stays in the queue until a job that started after
+it has ended: as long as it has to wait, the function returns it and receives it again minutes
+later. The queue has one message group, so no other message is served in the meantime.
 
 =================== ====================================== ==========
 variable            value                                  default
@@ -36,11 +36,11 @@ def lambda_handler(event: object, _context: object) -> dict[str, Any]:
     """Serve the messages of one batch.
 
     Returns:
-        The messages that are to come again, ``{"batchItemFailures": [{"itemIdentifier"}]}``.
+        The messages to redeliver, ``{"batchItemFailures": [{"itemIdentifier"}]}``.
 
     Raises:
-        InvalidRequest: the event is none of a queue's.
-        botocore.exceptions.ClientError: Bedrock refuses; the messages come again.
+        InvalidRequest: the event is not a batch of queue messages.
+        botocore.exceptions.ClientError: Bedrock refuses; the messages are redelivered.
     """
     begin()
     again = [change for change in read_changes(event) if not _is_done(change)]
@@ -51,7 +51,7 @@ def read_changes(event: object) -> list[Change]:
     """Read the messages of a batch.
 
     Raises:
-        InvalidRequest: it is none of a queue's.
+        InvalidRequest: the event is not a batch of queue messages.
     """
     try:
         return [
@@ -59,10 +59,10 @@ def read_changes(event: object) -> list[Change]:
                 str(record["messageId"]),
                 datetime.fromtimestamp(int(record["attributes"]["SentTimestamp"]) / 1000, UTC),
             )
-            for record in event["Records"]  # type: ignore[index] # whatever it is
+            for record in event["Records"]  # type: ignore[index] # of any type
         ]
     except (KeyError, TypeError, ValueError, OverflowError) as error:
-        raise InvalidRequest(f"this is no batch of a queue's messages: {error!r}") from error
+        raise InvalidRequest(f"the event is not a batch of queue messages: {error!r}") from error
 
 
 @lru_cache(maxsize=1)
@@ -77,12 +77,12 @@ def _jobs() -> IngestionJobs:
 def _is_done(change: Change) -> bool:
     found = _jobs().serve(change)
     if isinstance(found, Waiting):
-        logger.info("the change waits", reason=found.reason)
+        logger.info("change is waiting", reason=found.reason)
         return False
     if isinstance(found, Outcome):
         _emit(found)
     else:
-        logger.info("the change is ingested already", job=found.job_id)
+        logger.info("change is already ingested", job=found.job_id)
     return True
 
 

@@ -1,7 +1,7 @@
-"""What a change of the documents still needs: an ingestion job that started after it and is complete.
+"""Sees each change of the documents through: an ingestion job must start after it and complete.
 
-All that is known lies in Bedrock's own list of jobs. A job that was started for a message names it in its
-description, so that the next look, minutes later and in another process, finds it again.
+The only state is Bedrock's own list of jobs. A job that is started for a message names it in its
+description, so that the next invocation, minutes later and in another process, finds the job again.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 SWALLOWED_SECONDS: Final = 330
-"""How long after a message others that say the same may have been swallowed: five minutes, "Exactly-once
-processing in Amazon SQS", and 30 s for clocks that differ. The queue holds each message back for longer, so
-its own job sees all of them."""
+"""How long after a message SQS may drop equal ones: five minutes ("Exactly-once processing in Amazon SQS"),
+plus 30 s for clock differences. The queue delays each message for longer, so that its job sees all their
+changes."""
 _LOOKED_AT: Final = 20
-"""Latest jobs that are looked at; others than ours are started by hand."""
+"""Latest jobs that are considered; jobs that aren't ours were started by hand."""
 _ACTIVE: Final = frozenset({"STARTING", "IN_PROGRESS", "STOPPING"})
 _LATER: Final = frozenset(
     {
@@ -36,7 +36,7 @@ _MAX_REASON: Final = 300
 
 
 class Bedrock(Protocol):
-    """The operations of a boto3 ``bedrock-agent`` client that are used here."""
+    """The used operations of a boto3 ``bedrock-agent`` client."""
 
     start_ingestion_job: Callable[..., Mapping[str, Any]]
     get_ingestion_job: Callable[..., Mapping[str, Any]]
@@ -52,25 +52,25 @@ class Change:
 
     @property
     def mark(self) -> str:
-        """Description of the job that is started for it."""
+        """Description of the change's job."""
         return f"for message {self.message_id}"
 
     @property
     def last(self) -> datetime:
-        """The latest change that it may stand for."""
+        """Time of the latest change that the message may represent."""
         return self.sent + timedelta(seconds=SWALLOWED_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The change is not done yet; says for what it waits."""
+    """The change is not ingested yet, for this reason."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """The change is done: this job started after it, for another message, and is complete."""
+    """The change is ingested by another message's job, which started after the change and is complete."""
 
     job_id: str
 
@@ -79,7 +79,7 @@ class Covered:
 class Outcome:
     """The outcome of the change's own job; the counts are documents.
 
-    The reason is why documents failed, in Bedrock's words, cut to one line.
+    ``reason`` is Bedrock's explanation of failures, truncated and in one line.
     """
 
     job_id: str
@@ -92,7 +92,7 @@ class Outcome:
 
     @property
     def complete(self) -> bool:
-        """Whether the job ran to its end."""
+        """Whether the job completed."""
         return self.status == "COMPLETE"
 
 
@@ -104,10 +104,10 @@ class IngestionJobs:
         self._source = {"knowledgeBaseId": knowledge_base_id, "dataSourceId": data_source_id}
 
     def serve(self, change: Change) -> Waiting | Covered | Outcome:
-        """Do the next thing that a change needs; a job is never waited for here.
+        """Take the next step for a change, without waiting for a job.
 
         Raises:
-            botocore.exceptions.ClientError: Bedrock refuses, and time alone won't mend that.
+            botocore.exceptions.ClientError: Bedrock refuses, and a later attempt wouldn't help.
         """
         try:
             return self._serve(change)

@@ -122,7 +122,7 @@ def test_a_bad_file_is_named_and_counted_and_the_others_go_on(job):
     assert errors == [
         ("runbooks/latin-1.md", "not UTF-8: byte 0xe9 at offset 3"),
         ("runbooks/empty.md", "empty file"),
-        (f"s3://{CORPUS}/runbooks/gone.md", "the original is not in its bucket any more"),
+        (f"s3://{CORPUS}/runbooks/gone.md", "the original is no longer in its bucket"),
         ("runbooks/binary.md", "binary file: NUL byte at offset 1"),
     ]
     assert metrics["KnowledgeChunkingFailedFiles"] == [4.0]
@@ -278,7 +278,7 @@ def test_a_broken_batch_costs_its_own_file_only(job, broken):
     job.s3.put_object(Bucket=INTERMEDIATE, Key=key, Body=broken)
     answer, lines, _ = run(job.event)
     assert [len(job.contents(file)) for file in answer["outputFiles"]] == [0, 1]
-    assert lines[0]["reason"] == "the content batch holds no fileContents"
+    assert lines[0]["reason"] == "the content batch has no fileContents"
 
 
 def test_metadata_of_the_parser_s_that_can_t_be_written_cost_their_own_file_only(job):
@@ -291,7 +291,7 @@ def test_metadata_of_the_parser_s_that_can_t_be_written_cost_their_own_file_only
     assert [len(job.contents(file)) for file in answer["outputFiles"]] == [0, 1]
     assert (lines[0]["document"], lines[0]["reason"]) == (
         "runbooks/a.md",
-        "what the parser says of it holds half a character, a lone surrogate",
+        "the parser's output contains half a character, a lone surrogate",
     )
 
 
@@ -300,7 +300,7 @@ def test_metadata_of_the_parser_s_that_can_t_be_written_cost_their_own_file_only
     [
         (None, "the event is a NoneType"),
         ({}, "bucketName is missing"),
-        ({"bucketName": "b"}, "inputFiles is no list"),
+        ({"bucketName": "b"}, "inputFiles is not a list"),
         ({"bucketName": "b", "inputFiles": [{}]}, r"inputFiles\[0\] has no contentBatches"),
         ({"bucketName": "b", "inputFiles": [{"contentBatches": [{}]}]}, "without a key"),
     ],

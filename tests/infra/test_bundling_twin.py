@@ -55,7 +55,7 @@ def test_every_handler_imports_compiled_with_nothing_but_its_bundle_and_the_runt
 
 def test_advice_refuses_what_is_no_batch_of_a_queue(invoke):
     outcome = invoke(ADVISE, {"alarm": "DiskFull"})
-    assert outcome.raised.startswith("InvalidRequest: this is no batch of a queue's messages")
+    assert outcome.raised.startswith("InvalidRequest: the event is not a batch of queue messages")
 
 
 def test_retrieve_degrades_where_nothing_listens(invoke):

@@ -50,7 +50,7 @@ def test_only_the_service_is_deployed(stack):
 
 
 def test_the_bucket_and_the_knowledge_base_were_looked_at(stack):
-    assert stack.outputs["SourceBucketCheck"] == "team-docs is as it should be"
+    assert stack.outputs["SourceBucketCheck"] == "team-docs: no problems found"
     assert stack.outputs["KnowledgeBaseCheck"] == "EXISTING01 is MANAGED and ACTIVE"
 
 

@@ -64,7 +64,7 @@ def dead(aws):
 
 @pytest.mark.parametrize("event", [None, {}, {"Records": 5}, {"Records": [{}]}, {"Records": [1]}])
 def test_an_event_that_is_no_batch_is_refused(event):
-    with pytest.raises(InvalidRequest, match="no batch"):
+    with pytest.raises(InvalidRequest, match="not a batch of queue messages"):
         handler.read_messages(event)
 
 
@@ -185,7 +185,7 @@ class TestMessages:
         assert dead(aws) == [body or "(empty)"]
         assert slack(makers) == ["DiskFull"]
         (logged,) = [
-            it for it in function.records if it.get("message") == "a message holds no event"
+            it for it in function.records if it.get("message") == "a message contains no event"
         ]
         assert logged["message_id"] == "m-0"
 

@@ -13,5 +13,5 @@ def test_an_order_of_day_and_month_is_none_unless_it_is_set():
 
 
 def test_another_order_is_refused_by_name():
-    with pytest.raises(InvalidSettings, match="DATE_ORDER='ymd': allowed is mdy or dmy"):
+    with pytest.raises(InvalidSettings, match="DATE_ORDER='ymd' must be mdy or dmy"):
         load_settings({"DATE_ORDER": "ymd"})

@@ -49,7 +49,7 @@ def told(records, message):
 def test_a_level_that_does_not_exist_is_info_and_is_told_once(function, variable):
     (problem,) = told(records_of(function, **{variable: "bogus"}), "log level is wrong")
     assert problem["level"] == "WARNING"
-    assert problem["problems"] == f"{variable}='bogus' is no log level; INFO is used"
+    assert problem["problems"] == f"{variable}='bogus' is not a log level; INFO is used"
 
 
 @pytest.mark.parametrize(("function", "level"), by_one_and_by_both("CRITICAL", "", "info"))
@@ -70,14 +70,14 @@ def test_of_a_level_that_exists_nothing_is_told(function, level):
 )
 def test_a_switch_of_powertools_that_means_nothing_is_ignored_and_told_once(function, variable):
     records = records_of(function, **{variable: "maybe"})
-    (problem,) = told(records, "settings of the log are wrong")
-    assert problem["problems"] == f"{variable}='maybe' means nothing and is ignored"
+    (problem,) = told(records, "log settings are wrong")
+    assert problem["problems"] == f"{variable}='maybe' is invalid and ignored"
 
 
 @pytest.mark.parametrize("function", CALLS)
 def test_a_switch_of_powertools_that_means_something_is_left_alone(function):
     records = records_of(function, POWERTOOLS_LOGGER_SAMPLE_RATE="0.5", POWERTOOLS_DEV="off")
-    assert told(records, "settings of the log are wrong") == []
+    assert told(records, "log settings are wrong") == []
 
 
 @pytest.mark.parametrize(("function", "name"), by_one_and_by_both("team-a", " ", None))

@@ -115,6 +115,6 @@ def test_a_version_that_may_not_be_asked_is_stopped_and_codedeploy_is_told(relea
 
 
 def test_an_event_that_is_none_of_codedeploy_s_is_refused(release):
-    with pytest.raises(InvalidRequest, match="no lifecycle event"):
+    with pytest.raises(InvalidRequest, match="not a CodeDeploy lifecycle event"):
         lambda_handler({"query": "x"}, None)
     assert release.told == release.asked == []

@@ -51,7 +51,7 @@ def check(s3, time):
 
 def test_a_bucket_that_can_be_read_is_fine(bucket, check):
     bucket()
-    assert check() == "team-runbooks is as it should be"
+    assert check() == "team-runbooks: no problems found"
 
 
 def test_a_bucket_that_is_not_there_is_refused(check):
@@ -76,7 +76,7 @@ def test_a_key_that_nothing_may_use_is_refused(bucket, check, given):
 
 def test_a_key_that_is_set_is_fine_and_so_is_an_alias_that_may_be_of_it(bucket, s3, check):
     bucket(key=KEY)
-    assert check(key=KEY) == "team-runbooks is as it should be"
+    assert check(key=KEY) == "team-runbooks: no problems found"
     rules = [
         {
             "ApplyServerSideEncryptionByDefault": {
@@ -86,7 +86,7 @@ def test_a_key_that_is_set_is_fine_and_so_is_an_alias_that_may_be_of_it(bucket, 
         }
     ]
     s3.put_bucket_encryption(Bucket=NAME, ServerSideEncryptionConfiguration={"Rules": rules})
-    assert check(key=KEY) == "team-runbooks is as it should be"
+    assert check(key=KEY) == "team-runbooks: no problems found"
     with pytest.raises(InvalidSettings, match=ALIAS):
         check()
 
@@ -96,7 +96,7 @@ def test_what_only_delays_or_loses_is_named_and_not_refused(bucket, check):
     found = check(watched=True)
     assert "doesn't tell EventBridge" in found
     assert "put-bucket-versioning" in found
-    assert check() == "team-runbooks is as it should be"
+    assert check() == "team-runbooks: no problems found"
 
 
 def stubbed(*answers):
@@ -173,7 +173,7 @@ CHECKED = [
             "KeySetting": "source_key",
             "Watched": "false",
         },
-        "team-runbooks is as it should be",
+        "team-runbooks: no problems found",
         {"Bucket": "another"},
     ),
     (

@@ -265,5 +265,5 @@ def test_an_answer_that_is_refused_is_given_again(ingestion, request_of):
 
 @pytest.mark.parametrize("event", [{}, [], None, {"RequestType": "Create"}, {"query": "rds"}])
 def test_what_is_no_request_of_cloudformation_is_refused(event):
-    with pytest.raises(InvalidRequest, match="no request of CloudFormation"):
+    with pytest.raises(InvalidRequest, match="not a CloudFormation request"):
         lambda_handler(event, None)

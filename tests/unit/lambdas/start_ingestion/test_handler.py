@@ -138,5 +138,5 @@ def test_what_time_does_not_mend_raises(serve, jobs):
 
 @pytest.mark.parametrize("event", [None, [], {}, {"Records": [{}]}, {"Records": 7}, {"query": "x"}])
 def test_what_is_no_batch_of_messages_is_refused(event):
-    with pytest.raises(InvalidRequest, match="no batch"):
+    with pytest.raises(InvalidRequest, match="not a batch of queue messages"):
         handler.lambda_handler(event, None)
