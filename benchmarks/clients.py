@@ -1,4 +1,4 @@
-"""How other clients of the service meet the faults of the game day that a server causes."""
+"""How other clients of the service handle those faults of the game day that a server can cause."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from knowledge_rag.local.ingest import Progress
 
     Ask = Callable[[], Sequence[object]]
-    """Asks the question of every fault, and returns the texts that were found."""
+    """Asks the question of every fault and returns the texts found."""
 
 FAULTS: Final = tuple(
     fault for fault in CATALOGUE if fault.group not in {Group.SURROUNDINGS, Group.REQUESTS}
 )
-"""Those that a server causes, so that any client can meet them."""
+"""Faults that a server causes, so that they can be tested with any client."""
 
 _WITHHELD: Final = {Reason.UNVERIFIABLE_RESULTS, Reason.GUARDRAIL}
-"""Reasons for which there were results, none of which may be shown."""
+"""Reasons of answers whose results must not be shown."""
 _WORKERS: Final = 10
-"""Rows mostly wait, for as long as they are watched."""
+"""Faults that run concurrently; most of their time is waiting."""
 
 
 def boto3_client() -> Ask:
-    """Make a default client, and read its response as most code does."""
+    """Create a default client, whose response is read as in most code."""
     client = boto3.client("bedrock-agent-runtime")
 
     def ask() -> list[object]:
@@ -59,7 +59,7 @@ def boto3_client() -> Ask:
 
 
 def langchain_retriever() -> Ask:
-    """Make langchain-aws's retriever with its defaults."""
+    """Create langchain-aws's retriever with its defaults."""
     retriever = AmazonKnowledgeBasesRetriever(
         knowledge_base_id=KNOWLEDGE_BASE_ID,
         retrieval_config={"vectorSearchConfiguration": {"numberOfResults": 5}},
@@ -76,20 +76,20 @@ CLIENTS: Final[Mapping[str, Callable[[], Ask]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ClientResult(FaultResult):
-    """The outcome of a fault, and how a reader would take it for what it is not, ``""`` if not."""
+    """The outcome of a fault, and how it misleads a reader, ``""`` if it doesn't."""
 
     misled: str = ""
 
 
 class _Lasting(Scenario):
-    """A service that stays as the fault has it: other clients retry as they like."""
+    """A service whose fault lasts, because other clients may retry."""
 
-    def serve(self, *scripts: Script, **more: Any) -> RawServer:  # noqa: ANN401 - as there
+    def serve(self, *scripts: Script, **more: Any) -> RawServer:  # noqa: ANN401 - as in the base class
         return super().serve(*scripts, **(more | {"then": scripts[-1]} if scripts else more))
 
 
 def run_client(name: str, fault: Fault) -> FaultResult:
-    """Let a client of this name meet a fault in this process, whose environment it takes over."""
+    """Run a client against a fault in this process, whose environment is replaced."""
     with tempfile.TemporaryDirectory() as folder, _Lasting(Path(folder)) as scenario:
         fault.set_up(scenario)
         scenario.enter()
@@ -99,16 +99,16 @@ def run_client(name: str, fault: Fault) -> FaultResult:
         time.sleep(fault.pause_seconds)
         seconds, count, raised = max(_timed(ask) for _ in range(fault.calls))
     found = counted(count, "passage") if count else "success, nothing found"
-    misled = "" if raised else _misled(fault.expected, count)  # an exception is honest
+    misled = "" if raised else _misled(fault.expected, count)  # an exception doesn't mislead
     return ClientResult(fault.name, seconds, raised or found, misled=misled)
 
 
 def _timed(ask: Ask) -> tuple[float, int, str]:
-    """Return the seconds of a question, how many texts it found, and the name of its exception."""
+    """Return the seconds of a question, the number of texts found, and the name of its exception."""
     started = time.perf_counter()
     try:
         count, raised = len(ask()), ""
-    except Exception as error:  # noqa: BLE001 - its name is what is shown
+    except Exception as error:  # noqa: BLE001 - its name is reported
         count, raised = 0, type(error).__name__
     return time.perf_counter() - started, count, raised
 
@@ -125,7 +125,7 @@ def _misled(expected: Expected, count: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ClientsReport:
-    """The results of every client, by its name, in the faults' order."""
+    """The results of each client, by its name, in the order of the faults."""
 
     results: Mapping[str, Sequence[FaultResult]]
 
@@ -135,7 +135,7 @@ class ClientsReport:
 
 
 def run_clients_bench(progress: Progress, faults: Sequence[Fault] = FAULTS) -> ClientsReport:
-    """Let every client meet the faults."""
+    """Run every client against the faults."""
     return ClientsReport(
         {
             name: run_all(
@@ -150,7 +150,7 @@ def run_clients_bench(progress: Progress, faults: Sequence[Fault] = FAULTS) -> C
 
 
 def as_table(report: ClientsReport) -> Table:
-    """Lay the clients out side by side, and count what was late and what misleads."""
+    """Return a table of the clients side by side, with the number of late and misleading answers."""
     table = Table("fault", *(each for name in report.results for each in ("s", name)))
     for results in zip(*report.results.values(), strict=True):
         cells = [cell for result in results for cell in _cells(result)]

@@ -24,9 +24,9 @@ def guardrails(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Measure how well the checks of support tell changed guidance.
+    """Measure how well the support checks detect changed guidance.
 
-    Each claim is guidance, as it stands or changed in one place. Exits 1 if they find under 95 % of what was changed, or over 1 % of what is true.
+    Each claim is guidance, unchanged or changed in one place. Exits 1 if they report under 95 % of the changed claims, or over 1 % of the true ones.
     """
     from benchmarks.guardrails.report import as_tables
     from benchmarks.guardrails.support import run_guardrails_bench
@@ -67,7 +67,7 @@ def dates(
 ) -> None:
     """Find dates, with peers; time the source policy.
 
-    The sentences are labelled with their dates. Exits 1 if a date is made up, under 95 % are found, or the policy takes 2 ms.
+    The sentences are labelled with their dates. Exits 1 if a false date is found, under 95 % are found, or the policy takes 2 ms.
     """
     from benchmarks.dates.finder import as_table, read_sentences, run_dates_bench
     from knowledge_rag.core.resources import shipped

@@ -1,4 +1,4 @@
-"""``python -m benchmarks NAME``: its commands, and how failures leave it."""
+"""``python -m benchmarks NAME``: its commands, and the handling of failures."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ app.command("all")(everything)
 
 @app.callback()
 def _common() -> None:
-    """Measure this product beside others, part by part, and against its aims."""
+    """Measure this product, in comparison with others, part by part, and against its targets."""
 
 
 def main() -> None:
     """Run a benchmark; bad input and other failures end in one line and an exit code."""
     prepare_streams()
     exit_cleanly_when_killed()
-    logging.getLogger("knowledge_rag").addHandler(logging.NullHandler())  # reports say it
+    logging.getLogger("knowledge_rag").addHandler(logging.NullHandler())  # the reports contain it
     try:
         app(prog_name=NAME)
     except KnowledgeRagError as error:

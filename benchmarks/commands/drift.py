@@ -25,8 +25,8 @@ def drift(
 ) -> None:
     """Change commands and rename resources of real documents, and count what drift finds.
 
-    Exits 1 if under 95 % of a kind is found on the half that chose nothing, or over 1 % of names
-    that other repositories define. With --code, halves don't count.
+    Exits 1 if under 95 % of a kind is found on the reported half, or over 1 % of names
+    that other repositories define. With --code, there are no halves.
     """
     if code:
         from benchmarks.drift import agreement

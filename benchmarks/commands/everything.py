@@ -26,7 +26,7 @@ BENCHMARKS = (
 def everything() -> None:
     """Run every benchmark once, with its defaults.
 
-    Takes some minutes. Exits 1 if an aim was missed or a benchmark failed.
+    Takes some minutes. Exits 1 if a target was missed or a benchmark failed.
     """
     outcomes = {benchmark.__name__: _outcome(benchmark) for benchmark in BENCHMARKS}
     table = Table("benchmark", "outcome", title="all in one run")
@@ -42,7 +42,7 @@ def _outcome(benchmark: Callable[[], None]) -> str:
         benchmark()
     except typer.Exit:
         return "an aim missed"
-    except Exception as error:  # noqa: BLE001 - it costs no other one
+    except Exception as error:  # noqa: BLE001 - the other benchmarks still run
         print_note(f"{benchmark.__name__}:", f"{type(error).__name__}: {error}")
         return "not run"
     return PASSED

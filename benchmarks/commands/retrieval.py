@@ -1,4 +1,4 @@
-"""Commands that ask labelled questions, of parts of the search and of other products."""
+"""Commands that measure parts of the search, and compare other products, with labelled questions."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ DocsOption = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="The documents.  [default: docs/ beside the datasets]"),
 ]
-SeedOption = Annotated[int, typer.Option(help="Of that choice.")]
-_LIMIT_HELP = "Ask so many questions only, chosen by the seed."
+SeedOption = Annotated[int, typer.Option(help="Seed of that choice.")]
+_LIMIT_HELP = "Ask only so many questions, chosen by the seed."
 LimitOption = Annotated[int | None, typer.Option(min=1, help=_LIMIT_HELP)]
 
 
@@ -42,14 +42,14 @@ def retrieval(
         bool,
         typer.Option(
             "--vectors",
-            help="Say what the context brings to vectors, too: embeds all again, takes minutes.",
+            help="Measure the gain of the context for vectors too: embeds all again, takes minutes.",
         ),
     ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Measure what each part of the search brings.
+    """Measure the gain of each part of the search.
 
-    Asks labelled questions in every way; counted is the half that no setting was chosen on.
+    Asks labelled questions with every part; figures are of the half that no setting was chosen on.
     """
     from benchmarks.retrieval.ablation import as_tables, run_ablation
 
@@ -66,9 +66,9 @@ def peers(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Ask labelled questions of this product and of others'.
+    """Compare this product with others on labelled questions.
 
-    All use the same embeddings. Embeds all documents once for each way of cutting them, which takes minutes.
+    All use the same embeddings. Embeds all documents once per chunker, which takes minutes.
     """
     from benchmarks.retrieval.peers import as_table, run_peers_bench
     from knowledge_rag.local.local_retrieval import local_retrieval
@@ -88,9 +88,9 @@ def skills(
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:
-    """Ask for the skill of labelled alerts, by their text without their names and with them; make all skills twice.
+    """Ask for the skills of labelled alerts, by their text without and with their names; make all skills twice.
 
-    Exits 1 if an answer takes over 500 tokens or a list of them over 2,000, or if a skill has another digest when it is made again.
+    Exits 1 if an answer has over 500 tokens or a list of skills over 2,000, or if a skill's digest differs when it is made again.
     """
     from tokenizers import Tokenizer
 
@@ -113,9 +113,9 @@ def skills(
 
 
 def clients(json: JsonOption = False) -> None:
-    """Let other clients of the service meet the faults of `knowledge-rag gameday`.
+    """Run other clients of the service against the faults of `knowledge-rag gameday`.
 
-    Each is watched for 35 s. Takes some minutes.
+    Each has 35 s. Takes some minutes.
     """
     from benchmarks.clients import as_table, run_clients_bench
     from knowledge_rag.cli.terminal import progress_bar
@@ -134,7 +134,7 @@ def located(
 ) -> None:
     """Locate passages that other chunkers cut.
 
-    Exits 1 if under 99.5 % are located to exactly their lines, any to wrong ones, a changed passage is located, or
+    Exits 1 if under 99.5 % are located at exactly their lines, any at wrong ones, a changed passage is located, or
     an answer of ten passages takes over 10 ms (p95) with 2,000 documents in the cache.
     """
     from benchmarks.retrieval.located import as_table, run_located_bench

@@ -1,4 +1,4 @@
-"""Commands that measure speed, beside others' and limits."""
+"""Commands that measure speed, compared with other products and with limits."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def search(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Time a hybrid search beside others' and its limit.
+    """Time a hybrid search, other products' searches, and the limit.
 
     It searches made-up chunks. Exits 1 if it takes over 2.08 times as long as reading every vector once, from 10,000 chunks on.
     """
@@ -67,9 +67,9 @@ def embedding(
     turns: Annotated[int, typer.Option(min=10, max=100_000, help="Of each.")] = 300,
     json: JsonOption = False,
 ) -> None:
-    """Time a question's embedding beside its limit.
+    """Time a question's embedding and its limit.
 
-    That is the products of its matrices alone. Exits 1 if it takes over 1.3 times as long.
+    The limit is the time of its matrix products alone. Exits 1 if the embedding takes over 1.3 times as long.
     """
     from benchmarks.speed.embedding import as_table, run_embedding_bench
     from knowledge_rag.local.embeddings import MiniLm
@@ -83,9 +83,9 @@ def handler(
     calls: Annotated[int, typer.Option(min=10, max=100_000, help="Calls of each kind.")] = 1000,
     json: JsonOption = False,
 ) -> None:
-    """Time a call of the function beside a raw boto3 call.
+    """Time a call of the function, compared with a raw boto3 call.
 
-    Both ask the same local server. Exits 1 if its median is over 1.05 of boto3's.
+    Both call the same local server. Exits 1 if its median is over 1.05 of boto3's.
     """
     from benchmarks.speed.handler import as_table, run_handler_bench
 
@@ -97,7 +97,7 @@ def coldstart(
     rounds: Annotated[int, typer.Option(min=1, max=100, help="Rounds; the best counts.")] = 7,
     json: JsonOption = False,
 ) -> None:
-    """Time the function's start beside that of a boto3 client.
+    """Time the function's start, compared with that of a boto3 client.
 
     Each start is a fresh process. Exits 1 if it takes over 1.15 of boto3's processor time.
     """
@@ -114,7 +114,7 @@ def load(
 ) -> None:
     """Put load on the function and look for mixed-up answers.
 
-    One call in ten meets a fault. Exits 1 if an answer was wrong or another question's, or a log line was broken.
+    One call in ten has a fault. Exits 1 if an answer was wrong or another question's, or a log line was broken.
     """
     from benchmarks.speed.load import LoadSettings, as_table, run_load_bench
 
@@ -142,7 +142,7 @@ def page(
     loads: Annotated[int, typer.Option(min=1, max=100, help="Loads of the start page.")] = 5,
     json: JsonOption = False,
 ) -> None:
-    """Weigh and time the console's page in Chromium.
+    """Measure the size and speed of the console's page in Chromium.
 
     Exits 1 if it is larger than 120 KB, its largest part is painted after a second, 10,000 documents are listed over
     300 ms after their data, or a letter of a search there takes over 50 ms.

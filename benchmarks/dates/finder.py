@@ -1,8 +1,8 @@
-"""Dates found and dates made up, beside the peers' on the same sentences in one run.
+"""Compares found and false dates with other libraries', on the same sentences in one run.
 
-The sentences are this project's own, half of them traps: they show what each finder takes for a date
-and not how it does on anyone's documents. A peer that is not installed is left out and named. What
-the source policy costs a query is timed here, too.
+The sentences are this project's own, and half of them are traps: they show what each finder mistakes for a
+date, not how well it works on other documents. A peer that isn't installed is left out and named. The time
+of the source policy per query is measured too.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 OURS: Final = "knowledge-rag"
 MIN_RECALL: Final = 0.95
-"""Of the dates that the sentences hold; none that they do not hold may be found."""
+"""Minimum share of the sentences' dates; no false date may be found."""
 MAX_POLICY_MS: Final = 2.0
-"""What putting the policy's order to a query's results may take."""
+"""Maximum milliseconds to arrange a query's results by the policy."""
 
 MAX_SENTENCES_BYTES: Final = 64 * 1024 * 1024
 
@@ -48,8 +48,8 @@ class Sentence:
 
     Args:
         text: the sentence.
-        dates: that it holds.
-        order: of day and month, where the sentence's author had one in mind.
+        dates: the dates in it.
+        order: order of day and month, if its author intended one.
     """
 
     text: str
@@ -62,10 +62,10 @@ class Row:
     """One finder's figures.
 
     Args:
-        name: whose.
-        right: dates found that the sentences hold.
-        wrong: dates found that they do not hold.
-        missed: dates not found.
+        name: name of the finder.
+        right: number of the sentences' dates that were found.
+        wrong: number of other dates that were found.
+        missed: number of dates that were not found.
         ms_per_sentence: processor time, best round.
     """
 
@@ -77,13 +77,13 @@ class Row:
 
     @property
     def precision(self) -> float:
-        """Share of what was found that is right, 1 where nothing was found."""
+        """Share of the found dates that is right, 1 if none was found."""
         found = self.right + self.wrong
         return self.right / found if found else 1.0
 
     @property
     def recall(self) -> float:
-        """Share of the dates that was found, 1 where there are none."""
+        """Share of the dates that was found, 1 if there are none."""
         dates = self.right + self.missed
         return self.right / dates if dates else 1.0
 
@@ -97,11 +97,11 @@ class DatesReport:
     """A run of the benchmark.
 
     Args:
-        sentences: read.
-        traps: of them, without a date.
-        rows: one a finder, ours first.
+        sentences: number of sentences.
+        traps: number of those without a date.
+        rows: one per finder, ours first.
         missing: peers that are not installed.
-        policy_ms: median time of putting a query's candidates in order.
+        policy_ms: median milliseconds to arrange a query's candidates.
     """
 
     sentences: int
@@ -112,7 +112,7 @@ class DatesReport:
 
     @property
     def reached(self) -> bool:
-        """Whether ours makes no date up, finds enough, and the policy is fast enough."""
+        """Whether our finder finds no false date and enough true ones, and the policy is fast enough."""
         ours = self.rows[0]
         sound = not ours.wrong and ours.recall >= MIN_RECALL
         return sound and self.policy_ms < MAX_POLICY_MS
@@ -124,10 +124,10 @@ class DatesReport:
 
 
 def read_sentences(path: Path) -> list[Sentence]:
-    """Read labelled sentences: JSON Lines with ``sentence``, ``dates`` and maybe ``order``.
+    """Read labelled sentences: JSON Lines with ``sentence``, ``dates`` and optionally ``order``.
 
     Raises:
-        InvalidRequest: a line is none, or there are no lines.
+        InvalidRequest: a line isn't a labelled sentence, or there are no lines.
         UnreadableDocument: the file can't be read.
     """
     sentences = read_rows(
@@ -149,11 +149,11 @@ def _sentence(_: int, row: dict[str, Any]) -> Sentence:
 
 
 def run_dates_bench(sentences: Sequence[Sentence], *, rounds: int = 3) -> DatesReport:
-    """Let every finder read every sentence.
+    """Run every finder on every sentence.
 
     Args:
         sentences: at least one.
-        rounds: how often each reads them all; its best round's time counts.
+        rounds: number of runs of each finder; the time of the best counts.
     """
     finders: dict[str, Find] = {OURS: _ours}
     missing = []
@@ -168,7 +168,7 @@ def run_dates_bench(sentences: Sequence[Sentence], *, rounds: int = 3) -> DatesR
 
 
 def as_table(report: DatesReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     table = Table(title=f"{report.sentences} sentences, {report.traps} of them without a date")
     for heading in ("finder", "precision", "recall", "right", "wrong", "missed", "ms a sentence"):
         table.add_column(heading, justify="left" if heading == "finder" else "right")
@@ -188,7 +188,7 @@ def as_table(report: DatesReport) -> Table:
 
 
 def policy_milliseconds(turns: int = _TURNS) -> float:
-    """Time the policy on as many candidates as a query has, half of them dated.
+    """Time the policy on a query's number of candidates, half of them dated.
 
     Returns:
         The median of ``turns`` turns, in milliseconds.

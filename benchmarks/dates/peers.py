@@ -1,4 +1,4 @@
-"""Other people's finders of dates, each behind one small function."""
+"""Other libraries that find dates, each behind one small function."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Final
 from knowledge_rag.extract.dates import DateOrder
 
 Find = Callable[[str, DateOrder | None], set[date]]
-"""Gives the dates of a sentence; the order of day and month where it is known."""
+"""Returns the dates in a sentence, given the order of day and month if known."""
 
 _STRICT: Final[dict[str, Any]] = {
     "STRICT_PARSING": True,
     "REQUIRE_PARTS": ["day", "month", "year"],
     "PARSERS": ["absolute-time"],
 }
-"""Whole dates only, none relative to today: dateparser's best on this task."""
+"""Complete dates only, none relative to today: dateparser's best settings for this task."""
 
 
 def _dateparser(settings: dict[str, Any], languages: list[str] | None) -> Find:
@@ -46,7 +46,7 @@ def _dateutil() -> Find:
 
     def find(text: str, order: DateOrder | None) -> set[date]:
         try:
-            with warnings.catch_warnings(action="ignore"):  # of words that it takes for time zones
+            with warnings.catch_warnings(action="ignore"):  # words mistaken for time zones
                 moment = parser.parse(text, fuzzy=True, dayfirst=order is DateOrder.DMY)
         except (ValueError, OverflowError):
             return set()
@@ -61,4 +61,4 @@ PEERS: Final[dict[str, Callable[[], Find]]] = {
     "datefinder": _datefinder,
     "dateutil parse, fuzzy": _dateutil,
 }
-"""Name -> a function that makes the finder; it raises ImportError where it is not installed."""
+"""Name -> a function that creates the finder; it raises ImportError if the library isn't installed."""

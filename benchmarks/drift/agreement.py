@@ -1,7 +1,7 @@
-"""How often `knowledge-rag drift` finds that a runbook and the code's alert have other figures.
+"""Measures how often `knowledge-rag drift` finds that a runbook and an alert's definition have different figures.
 
-Runbooks and the code that they belong to are given. Every duration and share that a runbook states of an alert of
-the code, and that its definition has, is changed once in the runbook and once in the definition.
+It takes runbooks and their code. Every duration and share that a runbook states about an alert in the code, and
+that the alert's definition has too, is changed once in the runbook and once in the definition.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from knowledge_rag.drift.findings import Finding
 
 FACTORS: Final = {"duration": (0.5, 2, 3, 7), "share": (0.2, 0.3, 0.6, 0.7)}
-"""By which a figure is changed."""
+"""Factors by which a figure is changed."""
 FOUND: Final = 0.95
 
 
@@ -43,11 +43,11 @@ class Agreement:
 
     @property
     def reached(self) -> bool:
-        """Whether enough of each kind are found."""
+        """Whether enough mutants of each kind are found."""
         return all(self.found[kind] >= FOUND * made for kind, made in self.made.items())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
+        """Return the JSON form."""
         mutants = [{"kind": kind, "made": made, "found": self.found[kind]} for kind, made in sorted(self.made.items())]  # fmt: skip
         return {"compared": self.compared, "findings": self.findings, "mutants": mutants, "missed": self.missed}  # fmt: skip
 
@@ -94,7 +94,7 @@ def _count(report: Agreement, kind: str, each: Statement, findings: Iterator[Fin
 
 
 def _changed(text: str, each: Statement, factor: float) -> str:
-    """Return the document with another number in the place of a figure's first."""
+    """Return the document with a figure's first number changed."""
     lines = text.split("\n")
     line, at, word = lines[each.line - 1], each.column - 1, each.text.split("\n")[0]
     number, unit = each.quantity.percent or each.quantity.parts[0][0], word.lstrip("0123456789.")
@@ -107,7 +107,7 @@ def _changed(text: str, each: Statement, factor: float) -> str:
 
 
 def _scaled(alerts: list[Alert], each: Statement, factor: float) -> Iterator[Alert]:
-    """Yield the definitions with another number wherever they have a figure of a statement."""
+    """Yield the definitions with the figure of a statement changed wherever it occurs."""
     for alert in alerts:
         if alert.figures is None:
             yield alert
@@ -121,7 +121,7 @@ def _scaled(alerts: list[Alert], each: Statement, factor: float) -> Iterator[Ale
 
 
 def as_table(report: Agreement) -> Table:
-    """Return the report for people."""
+    """Return the report as a table."""
     table = Table(title=f"agreement: {report.compared} figures compared, {len(report.findings)} findings")  # fmt: skip
     for column in ("changed", "mutants", "found"):
         table.add_column(column)

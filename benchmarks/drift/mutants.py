@@ -1,9 +1,9 @@
-"""How many changed commands and renamed resources `knowledge-rag drift` finds, and how often it errs.
+"""Measures how many changed commands and renamed resources `knowledge-rag drift` finds, and its false findings.
 
-Every command of real documents is changed in one place: a command renamed or misspelt, an option misspelt
-or replaced, a needed option left out. For names, a repository is made that defines what the documents name;
-one name at a time is renamed there, and another time half of the names are missing, as if they were another
-repository's. Documents are halved by their path: rules are chosen on one half, the other half is reported.
+Commands in real documents are changed in one place each: a command renamed or misspelt, an option misspelt
+or replaced, a required option left out. For names, a repository is created that defines the documents' names;
+its second commit renames all of them. Then half of the names are left undefined, as if they belonged to another
+repository. Documents are split in halves by their path: rules are chosen on one half, the other is reported.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _OTHER_OPTIONS: Final = ("--legacy-mode", "--force-renewal", "--old-format", "--
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """A document with one change, and the line on which it has to be found."""
+    """A document with one change, and the line on which drift has to find it."""
 
     kind: str
     path: str
@@ -58,7 +58,7 @@ class Mutant:
 
 @dataclass(slots=True)
 class Report:
-    """Mutants and those found, by half and kind; what unmutated documents show."""
+    """Numbers of mutants made and found, by half and kind, and findings in unmutated documents."""
 
     made: Counter[tuple[str, str]] = field(default_factory=Counter)
     found: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -71,7 +71,7 @@ class Report:
     names_false: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the report as JSON has it."""
+        """Return the JSON form."""
         return {
             "documents": self.documents,
             "documents_a_minute": round(self.documents / self.seconds * 60)
@@ -90,7 +90,7 @@ class Report:
 
     @property
     def reached(self) -> bool:
-        """Whether enough are found of the half that chose nothing, and few of what is nobody's."""
+        """Whether enough mutants of the reported half are found, and few names of other repositories."""
         shares = [self.found[key] / made for key, made in self.made.items() if key[0] == "report"]
         return min(shares, default=0) >= FOUND and self.names_false <= FALSE * max(
             1, self.names_asked
@@ -98,7 +98,7 @@ class Report:
 
 
 def half(path: str) -> str:
-    """Return the half of a document, by its path."""
+    """Return the name of a document's half, by its path."""
     return "choose" if sha256(path.encode()).digest()[0] % 2 else "report"
 
 
@@ -190,7 +190,7 @@ def _mutants(path: str, text: str, command: Command, chance: random.Random) -> I
 
 
 def _limit(command: Command) -> bool:
-    """Whether options of the tool can't be those of a command that it runs."""
+    """Whether the tool doesn't run another command, whose options its own could be confused with."""
     return not {"exec", "run", "debug", "compose"} & {word.text for word in command.words[:3]}
 
 
@@ -243,7 +243,7 @@ def _replaced(path: str, text: str, word: Word, new: str, kind: str) -> Mutant:
 
 
 def _rename(report: Report, of: str, mentions: Sequence[Mention], chance: random.Random) -> None:
-    """Rename every name of a repository in its second commit; then define half of them only."""
+    """Rename every name of a repository in its second commit; then define only half of them."""
     kinds = {mention.kind for mention in mentions}
     names = sorted({(mention.kind, mention.name) for mention in mentions})
     new = {name: _new_name(name, chance) for _, name in names}
@@ -291,7 +291,7 @@ def _new_name(name: str, chance: random.Random) -> str:
 
 
 def as_table(report: Report) -> Table:
-    """Return the report for people."""
+    """Return the report as a table."""
     table = Table(
         title=f"drift: {report.documents} documents, {sum(report.commands.values())} commands"
     )

@@ -1,7 +1,7 @@
-"""Builds claims from lines of real guidance: true ones as they stand and reworded, and changed ones.
+"""Builds claims from lines of real guidance: true ones, verbatim and reworded, and changed ones.
 
-All of it is drawn by seeds from the document's name and the line's number: the same documents give
-the same cases, on any machine.
+Random choices are seeded by the document's name and the line's number: the same documents result in
+the same cases on any machine.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from knowledge_rag.core.chunks import Chunk, Document
 
 PER_DOCUMENT: Final = 12
-"""Lines of one document that become claims: a long one shall not outweigh the others."""
+"""Maximum lines of one document that become claims, so that a long one doesn't outweigh the others."""
 
 CHUNK_CITED: Final = "chunk cited"
-"""Names the families whose claims cite a whole chunk instead of the lines they are from."""
+"""Suffix of families whose claims cite a whole chunk instead of their own lines."""
 
 _IMPERATIVE: Final = (
     "add apply check choose click compare configure confirm connect contact copy create delete"
@@ -59,14 +59,14 @@ _WORDS: Final = re.compile(r"[A-Za-z]{2,}")
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A claim, the lines that it cites, and whether they say so.
+    """A claim, the lines that it cites, and whether they support it.
 
     Args:
-        document: whose guidance; decides the half.
+        document: the guidance's document, which decides the half.
         family: how the claim was made.
         claim: the text.
-        lines: what it cites.
-        supported: whether they say it.
+        lines: the cited lines.
+        supported: whether the lines support the claim.
     """
 
     document: str
@@ -83,7 +83,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class _Guidance:
-    """A line to make claims of, the line behind it, its chunk and the other chunks' texts."""
+    """A line to make claims of, the line after it, its chunk, and all chunks of its document."""
 
     document: str
     number: int
@@ -94,11 +94,7 @@ class _Guidance:
 
 
 def build_cases(documents: Sequence[tuple[Document, str]]) -> list[Case]:
-    """Make the cases of some documents.
-
-    Args:
-        documents: each with its text.
-    """
+    """Return the cases of some documents, each given with its text."""
     guidance = [found for document, text in documents for found in _guidance(document, text)]
     mutator = Mutator(_pool(text for _, text in documents))
     return [
@@ -141,7 +137,7 @@ def _instructs(line: str) -> bool:
 
 
 def _rng(document: str, number: int) -> Random:
-    return Random(f"{document}:{number}")  # noqa: S311 - drawn to be repeated, not to be secret
+    return Random(f"{document}:{number}")  # noqa: S311 - to be reproducible, not secret
 
 
 def _true(it: _Guidance) -> Iterator[Case]:
@@ -170,7 +166,7 @@ def _changed(it: _Guidance, mutator: Mutator) -> Iterator[Case]:
 
 
 def _edited(it: _Guidance) -> Iterator[Case]:
-    """Change what the line means; cite the line, and the whole chunk."""
+    """Yield claims with a changed meaning that cite the line, and the whole chunk."""
     whole = tuple(split_lines(it.chunk.content))
     for name, edit in EDITS.items():
         claim = edit(it.line, it.chunk.content, _rng(it.document, it.number))
@@ -184,7 +180,7 @@ def _edited(it: _Guidance) -> Iterator[Case]:
 
 
 def _misplaced(it: _Guidance) -> Iterator[Case]:
-    """Cite another chunk of the document that does not repeat the line."""
+    """Yield the line as a claim that cites another chunk of the document, which doesn't repeat the line."""
     said = _unmarked(it.line)
     others = [other for other in it.others if said not in other.content]
     if others:

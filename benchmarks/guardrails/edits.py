@@ -1,8 +1,8 @@
-"""Changes what a line of guidance means, with hardly a word that it doesn't have.
+"""Changes the meaning of a line of guidance with hardly any new words.
 
-A clause more, a condition less, an opposite, two values exchanged, another order. The words are chosen
-here and not taken from the product's tables: were they the same, nothing that the tables miss would be
-asked for.
+An added clause, a dropped condition, an opposite, exchanged values, another order. The words are chosen
+here instead of being taken from the product's tables, because otherwise the benchmark couldn't show gaps
+in these tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from random import Random
 
 Edit = str
-"""Name of what was changed."""
+"""Name of a change."""
 
 _CLAUSES: Final = (
     "then delete the volume", "and then drop the table", "then terminate the instance",
@@ -69,7 +69,7 @@ _TRIES: Final = 8
 
 
 def clause_appended(line: str, _: str, rng: Random) -> str | None:
-    """Append an instruction of which the chunk doesn't have the words."""
+    """Append an instruction."""
     clause = rng.choice(_CLAUSES)
     body = line.rstrip()
     end = body[-1] if body[-1] in ".!;:" else ""
@@ -77,7 +77,7 @@ def clause_appended(line: str, _: str, rng: Random) -> str | None:
 
 
 def opposite(line: str, _: str, rng: Random) -> str | None:
-    """Replace a word by its opposite, which the line doesn't have."""
+    """Replace a word by its opposite, unless the line contains that too."""
     found = [it for it in _ANTONYM.finditer(line) if it[0].lower() in _ANTONYMS]
     if not found:
         return None
@@ -90,7 +90,7 @@ def opposite(line: str, _: str, rng: Random) -> str | None:
 
 
 def word_dropped(word: str) -> Callable[[str, str, Random], str | None]:
-    """Return what drops a word of condition, and nothing else."""
+    """Return an edit that only drops a conditional word."""
     pattern = re.compile(rf"\b{word}\b ", re.IGNORECASE)
 
     def drop(line: str, _: str, __: Random) -> str | None:
@@ -121,7 +121,7 @@ def number_swapped(line: str, chunk: str, rng: Random) -> str | None:
 
 
 def name_swapped(line: str, chunk: str, rng: Random) -> str | None:
-    """Replace a name by another one of its kind that the chunk has elsewhere."""
+    """Replace a name by another one of its kind from elsewhere in the chunk."""
     kinds = [PATTERNS[kind] for kind in ("identifier", "host", "path", "flag")] + [_NAME]
     rng.shuffle(kinds)
     return next((it for kind in kinds if (it := _swapped(line, chunk, rng, kind))), None)
@@ -140,7 +140,7 @@ def _swapped(line: str, chunk: str, rng: Random, kind: re.Pattern[str]) -> str |
 
 
 def order_reversed(line: str, _: str, __: Random) -> str | None:
-    """Exchange what stands on the two sides of "then", "before" or "after"."""
+    """Exchange the two sides of "then", "before" or "after"."""
     mark = _MARK.match(line)
     found = _ORDER.search(line, mark.end() if mark else 0)
     if not found:
@@ -164,14 +164,14 @@ EDITS: Final[Mapping[Edit, Callable[[str, str, Random], str | None]]] = {
     "name swapped": name_swapped,
     "order reversed": order_reversed,
 }
-"""Each makes of a line, its chunk's text and a random source another line; ``None`` if it can't."""
+"""Each returns a changed line, from a line, its chunk's text and a random source; ``None`` if it can't."""
 
 CHUNK_NEEDED: Final = frozenset({"number swapped", "name swapped"})
-"""What takes something from the chunk: only a citation of the chunk holds it."""
+"""Edits that take words from the chunk, so that only a citation of the chunk contains them."""
 
 
 def steps_reversed(line: str, next_line: str) -> str | None:
-    """Swap two steps of a list."""
+    """Join two steps of a list in reverse order."""
     first, second = _MARK.match(line), _MARK.match(next_line)
     if not (first and second and re.match(r"\s*(?:[-*+]|\d+[.)])\s", line)):
         return None

@@ -1,7 +1,7 @@
-"""Changes one thing in a line of guidance, so that it says what its source does not.
+"""Changes one value in a line of guidance, so that its source no longer supports it.
 
-Finds its targets by patterns of its own: were the checks' patterns used, what they can't see would
-never be asked for.
+It finds its targets by patterns of its own: with the checks' patterns, the benchmark couldn't show their
+gaps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from random import Random
 
 Mutation = str
-"""Name of what was changed."""
+"""Name of a change."""
 
 PATTERNS: Final[Mapping[Mutation, re.Pattern[str]]] = {
     "flag": re.compile(r"(?<![\w-])(?:--[a-z][\w-]+|-[a-zA-Z](?![\w-]))"),
@@ -66,7 +66,7 @@ class Mutator:
     """Changes texts.
 
     Args:
-        pool: for each kind of target, others of its kind that the corpus holds.
+        pool: kind of target -> the corpus's targets of that kind.
     """
 
     def __init__(self, pool: Mapping[Mutation, Sequence[str]]) -> None:
@@ -79,9 +79,9 @@ class Mutator:
         }
 
     def mutate(self, kind: Mutation, text: str, rng: Random) -> str | None:
-        """Change one target; ``None`` if there is none or nothing else to put in its place.
+        """Change one target; return ``None`` if there is none, or no replacement for it.
 
-        What is put there occurs nowhere in the text.
+        The replacement doesn't occur elsewhere in the text, except for comparisons and units.
         """
         mark = _MARK.match(text)
         targets = list(PATTERNS[kind].finditer(text, mark.end() if mark else 0))
@@ -104,7 +104,7 @@ class Mutator:
 
 
 def negate(text: str) -> str | None:
-    """Turn a line into its opposite by a ``not`` more or less; ``None`` if there is no place for it."""
+    """Add or remove a ``not``; return ``None`` if there is no place for it."""
     if found := _NEGATED.search(text):
         return text[: found.start()] + text[found.end() :]
     if found := _VERB.search(text):
@@ -118,7 +118,7 @@ def negate(text: str) -> str | None:
 
 def _occurs(new: str, text: str, kind: Mutation) -> bool:
     if kind in {"comparison", "unit"}:
-        return False  # what counts is whose it is
+        return False  # it matters which value it belongs to
     inside = r"\d" if kind == "number" else r"\w"
     return bool(re.search(rf"(?<!{inside}){re.escape(new)}(?!{inside})", text))
 
@@ -129,7 +129,7 @@ def _other_number(old: str, rng: Random) -> str:
 
 
 def _other_day(old: str, rng: Random) -> str:
-    """Change the last number of an ISO date, the first of a written one."""
+    """Change the last number of an ISO date, or the first of a date in words."""
     iso = "-" in old
     day = _DIGIT.findall(old)[-1 if iso else 0]
     new = str((int(day) + rng.randint(1, 20)) % 28 + 1)
@@ -137,7 +137,7 @@ def _other_day(old: str, rng: Random) -> str:
 
 
 def _nearly(old: str, rng: Random) -> str:
-    """Change one character within a name to another one of its class."""
+    """Change one character within a name to another digit or letter."""
     places = [i for i, character in enumerate(old) if character.isalnum() and i > 0]
     if old.startswith("http"):
         places = [i for i in places if i > len("https://")]

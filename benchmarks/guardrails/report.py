@@ -1,4 +1,4 @@
-"""The figures of the support checks, and what they are to reach."""
+"""The figures of the support checks, and their targets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MIN_RECALL: Final = 0.95
 """At least this share of changed and misplaced guidance must be found unsupported."""
 MAX_FALSE_ALARMS: Final = 0.01
-"""At most this share of true guidance may be."""
+"""At most this share of true guidance may be found unsupported."""
 
 NEGATION: Final = "negation"
 _APART: Final = frozenset({NEGATION, "steps reversed", *EDITS})
@@ -33,12 +33,12 @@ MISPLACED: Final = "wrong section"
 
 @dataclass(frozen=True, slots=True)
 class FamilyRow:
-    """What became of claims that were made in one way.
+    """The outcome of one family of claims.
 
     Args:
-        family: how.
-        supported: whether their lines say them.
-        cases: how many.
+        family: how the claims were made.
+        supported: whether their lines support them.
+        cases: number of claims.
         alarms: share found unsupported, 0..1.
         warned: share with a warning of negation, 0..1.
     """
@@ -52,14 +52,14 @@ class FamilyRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """What one check alone finds.
+    """The findings of one check.
 
     Args:
         check: a kind of atom, a change of a sentence, ``coverage``, ``negation`` or ``any``.
-        caught: unsupported claims at which it fires.
-        alone: of these, claims in which no other check finds an error.
-        false: supported claims at which it fires.
-        unsupported: claims that it was made for.
+        caught: unsupported claims that it reports.
+        alone: of these, claims that no other check reports.
+        false: supported claims that it reports.
+        unsupported: unsupported claims that it should report.
         supported: all supported claims.
     """
 
@@ -72,23 +72,23 @@ class CheckRow:
 
     @property
     def precision(self) -> float | None:
-        """Share of its alarms that are right; ``None`` if there is none."""
+        """Share of its reports that are right; ``None`` without reports."""
         fired = self.caught + self.false
         return self.caught / fired if fired else None
 
     @property
     def recall(self) -> float | None:
-        """Share of the claims it was made for; ``None`` if there is none."""
+        """Share of the unsupported claims that it reports; ``None`` without such claims."""
         return self.caught / self.unsupported if self.unsupported else None
 
     @property
     def false_alarms(self) -> float | None:
-        """Share of the supported claims; ``None`` if there is none."""
+        """Share of the supported claims that it reports; ``None`` without such claims."""
         return self.false / self.supported if self.supported else None
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the recall (Wilson's); ``None`` if there is none."""
+        """The 95 % interval of the recall (Wilson's); ``None`` without a recall."""
         if self.recall is None:
             return None
         spread = _Z**2 / self.unsupported
@@ -108,14 +108,14 @@ class GuardrailsReport:
     """A run of the benchmark.
 
     Args:
-        documents: how many gave guidance.
+        documents: number of documents with guidance.
         min_coverage: the setting in use.
-        chosen_coverage: what the choosing half gives; ``None`` if none is enough.
+        chosen_coverage: the setting that the choosing half suggests; ``None`` if none is enough.
         families: on the reported half, the supported ones first.
         checks: on the reported half.
-        claims: for each file of claims, its rows.
-        timing: of the checks.
-        verify_timing: of ``verify``.
+        claims: name of each file of claims -> its rows.
+        timing: CPU time of the checks.
+        verify_timing: CPU time of ``verify``.
     """
 
     documents: int
@@ -129,7 +129,7 @@ class GuardrailsReport:
 
     @property
     def recall(self) -> float:
-        """Share of changed and misplaced guidance found unsupported, 0..1; what changes the meaning apart."""
+        """Share of changed and misplaced guidance found unsupported, 0..1, without edits of its meaning."""
         return _share(row for row in self.families if not row.supported and counts(row.family))
 
     @property
@@ -139,7 +139,7 @@ class GuardrailsReport:
 
     @property
     def reached(self) -> bool:
-        """Whether both targets are met; times depend on the machine and are an aim of their own."""
+        """Whether both targets are met; times depend on the machine and have a target of their own."""
         return self.recall >= MIN_RECALL and self.false_alarms <= MAX_FALSE_ALARMS
 
     def to_dict(self) -> dict[str, Any]:
@@ -162,7 +162,7 @@ class GuardrailsReport:
 
 
 def counts(family: str) -> bool:
-    """Whether a family counts for the targets: its claims cite their own lines, or a wrong section."""
+    """Whether a family counts for the targets: not negations, edits of meaning, or claims that cite a whole chunk."""
     return family not in _APART and not family.endswith(CHUNK_CITED)
 
 
@@ -172,7 +172,7 @@ def _share(rows: Iterable[FamilyRow]) -> float:
 
 
 def as_tables(report: GuardrailsReport) -> Group:
-    """Return a table of the ways claims were made, one of the checks, and one of each file of claims."""
+    """Return a table of the families of claims, one of the checks, and one of each file of claims."""
     timing, verifying = report.timing, report.verify_timing
     tables = [
         _families(report),

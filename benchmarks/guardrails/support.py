@@ -1,8 +1,8 @@
-"""How well the support checks tell what a source says from what it does not.
+"""Measures how well the support checks detect claims that their source doesn't support.
 
-On guidance that was changed in one place (flags, hosts, numbers, ...) and cited wrongly, made from
-documents by seeds; and on labelled claims, where a file of them is given. Settings were chosen on
-one half of the documents; what is reported is the other.
+It uses guidance from documents that is changed in one place (flags, hosts, numbers, ...) or cited wrongly, at
+random with fixed seeds; and labelled claims, if files of them are given. Settings were chosen on one half of
+the documents; figures are of the other.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.chunks import Document
 
 AIMED_RECALL: Final = 0.96
-"""Aimed at on the choosing half, stricter than required, since the other half differs."""
+"""Target on the choosing half; stricter than required, because the other half differs."""
 
 _COVERAGES: Final = tuple(step / 20 for step in range(21))
 
@@ -53,13 +53,13 @@ def run_guardrails_bench(folders: Sequence[Path], claims: Sequence[Path] = ()) -
     """Measure the support checks.
 
     Args:
-        folders: of documents to make guidance from.
+        folders: folders of documents with guidance.
         claims: files of labelled claims, JSON Lines.
 
     Raises:
-        UnusableCorpus: a folder has no documents, or they hold no guidance for both halves.
-        InvalidRequest: a row of a file of claims is none.
-        UnreadableDocument: such a file can't be read.
+        UnusableCorpus: a folder has no documents, or there is too little guidance for both halves.
+        InvalidRequest: a row in a file of claims isn't a claim.
+        UnreadableDocument: a file of claims can't be read.
     """
     sets = {path.name: _cases_of(path) for path in claims}
     documents = [document for folder in folders for document in _documents(folder)]
@@ -93,7 +93,7 @@ def _documents(folder: Path) -> list[tuple[Document, str]]:
         try:
             read = read_extracted(file)
         except UnreadableDocument:
-            continue  # the benchmark is about claims; `ingest` is where such a file is reported
+            continue  # the benchmark is about claims; `ingest` reports such a file
         documents.append((read.document, read.text))
     return documents
 
@@ -121,10 +121,10 @@ def _families(judged: Sequence[_Judged]) -> tuple[FamilyRow, ...]:
 
 
 def _least_coverage(judged: Sequence[_Judged]) -> float | None:
-    """Choose the least coverage that finds enough of the wrong citations.
+    """Return the least coverage that finds enough of the wrong citations.
 
-    The least, because these rewordings keep their content words, as people's do not: whatever is
-    asked for beyond need costs false alarms that the benchmark can't show.
+    The least, because these rewordings keep their content words, unlike people's: a higher one would cause
+    false alarms that the benchmark can't show.
     """
     wrong = [it for case, it in judged if case.family == MISPLACED]
     for coverage in _COVERAGES:
@@ -188,7 +188,7 @@ def _claim_rows(judged: Sequence[_Judged]) -> tuple[CheckRow, ...]:
 def _check_row(
     name: str, fires: _Fires, judged: Sequence[_Judged], families: frozenset[str] | None = None
 ) -> CheckRow:
-    """Count at what a check fires; of unsupported claims, those of some families or all."""
+    """Count the claims that a check reports; of unsupported ones, those of some families or all."""
     wrong = [
         it
         for case, it in judged

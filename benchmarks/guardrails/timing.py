@@ -1,4 +1,4 @@
-"""What the support checks cost an answer of 1,000 words; and what verifying one costs, short or long."""
+"""Times the support checks of an answer of 1,000 words, and ``verify`` of a short and a long one."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _MOST_ANSWERS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """CPU time for 1,000 words of claims, each checked against what it cites; medians.
+    """CPU time for 1,000 words of claims, each checked against its cited lines; medians.
 
     Args:
-        own_lines_ms: each claim cites the very lines it is from, in milliseconds.
-        chunks_ms: each claim cites a whole chunk, in milliseconds.
+        own_lines_ms: milliseconds if each claim cites its own lines.
+        chunks_ms: milliseconds if each claim cites a whole chunk.
         evidence_words: words of the chunks that an answer of 1,000 words cites.
     """
 
@@ -42,7 +42,7 @@ class Timing:
 
 
 def time_answers(cases: Sequence[Case]) -> Timing:
-    """Time supported claims, put together to answers of 1,000 words."""
+    """Time supported claims, joined into answers of 1,000 words."""
     narrow = _answers([case for case in cases if case.family == "prefixed"])
     wide = _answers([case for case in cases if case.family == CHUNK_CITED])
     words = [sum(len(line.split()) for case in answer for line in case.lines) for answer in wide]
@@ -68,7 +68,7 @@ def _answers(cases: Sequence[Case]) -> list[list[Case]]:
 
 
 def _checking_ms(answer: Sequence[Case]) -> float:
-    """Return the better of three rounds: the first one fills the cache of stems."""
+    """Return the milliseconds of the best of three rounds; the first one fills the cache of stems."""
     rounds = []
     for _ in range(3):
         started = time.process_time()
@@ -79,23 +79,23 @@ def _checking_ms(answer: Sequence[Case]) -> float:
 
 
 MAX_VERIFY_MS: Final = 1.0
-"""Aimed at: milliseconds of CPU time for 1,000 words at most."""
+"""Target: maximum milliseconds of CPU time for 1,000 words."""
 
 _LONG: Final = 10_000
 _SOURCES: Final = 15
-"""Results in the ledger: three queries of five."""
+"""Results in the ledger, as from three queries with five each."""
 _WORDS_A_REFERENCE: Final = 40
 _ROUNDS: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class VerifyTiming:
-    """CPU time of ``verify``, its checks and metrics included, for 1,000 words; best of its rounds.
+    """CPU time of ``verify`` per 1,000 words, with its checks and metrics; best of its rounds.
 
     Args:
         short_ms: in an answer of 1,000 words.
-        long_ms: in one of 10,000.
-        references: in the shorter one, half of them to lines and half to numbers.
+        long_ms: in an answer of 10,000 words.
+        references: references in the shorter one, half of them to lines and half to numbers.
     """
 
     short_ms: float
@@ -104,7 +104,7 @@ class VerifyTiming:
 
     @property
     def reached(self) -> bool:
-        """Whether both are within what is aimed at."""
+        """Whether both times meet the target."""
         return max(self.short_ms, self.long_ms) <= MAX_VERIFY_MS
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,10 +113,10 @@ class VerifyTiming:
 
 
 def time_verify(documents: Sequence[tuple[Document, str]]) -> VerifyTiming:
-    """Time answers made of documents' own lines: prose, lists, tables and code, with references.
+    """Time answers that consist of documents' own lines: prose, lists, tables and code, with references.
 
     Args:
-        documents: with their texts; at least one of them with words.
+        documents: documents with their texts; at least one has words.
     """
     ledger = Ledger(tuple(islice(_results(documents), _SOURCES)))
     short = _answer(documents, ledger, _WORDS)
@@ -134,7 +134,7 @@ def _results(documents: Iterable[tuple[Document, str]]) -> Iterator[RetrievalRes
 
 
 def _answer(documents: Iterable[tuple[Document, str]], ledger: Ledger, words: int) -> str:
-    """Return so many words of the documents, over and over, every few of them with a reference."""
+    """Return an answer of so many words from the documents' lines, repeated if needed, with regular references."""
     lines: list[str] = []
     entries = cycle(ledger.entries)
     written = cited = 0
@@ -157,7 +157,7 @@ def _answer(documents: Iterable[tuple[Document, str]], ledger: Ledger, words: in
 def _verifying_ms(answer: str, ledger: Ledger, rounds: int) -> float:
     words = verify(answer, ledger).metrics.words
     spent = []
-    gc.freeze()  # the benchmark holds thousands of claims, which no answer's collection has to pass
+    gc.freeze()  # keeps the benchmark's thousands of claims out of collections during an answer
     for _ in range(rounds):
         started = time.process_time()
         verify(answer, ledger)

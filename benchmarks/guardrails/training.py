@@ -1,7 +1,7 @@
-"""Trains the score of the support checks, and measures it by cross-validation beside what it replaces.
+"""Trains the score of the support checks, and compares it by cross-validation with its predecessor.
 
 Logistic regression by Newton's method with a ridge; each set has the same weight, and so has each label
-within it. Weights are rounded to what all machines agree on: the same data give the same file, bit for bit.
+within it. Weights are rounded so that all machines agree: the same data result in the same file, bit for bit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 FOLDS: Final = 5
 _RIDGE: Final = 3.0
 _SET_WEIGHT: Final = 200.0
-"""Rows that a set counts for, however many it has."""
+"""Total weight of a set's rows, regardless of their number."""
 _DECIMALS: Final = 3
 _LEAST_SPREAD: Final = 0.05
 
@@ -44,12 +44,12 @@ class TrainingSet:
     """Rows of one origin.
 
     Args:
-        name: of the set.
+        name: the set's name.
         rows: features of each row, in the order of :data:`FEATURES`; shape (rows, features).
         unsupported: the labels, 0 or 1.
-        folds: which fold each row belongs to; rows with the same evidence share one.
-        errors: whether the checks call it an error, without the score.
-        weight: rows that the set counts for.
+        folds: fold of each row; rows with the same evidence share one.
+        errors: whether the checks report an error, without the score.
+        weight: total weight of the rows.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Model:
     weights: NDArray[np.float64]
 
     def doubts(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the probability of each row."""
+        """Return each row's probability of being unsupported."""
         log_odds = self.bias + rows[:, self.columns] @ self.weights
         return np.asarray(1 / (1 + np.exp(-log_odds)), dtype=np.float64)
 
@@ -99,7 +99,7 @@ class Model:
 def train(
     sets: Sequence[TrainingSet], names: Sequence[str], keep: Sequence[NDArray[np.bool_]]
 ) -> Model:
-    """Train on the kept rows of some sets, with some features."""
+    """Train on the rows selected by ``keep``, with the named features."""
     columns = [list(FEATURES).index(name) for name in names]
     rows = np.vstack([each.rows[some][:, columns] for each, some in zip(sets, keep, strict=True)])
     labels = np.concatenate([each.unsupported[some] for each, some in zip(sets, keep, strict=True)])
@@ -138,9 +138,9 @@ def cross_validated(
     """Return the doubts of all rows, each from a model that didn't see its evidence.
 
     Args:
-        sets: to train on and to judge.
-        names: of the features.
-        apart: leave out the whole set, and those of the same file, instead of a fold.
+        sets: sets to train on and to judge.
+        names: names of the features.
+        apart: whether to leave out the whole set, and those of the same file, instead of a fold.
     """
     doubts = {each.name: np.zeros(len(each.unsupported)) for each in sets}
     if apart:
@@ -164,12 +164,12 @@ def _family(name: str) -> str:
 
 
 def whole(sets: Sequence[TrainingSet]) -> Model:
-    """Train the score that is shipped: on all rows, with all features."""
+    """Train the shipped score, on all rows with all features."""
     return train(sets, list(FEATURES), [np.ones(len(it.unsupported), dtype=bool) for it in sets])
 
 
 def source_of(model: Model) -> str:
-    """Return the text of the module that holds the weights."""
+    """Return the source of the module with the weights."""
     names = [list(FEATURES)[column] for column in model.columns]
     rows = "".join(
         f'    "{name}": {round(float(weight), _DECIMALS) + 0.0},\n'
@@ -185,7 +185,7 @@ def dev_sets(paths: Sequence[Path]) -> list[TrainingSet]:
     """Read files of claims; BEGIN's three sources are sets of their own.
 
     Raises:
-        InvalidRequest: a row is none.
+        InvalidRequest: a row isn't a claim.
         UnreadableDocument: a file can't be read.
     """
     sets: dict[str, list[Case]] = {}
@@ -208,7 +208,7 @@ def balanced(labels: NDArray[np.float64], alarms: NDArray[np.bool_]) -> float:
 
 
 def mean_of(sets: Sequence[TrainingSet], values: Mapping[str, float]) -> float:
-    """Return the mean over files, in which the parts of one file count together."""
+    """Return the mean over files; the sets of one file count together as one."""
     files: dict[str, list[float]] = {}
     for each in sets:
         files.setdefault(_family(each.name), []).append(values[each.name])
@@ -226,11 +226,11 @@ ABLATION: Final[Mapping[str, Sequence[str]]] = {
 
 
 def ablations(sets: Sequence[TrainingSet]) -> list[dict[str, Any]]:
-    """Measure more and more features, then the errors of the rules with them.
+    """Measure with one feature after another added, and last with the errors of the rules.
 
     Returns:
-        For each row the mean balanced accuracy over the files, by folds and with the file left out, its
-        95 % interval by folds, and that of each set.
+        For each row, the mean balanced accuracy over the files, by folds and with the file left out, its
+        95 % interval by folds, and the accuracy of each set.
     """
     return [
         *(_ablated(sets, label, names, errors=False) for label, names in ABLATION.items()),
@@ -265,7 +265,7 @@ def _alarms(
 def _redrawn(
     sets: Sequence[TrainingSet], alarms: Mapping[str, NDArray[np.bool_]], rng: np.random.Generator
 ) -> dict[str, float]:
-    """Return balanced accuracies of rows drawn anew, within each label."""
+    """Return balanced accuracies of rows resampled within each label."""
     values = {}
     for it in sets:
         wrong, right = alarms[it.name][it.unsupported == 1], alarms[it.name][it.unsupported == 0]
@@ -275,7 +275,7 @@ def _redrawn(
 
 
 def ablation_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Lay the ablation out for a terminal."""
+    """Return the ablation as a table."""
     title = "balanced accuracy, mean over the files"
     table = new_table(title, "features", "by folds", "95 %", "file left out")
     for row in rows:

@@ -1,8 +1,8 @@
-"""What each part of the search brings: every question asked in every way, on both halves.
+"""Measures the gain of each part of the search: every question with every part, on both halves.
 
 Settings were chosen on one half of the questions (``chooses``, by a hash of the question's id) and
-are judged on the other. Whether a ranking answers a question is decided by the same code as in
-``knowledge-rag eval``.
+are judged on the other. The same code as in ``knowledge-rag eval`` decides whether a ranking answers a
+question.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 HITS: Final = (1, DEPTH)
 METRICS: Final = tuple(f"hit@{k}" for k in HITS)
 RESAMPLES: Final = 2_000
-"""Of each interval; there are many."""
+"""Resamples of each interval; not more, since there are many intervals."""
 
 Values = dict[str, dict[str, float | None]]
-"""Of each question by its id: hit@1 and hit@5, 0 or 1."""
+"""A question's id -> its hit@1 and hit@5, 0 or 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,10 @@ class Measured:
     """One part on one half of one set.
 
     Args:
-        questions: how many.
+        questions: number of questions.
         hits: hit@1 and hit@5 by these names, 0..1.
-        gain: beside the part that it stands on, with intervals; ``None`` where there is none, or
-            too few questions.
+        gain: gain over the part that it builds on, with intervals; ``None`` if there is no such part, or
+            there are too few questions.
     """
 
     questions: int
@@ -85,9 +85,9 @@ class Finding:
     """One part on all sets.
 
     Args:
-        part: which.
-        held_out: by set, on the half that had no say in any setting.
-        choosing: by set, on the half that settings were chosen on.
+        part: the part.
+        held_out: figures by set, on the half that no setting was chosen on.
+        choosing: figures by set, on the half that settings were chosen on.
     """
 
     part: Part
@@ -110,7 +110,7 @@ class Ablation:
     """All parts.
 
     Args:
-        chunks: in the knowledge base.
+        chunks: number of chunks in the knowledge base.
         findings: in the order of the parts.
     """
 
@@ -123,7 +123,7 @@ class Ablation:
 
 
 def sets_of(rows: Sequence[Row]) -> list[Set]:
-    """Sort questions by their kind: alerts, asked without and with their name, and others."""
+    """Group questions by kind: alerts, asked without and with their name, and others."""
     alerts = tuple(row for row in rows if row.alert)
     others = tuple(row for row in rows if not row.alert)
     found = [Set("alerts", alerts), Set("alerts, named", alerts, with_alert=True)]
@@ -138,13 +138,13 @@ def run_ablation(
     again: bool = False,
     progress: Progress | None = None,
 ) -> Ablation:
-    """Ask every question in every way.
+    """Ask every question with every part of the search.
 
     Args:
         index: the knowledge base that is searched.
         embedder: the model of its vectors.
         rows: the labelled questions.
-        again: whether to embed every chunk again, without its prefix and with it in the text alone.
+        again: whether to embed every chunk again, without its prefix and with it in the text only.
         progress: called before each question is embedded, and before each part is asked.
 
     Raises:
@@ -222,7 +222,7 @@ def _results(name: str, found: Mapping[str, Values], rows: Sequence[Row]) -> Res
 
 
 def as_tables(ablation: Ablation) -> Group:
-    """Lay an ablation out for a terminal: figures and gains on the half that chose nothing."""
+    """Return tables for a terminal: figures and gains on the held-out half."""
     return Group(_figures(ablation), _gains(ablation))
 
 

@@ -1,4 +1,4 @@
-"""The parts that a search is made of, each on top of the ones before it."""
+"""The parts of a search, each on top of the ones before it."""
 
 from __future__ import annotations
 
@@ -39,22 +39,22 @@ if TYPE_CHECKING:
     from knowledge_rag.local.search import Question
 
 DEPTH: Final = 5
-"""Results looked at of each question."""
+"""Results per question."""
 RRF_CONSTANT: Final = 60
-"""Of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
+"""Constant of reciprocal rank fusion (Cormack, Clarke and Buettcher, SIGIR 2009)."""
 
 USUAL_K1: Final = 1.2
-"""What BM25 is usually set to."""
+"""BM25's usual k1."""
 
 _PLAIN: Final = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question, ready to be searched for in every way.
+    """A question, ready for every kind of search.
 
     Args:
-        text: as it was asked.
+        text: the question's text.
         question: its vector and its terms.
     """
 
@@ -64,13 +64,13 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A way to search that differs from another one in a single thing.
+    """A search that differs from another one in a single property.
 
     Args:
-        name: what it adds.
+        name: name of that property.
         on: name of the part that it is compared with, ``""`` for none.
-        holds: where it can be had: ``local``, or ``AWS`` for what a managed service does as well.
-        rank: gives the best rows of a question, best first, at most DEPTH.
+        holds: where it is available: ``local``, or ``AWS`` if a managed service does it as well.
+        rank: returns the best rows for a question, best first, at most DEPTH.
     """
 
     name: str
@@ -83,16 +83,16 @@ def parts_of(index: Index, embedder: Embedder | None = None) -> list[Part]:
     """Return every part, over the chunks of a knowledge base.
 
     Args:
-        index: the knowledge base; its own index and vectors are the product's.
-        embedder: of its vectors, to embed every chunk again, without its context prefix and with it
-            in the text alone; that takes minutes, and ``None`` leaves it out.
+        index: the knowledge base, with the product's own index and vectors.
+        embedder: model of its vectors, to embed every chunk again, without its context prefix and with it
+            in the text only, which takes minutes; ``None`` skips that.
     """
     lines = [_lines(index, row) for row in range(len(index))]
     placed = _words_index(index.texts)
     weighed = _weighed_index(index.texts, lines)
     own = _cosine(index.vectors)
     text = _cosine(_vectors([*index.texts], embedder)) if embedder else own
-    where = "AWS" if embedder else "local"  # the product's own vectors hold more than their text
+    where = "AWS" if embedder else "local"  # the product's own vectors contain more than the text
     parts = [
         Part("plain BM25", "", "AWS", _by(_bm25(_plain_index(lines), _plain_terms))),
         Part("stems, identifiers", "plain BM25", "local", _by(_bm25(_words_index(lines), _words))),
@@ -143,7 +143,7 @@ def _words_index(texts: Iterable[str]) -> KeywordIndex:
 
 
 def _weighed_index(texts: Iterable[str], lines: Iterable[str]) -> KeywordIndex:
-    """Return the product's own index without its pairs."""
+    """Return the product's own index without pairs of words."""
     cut = ((text[: len(text) - len(own)], own) for text, own in zip(texts, lines, strict=True))
     terms = (stored_terms(context, own) for context, own in cut)
     return _index(({t: n for t, n in each.items() if not is_pair(t)} for each in terms), K1)
@@ -206,7 +206,7 @@ def _by(scores: Callable[[Asked], Scores]) -> Callable[[Asked], list[int]]:
 
 
 def _best(scores: Scores) -> list[int]:
-    """Return the best rows; of equal ones the first."""
+    """Return the best rows; among equal ones, the first."""
     if len(scores) > DEPTH:
         threshold = np.partition(scores, len(scores) - DEPTH)[len(scores) - DEPTH]
         rows = np.flatnonzero(scores >= threshold)
@@ -233,7 +233,7 @@ def _rrf(
 
 
 def _search(index: Index, floor: float) -> Callable[[Asked], list[int]]:
-    """The product as it is: its own search, and what falls under a floor is not returned."""
+    """Return the product's own search, without results below a score threshold."""
 
     def rows(asked: Asked) -> list[int]:
         found = rank(index, asked.question, limit=DEPTH)

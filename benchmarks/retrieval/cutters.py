@@ -1,7 +1,7 @@
-"""Other chunkers, each with the lines that its passages are from by its own offsets.
+"""Other chunkers, each with the lines of its passages by its own offsets.
 
-None of it uses the locator's folding: offsets are those that a chunker names or cuts at, or the next place of
-a passage behind the one before it, and lines are counted from them.
+Nothing here uses the locator's normalisation: offsets are those that a chunker reports or cuts at, or the next
+occurrence of a passage after the previous one, and lines are counted from them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Cut(NamedTuple):
-    """A passage as another chunker stores it, and its first and last line that aren't blank."""
+    """A passage as another chunker stores it, and its first and last non-blank line."""
 
     text: str
     lines: tuple[int, int] | None
@@ -26,13 +26,13 @@ Cutter = Callable[[str], list[Cut]]
 
 TOKENS: Final = 300
 OVERLAP: Final = 60
-"""A fifth, as Bedrock's fixed-size chunking has it by default."""
+"""A fifth, the default of Bedrock's fixed-size chunking."""
 
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 
 
 def fixed(text: str) -> list[Cut]:
-    """Cut windows of words and marks, wherever lines end."""
+    """Cut windows of words and punctuation marks, regardless of lines."""
     spans = [found.span() for found in _TOKEN.finditer(text)]
     starts = range(0, max(len(spans) - OVERLAP, 1), TOKENS - OVERLAP)
     windows = [spans[start : start + TOKENS] for start in starts]
@@ -45,7 +45,7 @@ def joined(text: str) -> list[Cut]:
 
 
 def bare_sections(text: str) -> list[Cut]:
-    """Cut at headings and drop them, and every indentation and blank line."""
+    """Cut at headings; drop the headings, all indentation and blank lines."""
     cuts, lines, fenced = [], [], False
     for number, line in enumerate([*text.split("\n"), "# end"], start=1):
         fenced ^= line.lstrip().startswith("```")
@@ -124,7 +124,7 @@ PEERS: Final[dict[str, Callable[[], Cutter]]] = {
     "llama-index MarkdownNodeParser": _llama_index_nodes,
     "llama-index SentenceSplitter": _llama_index_sentences,
 }
-"""Name -> a function that makes the cutter; it raises ImportError where it is not installed."""
+"""Name -> a function that creates the cutter; it raises ImportError if the library isn't installed."""
 
 
 def _cut(text: str, start: int, end: int) -> Cut:
@@ -135,7 +135,7 @@ def _cut(text: str, start: int, end: int) -> Cut:
 
 
 def _in_order(text: str, passages: Iterable[str]) -> Iterator[Cut]:
-    """Find each passage behind the start of the one before it, as it stands."""
+    """Find each passage verbatim after the start of the previous one."""
     behind = 0
     for passage in passages:
         start = text.find(passage, behind) if passage.strip() else -1
@@ -147,7 +147,7 @@ def _in_order(text: str, passages: Iterable[str]) -> Iterator[Cut]:
 
 
 def _by_lines(text: str, passages: Iterable[str]) -> Iterator[Cut]:
-    """Find each passage's lines, stripped as the splitter strips them, behind those of the one before."""
+    """Find each passage's lines, stripped like the splitter's, after those of the previous one."""
     lines = [_printable(line) for line in text.split("\n")]
     behind = 0
     for passage in passages:

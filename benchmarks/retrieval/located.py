@@ -1,7 +1,7 @@
-"""Passages that other chunkers cut: located to exactly their lines, and nothing else located.
+"""Locates passages of other chunkers: each must be found at exactly its lines, and changed ones nowhere.
 
-Each passage is located among all passages of its document, as an answer about it would have them. Then it is
-changed in ways that must never be located: one character, two lines swapped, a passage of the next document behind it.
+Each passage is located together with all passages of its document, like an answer about it. Then it is
+changed so that it must not be located: one character, two lines swapped, a passage of the next document appended.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ AIM_MS: Final = 10.0
 CACHED: Final = 2_000
 """Documents in the cache while locating is timed."""
 PASSAGES: Final = 10
-"""Of one answer that is timed."""
+"""Passages of each timed answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One chunker's figures: passages by what became of them, and changed ones that were located.
+    """One chunker's figures: passages by outcome, and changed ones that were located.
 
-    ``alone`` counts those that are located without the other passages of their document, too.
+    ``alone`` counts passages that are also located without the other passages of their document.
     """
 
     name: str
@@ -58,13 +58,13 @@ class Row:
 
     @property
     def share(self) -> float:
-        """Share of the passages that were located to exactly their lines, 0..1."""
+        """Share of the passages that were located at exactly their lines, 0..1."""
         return self.located / max(self.passages, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedReport:
-    """A run: the chunkers' rows, who is missing, and milliseconds to locate an answer from the cache."""
+    """A run: the chunkers' rows, those not installed, and milliseconds to locate an answer from the cache."""
 
     files: int
     rows: tuple[Row, ...]
@@ -76,7 +76,7 @@ class LocatedReport:
 
     @property
     def reached(self) -> bool:
-        """Whether every aim was reached."""
+        """Whether every target is met."""
         exact = all(
             row.share >= AIM and not row.wrong and not row.changed_located for row in self.rows
         )
@@ -90,15 +90,15 @@ class LocatedReport:
 def run_located_bench(
     docs: Path, cutters: Mapping[str, Callable[[], Cutter]] | None = None, *, answers: int = 2_000
 ) -> LocatedReport:
-    """Locate the passages of all text documents of a folder as each chunker cuts them.
+    """Locate the passages that each chunker cuts from a folder's text documents.
 
     Args:
         docs: the folder.
-        cutters: name -> a function that makes one, by default all.
-        answers: to time.
+        cutters: name -> a function that creates the cutter, by default all.
+        answers: number of answers to time.
 
     Raises:
-        UnusableCorpus: the folder holds no documents with text.
+        UnusableCorpus: the folder has no documents with text.
     """
     originals = _originals(docs)
     rows, missing = [], []
@@ -119,7 +119,7 @@ def run_located_bench(
 
 
 def as_table(report: LocatedReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     table = Table(title=f"passages of {report.files} documents, as others cut them")
     for heading in ("chunker", "passages", "exact", "alone", "wrong", "ambiguous", "unlocated", "changed", "located"):  # fmt: skip
         table.add_column(heading, justify="left" if heading == "chunker" else "right")
@@ -176,7 +176,7 @@ def _row(
         counts["alone"] += sum(isinstance(found([cut.text])[0], RetrievalResult) for cut in here)
         changed = [each for cut in here for each in _changes(cut.text, others)]
         counts["changed"] += len(changed)
-        # what one change makes of a short passage may stand in the document itself
+        # a changed short passage may occur in the document by chance
         counts["changed_located"] += sum(
             isinstance(found([each])[0], RetrievalResult) and not _stands_in(text, each)
             for each in changed
@@ -211,7 +211,7 @@ def _stands_in(text: str, passage: str) -> bool:
 def _times(
     originals: Mapping[str, tuple[str, Original]], cuts: Mapping[str, Sequence[Cut]], answers: int
 ) -> tuple[int, list[float], float]:
-    """Locate answers from the cache; return its documents, sorted milliseconds, and its megabytes."""
+    """Time locating answers; return the cache's documents, the sorted milliseconds, and its megabytes."""
     cache = Originals()
     indexed = list(originals.items())
     for number, (source, (_, original)) in enumerate(islice(cycle(indexed), CACHED)):

@@ -1,7 +1,7 @@
-"""Other people's retrieval over the same documents, with the same embeddings.
+"""Other retrieval libraries over the same documents, with the same embeddings.
 
-Their chunks carry no lines, so those are looked up for them: where a chunk stands in its file as it
-is, else where its longest line does. That is more than they offer.
+Their chunks have no line numbers, so they are looked up here, which is more than the libraries offer: at the
+place of the whole chunk in its file, else of the chunk's longest line there.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from knowledge_rag.local.embeddings import Embedder
 
 Texts = Mapping[str, str]
-"""From a document's name to its text."""
+"""A document's name -> its text."""
 Find = Callable[[str, int], Sequence["Found"]]
-"""From a question and a number of results to those found, best first."""
+"""Returns at most a number of results for a question, best first."""
 
 
 class Found(NamedTuple):
@@ -35,10 +35,10 @@ class Found(NamedTuple):
 
 
 def located(found: Found, texts: Texts) -> RetrievalResult | None:
-    """Return a peer's chunk with the lines that it stands on.
+    """Return a peer's chunk with its lines.
 
     Returns:
-        ``None`` where not even one line of it occurs in its file.
+        ``None`` if none of its lines occurs in its file.
     """
     whole, text = texts.get(found.source_file, ""), found.text.strip("\n")
     at = whole.find(text) if text else -1
@@ -55,18 +55,18 @@ def located(found: Found, texts: Texts) -> RetrievalResult | None:
 
 @dataclass(frozen=True, slots=True)
 class PeerRetrieval:
-    """Asks a peer as the other ways to a knowledge base are asked.
+    """A peer with the interface of the other retrieval backends.
 
     Args:
         find: the peer.
-        texts: of the documents.
+        texts: the documents' texts.
     """
 
     find: Find
     texts: Texts
 
     async def prepare(self) -> None:
-        """Do nothing: all is made already."""
+        """Do nothing, because the peer is ready."""
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
         """Ask one question."""
@@ -76,7 +76,7 @@ class PeerRetrieval:
 
 
 class Embedded:
-    """The same embeddings for every peer, each text's made once.
+    """The same embeddings for every peer; each text is embedded once.
 
     Args:
         embedder: the model.
@@ -156,7 +156,7 @@ def llama_index(texts: Texts, embedded: Embedded) -> Find:
     from llama_index.core.embeddings import BaseEmbedding  # noqa: PLC0415
     from llama_index.core.node_parser import MarkdownNodeParser  # noqa: PLC0415
 
-    class Same(BaseEmbedding):  # type: ignore[misc] # without types here
+    class Same(BaseEmbedding):  # type: ignore[misc] # the base class is untyped
         def _get_text_embedding(self, text: str) -> list[float]:
             return embedded(text)
 

@@ -1,4 +1,4 @@
-"""Retrieval beside others' on the same documents, questions and embeddings, in one run."""
+"""Compares our retrieval with other libraries', on the same documents, questions and embeddings, in one run."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class Row:
     """One retrieval's figures.
 
     Args:
-        name: whose.
+        name: name of the retrieval.
         dataset: name of the questions' file.
         hit_1: share of the questions that the first result answers, 0..1.
-        hit_5: likewise one of the first five.
-        line_overlap: of the best result's lines with the true ones, 0..1; ``None`` without such.
+        hit_5: share that one of the first five results answers, 0..1.
+        line_overlap: overlap of the best result's lines with the true ones, 0..1; ``None`` without true lines.
         exact: share of the results that are whole lines of their file, byte for byte, 0..1.
-        p50_ms: a question's time at the median.
+        p50_ms: median time of a question.
     """
 
     name: str
@@ -55,8 +55,8 @@ class PeersReport:
     """A run of the benchmark.
 
     Args:
-        questions: by dataset, how many.
-        documents: that were searched.
+        questions: number of questions by dataset.
+        documents: number of documents.
         rows: by retrieval and dataset, ours first.
         missing: peers that are not installed.
     """
@@ -78,13 +78,13 @@ def run_peers_bench(
     embedder: Embedder,
     progress: Progress,
 ) -> PeersReport:
-    """Ask ours and every peer that is installed the same questions.
+    """Ask our retrieval and every installed peer the same questions.
 
     Args:
-        ours: the way to our knowledge base of the documents.
+        ours: our retrieval over the documents.
         labelled: the questions.
-        documents: that they are about.
-        embedder: whose vectors all of them use.
+        documents: the documents that answer them.
+        embedder: the model that all of them use.
         progress: called before each question.
     """
     texts = dict(_texts(documents))
@@ -105,7 +105,7 @@ def run_peers_bench(
 
 
 def as_table(report: PeersReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     told = ", ".join(f"{count} of {name}" for name, count in report.questions.items())
     table = Table(title=f"{report.documents} documents, {told}, the same embeddings")
     for heading in ("retrieval", "questions", "hit@1", "hit@5", "line overlap", "exact", "p50 ms"):

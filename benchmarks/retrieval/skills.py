@@ -1,4 +1,4 @@
-"""Skills for labelled alerts: is the right one named, in how many tokens, and do all ways give the same bytes?"""
+"""Measures skills for labelled alerts: whether the right one is named, its tokens, and reproducible bytes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 LISTED: Final = 2_000
-"""Tokens of a list."""
+"""Maximum tokens of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +40,19 @@ class SkillsReport:
     """Figures of skills. Shares are 0..1, tokens by the embedding model's tokenizer.
 
     Args:
-        alerts: how many were asked for.
+        alerts: number of alerts.
         first: share whose first skill is right: a step of it is on a labelled line.
         first_with_name: the same, asked with the alert's name before its text.
-        named: share with a right one among those that are named.
-        loaded: share that is told to load one.
-        loaded_right: share of these whose one is right.
-        tokens: median of an answer's.
-        most_tokens: of the longest one.
-        skills: of the knowledge base.
-        flagged: in how many of them lint found text aimed at a model.
-        same_bytes: how many have the digest of the file when it is made again.
-        listed: names of a list.
-        list_tokens: of that list.
+        named: share with a right skill among the named ones.
+        loaded: share whose answer says to load one skill.
+        loaded_right: share of these whose skill is right.
+        tokens: median tokens of an answer.
+        most_tokens: tokens of the longest answer.
+        skills: number of skills in the knowledge base.
+        flagged: number of them in which lint found text aimed at a model.
+        same_bytes: number of them whose digest is the same when they are made again.
+        listed: number of names in a list.
+        list_tokens: tokens of that list.
     """
 
     alerts: int
@@ -71,7 +71,7 @@ class SkillsReport:
 
     @property
     def reached(self) -> bool:
-        """Whether answers and list fit, and all skills have one digest."""
+        """Whether answers and list are within their limits, and all skills are reproducible."""
         fits = self.most_tokens <= MAX_TOKENS and self.list_tokens <= LISTED
         return fits and self.same_bytes == self.skills
 
@@ -87,16 +87,16 @@ def run_skills_bench(
     tokenizer: Tokenizer,
     progress: Progress,
 ) -> SkillsReport:
-    """Ask for the skill of each alert by its text, without its name and with it; then make all skills twice.
+    """Ask for the skill of each alert by its text, without and with its name; then make all skills twice.
 
-    All figures but one are of those without.
+    All figures but ``first_with_name`` are without the name.
 
     Args:
-        retrieval: of the knowledge base.
-        path: its file.
+        retrieval: retrieval from the knowledge base.
+        path: the knowledge base's file.
         rows: labelled alerts, at least one.
-        tokenizer: that counts tokens, without truncation.
-        progress: called while alerts are asked.
+        tokenizer: counts tokens, without truncation.
+        progress: called before each question.
     """
 
     def tokens(text: str) -> int:
@@ -142,7 +142,7 @@ def _answers(
         answers = []
         for done, text in enumerate(texts):
             progress(done, len(texts), "asking")
-            # as `skills find` asks for a text
+            # the same as `skills find` with a text
             asked = " ".join(text.split())
             consultation = await consult(
                 Incident(title=question_line(asked) or ""), retrieval, queries=queries_for(asked)

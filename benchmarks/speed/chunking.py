@@ -1,6 +1,6 @@
-"""Chunking speed and exactness beside the peers', on the same texts in one run.
+"""Compares chunking speed and exactness with other libraries', on the same texts in one run.
 
-Absolute figures depend on the machine; the ratios in one run are what counts. A peer that is not
+Absolute figures depend on the machine; only the ratios within one run matter. A peer that isn't
 installed is left out and named.
 """
 
@@ -33,11 +33,11 @@ CAPPED: Final = "ours, 256 tokens"
 WHOLE: Final = "ours, whole sections"
 OURS: Final = {
     CAPPED: ChunkingSettings(),
-    # practically whole sections, as the header splitters give them
+    # practically whole sections, like those of the header splitters
     WHOLE: ChunkingSettings(max_tokens=8192),
 }
 REACH: Final = {HEADERS: 8.0, NODES: 20.0, RECURSIVE: 1.0}
-"""How many times as fast as each ours is to be: a trial's 60 MB/s beside their 7.6, 2.8 and 48.7."""
+"""Target speed as a multiple of each peer's: in a trial, ours had 60 MB/s, they had 7.6, 2.8 and 48.7."""
 AIM: Final = ", ".join(f"{times:g} of {peer}" for peer, times in REACH.items())
 
 
@@ -46,10 +46,10 @@ class Row:
     """One splitter's figures.
 
     Args:
-        name: whose.
-        megabytes_per_second: of UTF-8 text in a second of CPU time, best round.
-        chunks: how many it made.
-        verbatim: share of its chunks that are a stretch of the text as it stands, 0..1.
+        name: name of the splitter.
+        megabytes_per_second: megabytes of UTF-8 text per second of CPU time, best round.
+        chunks: number of its chunks.
+        verbatim: share of its chunks that occur verbatim in the text, 0..1.
         lines: share of its chunks that name their exact lines, 0..1.
     """
 
@@ -65,9 +65,9 @@ class ChunkingReport:
     """A run of the benchmark.
 
     Args:
-        files: documents chunked.
+        files: number of documents.
         megabytes: their size as UTF-8.
-        rows: one a splitter, ours first.
+        rows: one per splitter, ours first.
         missing: peers that are not installed.
     """
 
@@ -78,9 +78,9 @@ class ChunkingReport:
 
     @property
     def reached(self) -> bool | None:
-        """Whether whole sections are cut as fast as is aimed at; ``None`` without all the peers.
+        """Whether our splitter of whole sections meets the targets; ``None`` unless all the peers are installed.
 
-        Those two that split at headings give whole sections, so these are what is compared.
+        Whole sections are compared, because the two peers that split at headings return those.
         """
         found = [self.times(WHOLE, peer) for peer in REACH]
         if None in found:
@@ -90,7 +90,7 @@ class ChunkingReport:
         )
 
     def times(self, name: str, peer: str) -> float | None:
-        """Return how many times as fast one is as the other; ``None`` where either is not there."""
+        """Return how many times as fast one is as the other; ``None`` if either is missing."""
         speed = {row.name: row.megabytes_per_second for row in self.rows}
         return speed[name] / speed[peer] if name in speed and peer in speed else None
 
@@ -104,10 +104,10 @@ def run_chunking_bench(docs: Path, *, rounds: int = 3) -> ChunkingReport:
 
     Args:
         docs: the folder.
-        rounds: how often each runs over all documents, in turns; its best round counts.
+        rounds: number of runs of each over all documents, in turns; the best counts.
 
     Raises:
-        UnusableCorpus: the folder holds no documents with text.
+        UnusableCorpus: the folder has no documents with text.
     """
     documents = _documents(docs)
     splitters: dict[str, _Splitter] = {name: _ours(it) for name, it in OURS.items()}
@@ -126,7 +126,7 @@ def run_chunking_bench(docs: Path, *, rounds: int = 3) -> ChunkingReport:
 
 
 def as_table(report: ChunkingReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     table = Table(title=f"chunking {report.files} files, {report.megabytes:.1f} MB")
     for heading in ("splitter", "MB/s", "capped", "whole", "chunks", "verbatim", "lines"):
         first_column = heading == "splitter"
@@ -157,7 +157,7 @@ def _documents(docs: Path) -> list[tuple[Document, str]]:
         try:
             read = read_extracted(file)
         except UnreadableDocument:
-            continue  # the benchmark is about speed; `ingest` is where such a file is reported
+            continue  # the benchmark is about speed; `ingest` reports such a file
         documents.append((read.document, read.text))
     if not any(text.strip() for _, text in documents):
         raise UnusableCorpus(f"no document with text in {docs}")
@@ -177,7 +177,7 @@ def _best_of(
 ) -> dict[str, float]:
     """Return each splitter's seconds of CPU time in its best round.
 
-    CPU time and turns, so that others' work on the machine falls on nobody or on all.
+    CPU time, and in turns, so that other work on the machine affects none or all of them.
     """
     best = dict.fromkeys(splitters, float("inf"))
     for _ in range(rounds):
@@ -185,7 +185,7 @@ def _best_of(
             started = time.process_time()
             results = [split(document, text) for document, text in documents]
             best[name] = min(best[name], time.process_time() - started)
-            del results  # before the next one's time runs
+            del results  # before the next one is timed
     return best
 
 

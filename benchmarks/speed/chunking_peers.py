@@ -1,4 +1,4 @@
-"""Other people's Markdown splitters, each behind one small function."""
+"""Other libraries' Markdown splitters, each behind one small function."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 Split = Callable[[str], Sequence[str]]
-"""Gives the texts of one document's chunks."""
+"""Returns the texts of one document's chunks."""
 
 CHUNK_CHARACTERS: Final = 800
-"""Size limit for peers that count characters: near what 256 tokens of runbook are."""
+"""Size limit for peers that count characters: about 256 tokens of a runbook."""
 
 
 def _langchain_headers() -> Split:
@@ -61,4 +61,4 @@ PEERS: Final[dict[str, Callable[[], Split]]] = {
     "chonkie recursive": _chonkie,
     "semchunk": _semchunk,
 }
-"""Name -> a function that makes the splitter; it raises ImportError where it is not installed."""
+"""Name -> a function that creates the splitter; it raises ImportError if the library isn't installed."""

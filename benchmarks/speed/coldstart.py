@@ -1,14 +1,14 @@
-"""What a cold start of ``retrieve_knowledge`` costs beside ``boto3 + client``, in one run.
+"""Compares a cold start of ``retrieve_knowledge`` with ``boto3 + client``, in one run.
 
-Each start is a process of its own; counted is its processor time from the first import on, which
-another process's load changes little, and the best of some rounds counts. The first call goes to a
+Each start is a process of its own. Its processor time is measured from the first import on, because
+other processes' load changes that little, and the best of several rounds counts. The first call goes to a
 local server over plain HTTP.
 
-For its real ``https`` endpoint the function loads the certificates while it is initialised, where
-Lambda gives it more processor; boto3 does so in its first call. That row has no counterpart here,
-and no say. Lambda finds boto3 with the runtime and the function in its package: the rows without
-``.pyc`` are for a package that was made without compiling it. What the runtime brings is compiled in
-every row, whatever this machine has compiled: one start of each kind before the rounds does so.
+For its real ``https`` endpoint the function loads the certificates during initialisation, when Lambda gives it
+more processor; boto3 loads them in its first call. That row has no counterpart here and doesn't count towards
+the target. In Lambda, boto3 is part of the runtime and the function is in its package: the rows without
+``.pyc`` are for a package that was made without compiling it. The runtime's part is compiled in every row,
+regardless of this machine's caches, by one start of each kind before the rounds.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 REACH: Final = 1.15
-"""The handler may take so many times the processor time of boto3 and a client."""
+"""Maximum processor time of the handler, as a multiple of that of boto3 and a client."""
 
 DECISIVE: Final = ("handler, initialised", "handler + first call")
 
 _PACKAGES: Final = ("knowledge_rag", "lambdas", "aws_lambda_powertools")
-"""What the function's package holds; everything else comes with Lambda's runtime."""
+"""Contents of the function's package; everything else comes with Lambda's runtime."""
 
 _TIMED: Final = """
 import time
@@ -66,9 +66,9 @@ class Row:
     """One kind of start.
 
     Args:
-        name: what is done.
-        seconds: of processor time, best round.
-        ratio: to boto3 doing the same, whose rows have 1.
+        name: description of the start.
+        seconds: processor time, best round.
+        ratio: ratio to boto3 doing the same; 1 for boto3's own rows.
     """
 
     name: str
@@ -83,7 +83,7 @@ class ColdStartReport:
     Args:
         rounds: processes of each kind.
         rows: boto3's and the handler's, each with and without the first call.
-        reach: largest ratio that is aimed at, with ``.pyc``.
+        reach: maximum ratio of the target, with ``.pyc``.
     """
 
     rounds: int
@@ -92,7 +92,7 @@ class ColdStartReport:
 
     @property
     def reached(self) -> bool:
-        """Whether the handler starts as fast as is aimed at."""
+        """Whether the handler's start meets the target."""
         return all(row.ratio <= self.reach for row in self.rows if row.name in DECISIVE)
 
     def to_dict(self) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def run_coldstart_bench(rounds: int = 7) -> ColdStartReport:
 
 
 def as_table(report: ColdStartReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     table = Table(title=f"processor time of a fresh process, best of {report.rounds}")
     for heading in ("start", "ms", "boto3 = 1"):
         table.add_column(heading, justify="left" if heading == "start" else "right")
@@ -161,7 +161,7 @@ def _first_call(code: str) -> str:
 
 @contextmanager
 def _package() -> Iterator[Path]:
-    """Lay out what the function's package holds."""
+    """Create the function's package in a temporary folder."""
     with tempfile.TemporaryDirectory() as folder:
         for name in _PACKAGES:
             spec = find_spec(name)

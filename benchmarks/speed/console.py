@@ -1,4 +1,4 @@
-"""How soon a reader of the console sees the first words of an answer, as a browser asks for it."""
+"""Measures how soon the console sends the first words of an answer, requested like by a browser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from knowledge_rag.evaluation.timing import Percentiles
 
 AIM_MS: Final = 300.0
-"""Until the first text of an answer, at the median."""
+"""Target: maximum milliseconds until the first text of an answer, at the median."""
 
 QUESTIONS: Final = (
     "How do we fail over the RDS cluster?",
@@ -44,11 +44,11 @@ class ConsoleReport:
     """A run of the benchmark.
 
     Args:
-        asks: questions that were asked, one after the other.
-        sources: until the sources were there.
-        first_text: until the first text of the answer was there.
-        done: until all was there.
-        aim_ms: for the first text, at the median.
+        asks: number of questions, asked one after the other.
+        sources: time until the sources arrived.
+        first_text: time until the first text of the answer arrived.
+        done: time until everything arrived.
+        aim_ms: target for the first text, at the median.
     """
 
     asks: int
@@ -59,7 +59,7 @@ class ConsoleReport:
 
     @property
     def reached(self) -> bool:
-        """Whether the first text is there as soon as is aimed at."""
+        """Whether the first text meets the target."""
         return self.first_text.p50 <= self.aim_ms
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,11 +71,11 @@ def run_console_bench(kb: Path | None, asks: int = 60) -> ConsoleReport:
     """Serve a knowledge base in a process of its own, and ask its console.
 
     Args:
-        kb: the knowledge base's file; ``None`` for the one that commands use by default.
-        asks: how many questions.
+        kb: the knowledge base's file; ``None`` for the commands' default.
+        asks: number of questions.
 
     Raises:
-        KnowledgeRagError: the console does not serve or does not answer.
+        KnowledgeRagError: the console doesn't start or doesn't answer.
     """
     with served(kb) as url:
         _ask(url, QUESTIONS[0])  # the first one waits for the function's process
@@ -87,7 +87,7 @@ def run_console_bench(kb: Path | None, asks: int = 60) -> ConsoleReport:
 
 
 def as_table(report: ConsoleReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     table = Table(title=f"{report.asks} questions to the console, over loopback")
     for heading in ("until", "p50 ms", "p95 ms", "p99 ms"):
         table.add_column(heading, justify="left" if heading == "until" else "right")
@@ -104,16 +104,16 @@ def as_table(report: ConsoleReport) -> Table:
 
 @contextmanager
 def served(kb: Path | None) -> Iterator[str]:
-    """Serve a knowledge base in a process of its own; yields its console's address.
+    """Serve a knowledge base in a process of its own; yield its console's address.
 
     Raises:
-        KnowledgeRagError: it does not serve.
+        KnowledgeRagError: the console doesn't start.
     """
     named = [] if kb is None else ["--kb", str(kb)]
     command = [sys.executable, "-m", "knowledge_rag", "serve", *named, "--json"]
     ports = ["--port", "0", "--console-port", "0"]
     with (
-        tempfile.TemporaryFile() as log,  # a line for each warned answer is nothing to read here
+        tempfile.TemporaryFile() as log,  # hides the lines about answers with warnings
         subprocess.Popen(  # noqa: S603 - this product's own command
             [*command, *ports], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=log
         ) as process,
@@ -133,7 +133,7 @@ def served(kb: Path | None) -> Iterator[str]:
 
 
 def _ask(url: str, question: str) -> dict[str, float]:
-    """Return the seconds until each event came for the first time."""
+    """Return the seconds until each kind of event arrived first."""
     where = urlsplit(url)
     body = json.dumps({"question": question})
     headers = {"Content-Type": "application/json", "Origin": url.rstrip("/")}

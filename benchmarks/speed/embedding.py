@@ -1,8 +1,8 @@
-"""What embedding one question costs beside the least it can: the products of the layers' matrices.
+"""Compares the time to embed one question with its lower limit: the products of the layers' matrices.
 
-A question is a few tokens, so most of the work is to bring the layers' weights to the processor and
-to multiply the tokens with them. NumPy's BLAS does just that, with matrices of the same shapes, and
-takes turns with the model in the same run.
+A question has few tokens, so most of the work is to load the layers' weights into the processor and
+to multiply the tokens with them. NumPy's BLAS does just that, with matrices of the same shapes, in turns
+with the model in the same run.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from knowledge_rag.local.embeddings import Embedder, Matrix
 
 REACH: Final = 1.3
-"""The model may take so many times as long as the products of its matrices alone."""
+"""Maximum time of the model, as a multiple of that of its matrix products alone."""
 
 LAYERS: Final = 6
 WIDTH: Final = 384
 INNER: Final = 1536
 TOKENS: Final = 17
-"""Of the question, with the two that stand around it."""
+"""Tokens of the question, with the two around it."""
 
 _QUESTION: Final = "how do we fail over the orders database when replication lag keeps growing?"
 _WARM_UP: Final = 10
@@ -39,11 +39,11 @@ class EmbeddingReport:
     """A run of the benchmark.
 
     Args:
-        turns: of each.
-        model: a question's embedding.
-        limit: as many products of matrices of the same shapes.
-        ratio: median of the model's time to the limit's in the same turn.
-        reach: largest ratio that is aimed at.
+        turns: number of measurements of each.
+        model: times of a question's embedding.
+        limit: times of as many products of matrices of the same shapes.
+        ratio: median ratio of the model's time to the limit's in the same turn.
+        reach: maximum ratio of the target.
     """
 
     turns: int
@@ -54,7 +54,7 @@ class EmbeddingReport:
 
     @property
     def reached(self) -> bool:
-        """Whether it is as fast as is aimed at."""
+        """Whether the model meets the target."""
         return self.ratio <= self.reach
 
     def to_dict(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class EmbeddingReport:
 
 
 def run_embedding_bench(embedder: Embedder, turns: int = 300) -> EmbeddingReport:
-    """Embed a question and multiply matrices in turns."""
+    """Time embedding a question and multiplying matrices, in turns."""
     layers = [_layer() for _ in range(LAYERS)]
     tokens = np.ones((TOKENS, WIDTH), dtype=np.float32)
     model, limit = [], []
@@ -84,14 +84,14 @@ def run_embedding_bench(embedder: Embedder, turns: int = 300) -> EmbeddingReport
 
 
 def _layer() -> tuple[list[Matrix], Matrix, Matrix]:
-    """Return matrices of one layer's shapes: query, key, value and output; there and back again."""
+    """Return matrices of one layer's shapes: query, key, value and output; expansion; reduction."""
     square = [np.ones((WIDTH, WIDTH), dtype=np.float32) for _ in range(4)]
     there, back = (np.ones(shape, dtype=np.float32) for shape in ((WIDTH, INNER), (INNER, WIDTH)))
     return square, there, back
 
 
 def as_table(report: EmbeddingReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     table = Table(title=f"one question, {report.turns} turns")
     for heading in ("", "p50 ms", "p95 ms", "limit = 1"):
         table.add_column(heading, justify="left" if not heading else "right")

@@ -1,9 +1,9 @@
-"""What a call of ``retrieve_knowledge`` costs beside a raw boto3 call, in one run.
+"""Compares the time of a call of ``retrieve_knowledge`` with a raw boto3 call, in one run.
 
-The same local server answers all of them with the same bytes, so that neither search nor network is
-measured: the handler has its deadline, its proofs, its log line and its metrics on. The kinds of
-call take turns, in changing order, so that what else the machine does falls on each alike. What
-counts is the median of the ratios within a turn, and not the milliseconds.
+The same local server answers all calls with the same bytes, so that neither search nor network is
+measured. The handler's deadline, proofs, log line and metrics are on. The kinds of call take turns, in
+changing order, so that the machine's other work affects each alike. The median of the ratios within a turn
+counts, not the milliseconds.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 QUESTION: Final = "how do we fail over the orders database?"
 REACH: Final = 1.05
-"""The handler may take so many times as long as raw boto3, at the median."""
+"""Maximum time of the handler, as a multiple of raw boto3's, at the median."""
 
 BOTO3, HANDLER, RAW_HTTP = "raw boto3", "retrieve_knowledge", "raw HTTP"
 
@@ -49,12 +49,12 @@ class Row:
     """One kind of call.
 
     Args:
-        name: whose.
-        milliseconds: a call's.
-        processor_ms: the median of a call's processor time, which other processes change little.
-        ratio: median of its time to raw boto3's in the same turn.
-        processor_ratio: of its processor time to raw boto3's.
-        results: that each call gave.
+        name: name of the kind.
+        milliseconds: time of a call.
+        processor_ms: median processor time of a call, which other processes change little.
+        ratio: median ratio of its time to raw boto3's in the same turn.
+        processor_ratio: ratio of its processor time to raw boto3's.
+        results: number of results of each call.
     """
 
     name: str
@@ -70,9 +70,9 @@ class HandlerReport:
     """A run of the benchmark.
 
     Args:
-        calls: of each kind.
+        calls: number of calls of each kind.
         rows: raw boto3, the handler, raw HTTP.
-        reach: largest ratio that is aimed at.
+        reach: maximum ratio of the target.
     """
 
     calls: int
@@ -81,12 +81,12 @@ class HandlerReport:
 
     @property
     def ratio(self) -> float:
-        """The handler's."""
+        """The handler's ratio."""
         return next(row.ratio for row in self.rows if row.name == HANDLER)
 
     @property
     def reached(self) -> bool:
-        """Whether the handler is as fast as is aimed at."""
+        """Whether the handler meets the target."""
         return self.ratio <= self.reach
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def run_handler_bench(calls: int = 1000) -> HandlerReport:
     """Measure ``calls`` calls of each kind against a local server.
 
     Raises:
-        RuntimeError: a call did not give what the server answered.
+        RuntimeError: a call didn't return the server's results.
     """
     with bench_server("fixed") as url, _kinds(url) as kinds:
         results = {name: call() for name, call in kinds.items()}
@@ -110,7 +110,7 @@ def run_handler_bench(calls: int = 1000) -> HandlerReport:
 
 
 def as_table(report: HandlerReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     table = Table(title=f"{report.calls} calls of each, over loopback, in turns")
     for heading in ("call", "p50 ms", "p95 ms", "boto3 = 1", "CPU ms", "boto3 = 1"):
         table.add_column(heading, justify="left" if heading == "call" else "right")
@@ -137,7 +137,7 @@ def _row(name: str, taken: Sequence[_Taken], boto3s: Sequence[_Taken], results: 
 
 
 class _Taken(NamedTuple):
-    """What one call took: by the clock, and of the processor, in seconds."""
+    """Duration and processor time of one call, in seconds."""
 
     seconds: float
     processor: float
@@ -164,7 +164,7 @@ def _kinds(url: str) -> Iterator[dict[str, Call]]:
     request = retrieve_request(Query(QUESTION), SearchSettings(KNOWLEDGE_BASE_ID))
     with ExitStack() as stack:
         stack.enter_context(local_action_group(url))
-        # what it logs is written out, as in Lambda
+        # logs are written out, as in Lambda
         nowhere = stack.enter_context(Path(os.devnull).open("w", encoding="utf-8"))
         stack.enter_context(redirect_stdout(nowhere))
         client = boto3.client("bedrock-agent-runtime", region_name=REGION)

@@ -1,8 +1,7 @@
 """``retrieve_knowledge`` under load: threads that share it, healthy and faulty answers mixed.
 
-The local server makes each answer of the question that it was asked, so an answer that belongs to
-another call shows. What the handler logs goes to a file, where a line that is no record of its own
-shows too.
+The local server derives each answer from its question, which reveals an answer that belongs to
+another call. The handler logs to a file, which reveals a line that isn't a complete record.
 """
 
 from __future__ import annotations
@@ -35,18 +34,18 @@ if TYPE_CHECKING:
     Handler = Callable[[object, object], dict[str, Any]]
 
 MARKS: Final = (10, 50, 100)
-"""Per cent of the calls after which the memory is looked at."""
+"""Percentages of the calls after which the memory is measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """What to load the handler with.
+    """The load on the handler.
 
     Args:
-        calls: in all, at least one.
-        threads: that share the handler.
-        every: one call in so many meets a fault; at least 2.
-        deadline_seconds: of a call, shortened so that silent peers do not take all the time.
+        calls: total number of calls, at least one.
+        threads: number of threads that share the handler.
+        every: one call in so many has a fault; at least 2.
+        deadline_seconds: time limit of a call, shortened so that silent peers don't take up all the time.
     """
 
     calls: int = 20_000
@@ -60,15 +59,15 @@ class LoadReport:
     """A run of the benchmark.
 
     Args:
-        settings: of it.
-        seconds: that it took.
-        healthy: times of the calls that were to succeed.
-        faulty: times of the calls that were to fail.
-        late: calls that were to succeed and ran into the deadline instead.
-        wrong: calls that were answered with anything else than they should have been.
-        mixed_up: calls that were answered with citations of another question.
-        records: lines that were logged.
-        broken_records: of them, those that are no JSON object of their own.
+        settings: the run's settings.
+        seconds: the run's duration.
+        healthy: times of the calls that should succeed.
+        faulty: times of the calls that should fail.
+        late: number of calls that should succeed but timed out.
+        wrong: number of calls with a wrong status or results.
+        mixed_up: number of successful calls with other results than those of their question.
+        records: number of logged lines.
+        broken_records: number of those that aren't a JSON object.
         rss_megabytes: resident memory after MARKS of the calls.
     """
 
@@ -97,7 +96,7 @@ class LoadReport:
 
 
 class _Run:
-    """Hands numbers to the threads, one at a time, and keeps what became of each call."""
+    """Gives numbers to the threads, one at a time, and records the outcome of each call."""
 
     def __init__(self, handler: Handler, settings: LoadSettings) -> None:
         self._handler = handler
@@ -110,7 +109,7 @@ class _Run:
         self.rss_megabytes: list[float] = []
 
     def carry_out(self) -> None:
-        """Make all the calls; who interrupts it waits for those that are under way alone."""
+        """Make all the calls; after an interrupt, only wait for those in progress."""
         with ThreadPoolExecutor(self._settings.threads) as pool:
             try:
                 for worker in [pool.submit(self._work) for _ in range(self._settings.threads)]:
@@ -135,7 +134,7 @@ class _Run:
 
 
 def run_load_bench(settings: LoadSettings | None = None) -> LoadReport:
-    """Put load on the handler, and see that nothing is lost or mixed up."""
+    """Put load on the handler, and count lost or mixed-up answers."""
     settings = settings or LoadSettings()
     with _loaded(settings) as (handler, log):
         run = _Run(handler, settings)
@@ -159,7 +158,7 @@ def run_load_bench(settings: LoadSettings | None = None) -> LoadReport:
 
 
 def as_table(report: LoadReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     settings = report.settings
     table = Table(
         title=f"{settings.calls} calls by {settings.threads} threads in {report.seconds:.0f} s"
@@ -182,7 +181,7 @@ def _loaded(settings: LoadSettings) -> Iterator[tuple[Handler, TextIO]]:
     with ExitStack() as stack:
         url = stack.enter_context(bench_server("derived"))
         stack.enter_context(local_action_group(url))
-        # local_action_group puts the environment back afterwards
+        # local_action_group restores the environment afterwards
         os.environ["DEADLINE_SECONDS"] = str(settings.deadline_seconds)
         from lambdas.retrieve_knowledge.handler import lambda_handler  # noqa: PLC0415
 
@@ -200,7 +199,7 @@ def _fault(number: int, every: int) -> str:
 
 
 def _call(handler: Handler, number: int, fault: str) -> tuple[str, float]:
-    """Make one call; gives what was wrong with its answer, if anything, and the seconds."""
+    """Make one call; return the error in its answer, ``""`` for none, and the seconds."""
     question = f"what about alarm {number}? {FAULT_MARK}{fault}" if fault else f"alarm {number}?"
     started = time.perf_counter()
     answer = handler({"query": question, "max_results": 2}, None)
@@ -235,7 +234,7 @@ def _count_records(path: Path) -> tuple[int, int]:
 def _rss_megabytes() -> float:
     try:
         pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:  # no Linux: the most that it ever was
+    except OSError:  # not Linux: the peak instead
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         return peak / 1e6
     return pages * resource.getpagesize() / 1e6

@@ -1,4 +1,4 @@
-"""How light the console's page is: bytes, first paint, a list of 10,000 documents, and a letter typed above it."""
+"""Measures the console's page: bytes, largest paint, a list of 10,000 documents, and a letter typed above it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ AIMS: Final[Mapping[str, float]] = {
     "letter_ms": 50,
     "slowest_letter_ms": 50,
 }
-"""The most that each may be."""
+"""Maximum of each figure."""
 TYPED: Final = ("queue", "disk fail", "lag re", "nowhere")
 _WORDS: Final = (
     "queue", "disk", "memory", "cluster", "failover", "lag", "throttle", "certificate", "deploy", "node", "cache",
@@ -49,7 +49,7 @@ _LIST = """new MutationObserver((_, watch) => {
   }));
 }).observe(document, { childList: true, subtree: true });"""
 
-# from a letter to the frame that shows what it finds
+# from a letter to the frame that shows its results
 _TYPE = """async (words) => {
   const count = document.querySelector(".documents-count");
   const input = document.querySelector("#documents-view input[type=search]");
@@ -74,14 +74,14 @@ class PageReport:
     """A run of the benchmark, in one browser.
 
     Args:
-        browser: its name and version.
-        loads: how often the start page was loaded, each time by a new reader.
-        wire_bytes: of the start page, with headers and the answers to its requests.
-        largest_paint_ms: until the start page's largest part was painted; the median.
-        list_ms: from the last byte of 10,000 documents to their list.
-        letter_ms: from a letter typed there to the frame with what it finds; the median.
-        slowest_letter_ms: the longest of these.
-        letter_cpu_ms: processor time of the page for a letter, waiting left out.
+        browser: name and version of the browser.
+        loads: number of loads of the start page, each in a new browser context.
+        wire_bytes: bytes of the start page, with headers and the answers to its requests.
+        largest_paint_ms: median time until the start page's largest part was painted.
+        list_ms: time from the last byte of 10,000 documents to their list.
+        letter_ms: median time from a letter typed there to the frame with its results.
+        slowest_letter_ms: the longest of these times.
+        letter_cpu_ms: processor time of the page for a letter, without waiting.
     """
 
     browser: str
@@ -95,7 +95,7 @@ class PageReport:
 
     @property
     def reached(self) -> bool:
-        """Whether all aims are."""
+        """Whether all targets are met."""
         return all(getattr(self, name) <= most for name, most in AIMS.items())
 
     def to_dict(self) -> dict[str, Any]:
@@ -104,11 +104,11 @@ class PageReport:
 
 
 def run_page_bench(kb: Path | None, loads: int = 5) -> PageReport:
-    """Serve a knowledge base, and read its console in Chromium.
+    """Serve a knowledge base, and measure its console in Chromium.
 
     Args:
-        kb: the knowledge base's file; ``None`` for the one that commands use by default.
-        loads: of the start page.
+        kb: the knowledge base's file; ``None`` for the commands' default.
+        loads: number of loads of the start page.
 
     Raises:
         KnowledgeRagError: there is no Chromium, or the console is not served.
@@ -137,7 +137,7 @@ def run_page_bench(kb: Path | None, loads: int = 5) -> PageReport:
 
 
 def as_table(report: PageReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     table = Table(title=f"the console's page in {report.browser}")
     for heading in ("what", "measured", "at most"):
         table.add_column(heading, justify="left" if heading == "what" else "right")
@@ -158,7 +158,7 @@ def as_table(report: PageReport) -> Table:
 
 
 def _start(browser: Browser, url: str) -> tuple[int, float]:
-    """Return bytes and milliseconds of a reader's first look at the start page."""
+    """Return bytes and milliseconds of a first load of the start page."""
     context = browser.new_context()
     page = context.new_page()
     wire = context.new_cdp_session(page)
@@ -172,7 +172,7 @@ def _start(browser: Browser, url: str) -> tuple[int, float]:
 
 
 def _documents(browser: Browser, url: str) -> tuple[float, list[float], float]:
-    """Return milliseconds until the list is there, of each letter, and of the page's thread for all letters."""
+    """Return milliseconds until the list is shown, of each letter, and of the page's thread for all letters."""
     page = browser.new_page()
     page.route("**/api/documents", lambda it: it.fulfill(json={"documents": _many()}))
     page.add_init_script(_LIST)
@@ -192,8 +192,8 @@ def _busy(page: Page, metrics: CDPSession) -> float:
 
 
 def _many() -> list[dict[str, Any]]:
-    """Make documents such as teams have; they are the same in each run."""
-    drawn = random.Random(1)  # noqa: S311 - words of a benchmark
+    """Return realistic documents, the same in each run."""
+    drawn = random.Random(1)  # noqa: S311 - to be reproducible, not secret
     return [
         {
             "source": f"runbooks/{drawn.choice(_WORDS)}/{drawn.choice(_WORDS)}-{number:05}.md",

@@ -1,6 +1,6 @@
-"""A hybrid search beside others', and beside the least it can cost: reading every vector once.
+"""Compares a hybrid search with other libraries', and with its lower limit: reading every vector once.
 
-All search the same made-up chunks for the same questions, which are embedded already, and take turns.
+All search the same made-up chunks for the same questions, whose vectors are given, and take turns.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ OURS: Final = "knowledge-rag"
 FILTERED: Final = "knowledge-rag, a third allowed"
 LIMIT: Final = "every vector read once, by one thread"
 REACH: Final = 2.5 / 1.2
-"""A search of 10,000 chunks may take 2.5 ms where reading their vectors once takes 1.2: as a ratio in
-one run it holds on any machine, and for 100,000 likewise (25 of 11.4 ms)."""
+"""Maximum ratio to the limit. A search of 10,000 chunks may take 2.5 ms if reading their vectors once takes 1.2 ms.
+As a ratio within one run it is valid on any machine, and for 100,000 chunks too (25 to 11.4 ms)."""
 FELT_FROM: Final = 10_000
-"""Chunks from which on the limit is felt; with fewer, all that is not the limit weighs more."""
+"""Number of chunks from which on the limit dominates; with fewer, everything else weighs more."""
 
 _RESULTS: Final = 5
 _WARM_UP: Final = 5
@@ -42,10 +42,10 @@ class Row:
     """One search at one size.
 
     Args:
-        name: whose.
-        chunks: that were searched.
-        milliseconds: a question's.
-        ratio: median of its time to the limit's for the same question.
+        name: name of the search.
+        chunks: number of chunks.
+        milliseconds: time of a question.
+        ratio: median ratio of its time to the limit's for the same question.
     """
 
     name: str
@@ -59,10 +59,10 @@ class SearchReport:
     """A run of the benchmark.
 
     Args:
-        questions: asked at each size.
+        questions: number of questions at each size.
         rows: by size; ours first, the limit last.
         missing: peers that are not installed.
-        reach: largest ratio to the limit that is aimed at, from 10,000 chunks on.
+        reach: maximum ratio to the limit, from 10,000 chunks on.
     """
 
     questions: int
@@ -72,7 +72,7 @@ class SearchReport:
 
     @property
     def reached(self) -> bool:
-        """Whether ours is as near to the limit as is aimed at, where the limit is felt."""
+        """Whether our search meets the target at sizes from ``FELT_FROM`` on."""
         ours = [row for row in self.rows if row.name == OURS and row.chunks >= FELT_FROM]
         return all(row.ratio <= self.reach for row in ours)
 
@@ -82,7 +82,7 @@ class SearchReport:
 
 
 def run_search_bench(sizes: Sequence[int], questions: int = 100) -> SearchReport:
-    """Search made-up knowledge bases of several sizes."""
+    """Time searches of made-up knowledge bases of several sizes."""
     rows: list[Row] = []
     missing: dict[str, None] = {}
     for size in sizes:
@@ -99,7 +99,7 @@ def run_search_bench(sizes: Sequence[int], questions: int = 100) -> SearchReport
 
 
 def as_table(report: SearchReport) -> Table:
-    """Lay a report out for a terminal."""
+    """Return a report as a table."""
     table = Table(title=f"hybrid search, {report.questions} questions in turns, made-up chunks")
     for heading in ("search", "chunks", "p50 ms", "p95 ms", "limit = 1"):
         table.add_column(heading, justify="left" if heading == "search" else "right")

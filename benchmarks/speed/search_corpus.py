@@ -1,7 +1,7 @@
-"""Made-up chunks and questions to time searches with, at any size.
+"""Made-up chunks and questions for timing searches, at any size.
 
-Words follow Zipf's law, as words of any language do; vectors are random directions. Nothing can be
-learnt from it about how good a search is, only how long it takes.
+Words follow Zipf's law, like those of any language; vectors are random directions. They show only how
+long a search takes, not how good it is.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class MadeUp:
     """Chunks, and questions about them.
 
     Args:
-        texts: of the chunks.
+        texts: texts of the chunks.
         vectors: shape (chunks, 384), rows of unit length.
         questions: text and vector of each.
     """
@@ -44,7 +44,7 @@ class MadeUp:
 
 
 def make_up(chunks: int, questions: int) -> MadeUp:
-    """Make chunks and questions up, the same ones each time."""
+    """Return made-up chunks and questions, the same each time."""
     random = np.random.default_rng(_SEED)
     share = 1.0 / np.arange(1, WORDS + 1)
     share /= share.sum()
@@ -61,7 +61,7 @@ _METADATA: Final = '{"source_file": "a.md", "chunk_id": "a"}'
 
 
 def as_index(made: MadeUp) -> Index:
-    """Return what this product searches."""
+    """Return the chunks as this product's index."""
     vocabulary: dict[str, int] = {}
     entries = [_entries(text, vocabulary) for text in made.texts]
     rows = (
@@ -74,7 +74,7 @@ def as_index(made: MadeUp) -> Index:
 
 
 def as_questions(made: MadeUp) -> Iterator[Question]:
-    """Return the questions, ready to be searched for."""
+    """Yield the questions in this product's form."""
     for text, vector in made.questions:
         yield Question(vector, query_terms(text))
 

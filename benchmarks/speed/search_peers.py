@@ -1,7 +1,7 @@
-"""Others' hybrid searches over the same texts and vectors; each gives what to ask it with.
+"""Other libraries' hybrid searches over the same texts and vectors; each is returned as a function.
 
-Those that are not installed are left out and named. What was no candidate here: sqlite-vec, since this
-Python's SQLite loads no extension; LanceDB, whose packages take more than all of this product.
+Those that aren't installed are left out and named. Not considered: sqlite-vec, because this Python's SQLite
+can't load extensions; LanceDB, whose packages are larger than all of this product.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     Ask = Callable[[str, Any], object]
 
 _NEAREST: Final = 50
-"""Of each kind that are put together."""
+"""Best results by vectors, and by keywords, that are combined."""
 
 
 def bm25s_numpy(made: MadeUp) -> Ask:
-    """Return a search with bm25s and one product of matrix and vector."""
+    """Return a search with bm25s and a matrix-vector product."""
     import bm25s  # noqa: PLC0415 - a peer that may be missing
 
     index = bm25s.BM25()
@@ -39,7 +39,7 @@ def bm25s_numpy(made: MadeUp) -> Ask:
 
 
 def fts5_numpy(made: MadeUp) -> Ask:
-    """Return a search with SQLite's full-text index and one product of matrix and vector."""
+    """Return a search with SQLite's full-text index and a matrix-vector product."""
     database = sqlite3.connect(":memory:")
     database.execute("CREATE VIRTUAL TABLE texts USING fts5(text)")
     rows = ((number, text) for number, text in enumerate(made.texts))
@@ -52,7 +52,7 @@ def fts5_numpy(made: MadeUp) -> Ask:
             scores[row] = score
         return _fused(made.vectors @ vector, scores)
 
-    weakref.finalize(ask, database.close)  # Python 3.13 warns of one that is left to the collector
+    weakref.finalize(ask, database.close)  # Python 3.13 warns about a database that isn't closed
     return ask
 
 

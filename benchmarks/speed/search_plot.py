@@ -1,4 +1,4 @@
-"""How the cost of a search grows with the knowledge base, as a picture."""
+"""Plots the time of a search by the size of the knowledge base."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PEERS: Final = (ORANGE, "#009e73", "#cc79a7")
 
 
 def write_search_plot(report: SearchReport, path: Path) -> None:
-    """Draw a report; see :func:`knowledge_rag.evaluation.evaluation_plot.check_plot`.
+    """Plot a report; see :func:`knowledge_rag.evaluation.evaluation_plot.check_plot`.
 
     Raises:
         OSError: the file can't be written.

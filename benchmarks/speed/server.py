@@ -1,11 +1,11 @@
-"""A server in the knowledge base's place, so fast that what is measured is not its search.
+"""A server that replaces the knowledge base, so fast that its time doesn't matter.
 
-It runs as a process of its own, because a thread here would share the interpreter with what is
-measured. ``python -m benchmarks.speed.server fixed|derived`` prints its port and ends
+It runs in a process of its own, because a thread would share the interpreter with the measured code.
+``python -m benchmarks.speed.server fixed|derived`` prints its port and ends
 when its standard input does.
 
-- ``fixed``: every request is answered with the same proven results.
-- ``derived``: each with results made of its own question (:func:`results_for`), or with the fault
+- ``fixed``: answers every request with the same proven results.
+- ``derived``: answers with results derived from the question (:func:`results_for`), or with the fault
   that the question names (:data:`FAULTS`).
 """
 
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 FIXED_RESULTS: Final = 10
-"""What the function asks for: five, and five to make up for dropped ones."""
+"""The number that the function requests: five, and five to replace dropped ones."""
 
 FAULT_MARK: Final = "fault="
-"""In a question: followed by one of :data:`FAULTS`, its last word."""
+"""Precedes the name of a fault of :data:`FAULTS` at the end of a question."""
 
 FAULTS: Final = (
     "503", "throttled", "reset", "closed", "truncated", "html", "empty", "silent", "dripping",
 )  # fmt: skip
-"""How a derived answer may fail."""
+"""Faults of derived answers."""
 
 SILENCE_SECONDS: Final = 5.0
 """Longer than any deadline."""
 
 DRIP_SECONDS: Final = 0.03
-"""Between two bytes: shorter than any timeout a read, which is why those are no budget."""
+"""Time between two bytes: shorter than any read timeout, so that those don't limit the whole answer."""
 
 _LINGER_NOT: Final = b"\1\0\0\0\0\0\0\0"
 
 
 def results_for(question: str, count: int) -> list[Chunk]:
-    """Return chunks that belong to this question and to no other."""
+    """Return chunks that belong to this question only."""
     digest = hashlib.sha256(question.encode()).hexdigest()
     document = Document(f"answers/{digest[:16]}.md", digest, question[:60], DocumentType.RUNBOOK)
     text = f"What to do about {digest}:\n" + "Look at the graph, then promote the replica.\n" * 9
@@ -61,7 +61,7 @@ def results_for(question: str, count: int) -> list[Chunk]:
 
 
 def response_to(chunks: list[Chunk]) -> bytes:
-    """Return the HTTP response in which Retrieve returns chunks; its numbers are doubles."""
+    """Return Retrieve's HTTP response with these chunks; its numbers are doubles."""
     items = [
         {
             "content": {"type": "TEXT", "text": stored_text(chunk)},
@@ -79,7 +79,7 @@ def response_to(chunks: list[Chunk]) -> bytes:
 
 @contextmanager
 def bench_server(kind: str) -> Iterator[str]:
-    """Run the server for as long as the block; gives its URL.
+    """Run the server during the block; yield its URL.
 
     Args:
         kind: ``fixed`` or ``derived``.
@@ -89,7 +89,7 @@ def bench_server(kind: str) -> Iterator[str]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    with process:  # leaving closes its standard input, and waits
+    with process:  # its exit closes the server's standard input and waits
         assert process.stdout is not None  # noqa: S101 - it is a pipe
         yield f"http://127.0.0.1:{int(process.stdout.readline())}"
 
@@ -154,7 +154,7 @@ def _fail(sock: socket.socket, fault: str) -> None:
         sock.sendall(_http("200 OK", b'{"retrievalResults": [', 900))
     elif fault == "silent":
         sock.settimeout(SILENCE_SECONDS)
-        sock.recv(1)  # until the client has had enough
+        sock.recv(1)  # until the client gives up
     elif fault == "dripping":
         for byte in _http("200 OK", b" " * int(SILENCE_SECONDS / DRIP_SECONDS)):
             sock.sendall(bytes([byte]))
@@ -171,7 +171,7 @@ def _serve(answer: Callable[[bytes], bytes | str]) -> None:
 
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches whoever started it, too
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C also reaches the process that started it
     serving = _fixed() if sys.argv[1] == "fixed" else _derived
     threading.Thread(target=_serve, args=(serving,), daemon=True).start()
     sys.stdin.buffer.read()
