@@ -223,7 +223,7 @@ class AdviceStack(cdk.Stack):
             acknowledge(
                 policy,
                 "AwsSolutions-IAM5[Resource::*]",
-                "An OpsItem that is to be made has no ARN; the statement holds no other action.",
+                "A new OpsItem has no ARN yet; the statement has no other action.",
             )
         return [allow("Publish", ["sns:Publish"], topics)] if topics else []
 
@@ -235,7 +235,7 @@ class AdviceStack(cdk.Stack):
             self,
             "Alarms",
             rule_name=alarm_rule_name(self._settings),
-            description="Alarms of CloudWatch that begin, but for those of this deployment.",
+            description="CloudWatch alarms that begin, except those of this deployment.",
             event_pattern=events.EventPattern(
                 source=["aws.cloudwatch"],
                 detail_type=["CloudWatch Alarm State Change"],
@@ -259,7 +259,7 @@ class AdviceStack(cdk.Stack):
             self,
             "Tick",
             rule_name=f"{name}-advise-tick",
-            description="Posts what waits, and sums up what was counted.",
+            description="Sends waiting posts and summaries of alert storms.",
             schedule=TICK,
             targets=[target],
         )

@@ -122,7 +122,7 @@ class Ingestion(Construct):
             self,
             "Rule",
             rule_name=self.rule_name,
-            description="Tells that documents changed.",
+            description="Reports changes of the documents.",
             event_pattern=events.EventPattern(
                 source=["aws.s3"],
                 detail_type=["Object Created", "Object Deleted"],

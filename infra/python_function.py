@@ -144,7 +144,7 @@ class PythonFunction(Construct):
         acknowledge(
             resource_of(role, iam.CfnRole),
             "AwsSolutions-IAM5[Resource::*]",
-            "X-Ray's two write actions know no resource; the statement holds no other.",
+            "X-Ray's two write actions don't support resources; the statement has no others.",
         )
         return role
 

@@ -1,4 +1,4 @@
-"""Prints how the AWS CLI's commands differ from botocore's models; runs beside ``awscli``."""
+"""Prints how the AWS CLI's commands differ from botocore's models; runs in an environment with ``awscli``."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Takes the pictures of the README and the console's page: ``python -m tools.screenshots``.
+"""Takes the screenshots of the README and the console's page: ``python -m tools.screenshots``.
 
-They show the real console, the sample corpus and the real model; nothing is painted. Colours are reduced to a
+They show the real console, the sample corpus and the real model, without retouching. Colours are reduced to a
 palette, so that the files stay small.
 """
 
@@ -64,7 +64,7 @@ OTHERS = (
 
 
 def main() -> int:
-    """Take all pictures; return 1 if one is too large."""
+    """Take all screenshots; exit with an error if one is too large."""
     path = shutil.which("chromium")
     if path is None:
         sys.exit("no browser: chromium is not installed")

@@ -1,7 +1,7 @@
 """Makes the pictures of the terminal's page: ``python -m tools.terminal_recording``.
 
-The real command on a terminal of each width, the sample corpus, the real model. Rows in the middle are left out, and
-the picture says how many.
+They show the real command on a terminal of each width, with the sample corpus and the real model. Rows in the
+middle are left out, and the picture says how many.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tools.screenshots import ALERT, FOLDER
 
 WIDTHS: Final = (80, 120)
 FIRST_ROWS: Final = 44
-"""Rows of the alert's answer."""
+"""Number of rows of the alert's answer that are shown."""
 FOLLOW_UP: Final = "and how do I undo it?"
 _PROMPT: Final = "Enter to end] "
 _FACE: Final = re.compile(r"@font-face \{\{.*?\n    \}\}\n", re.DOTALL)
@@ -74,7 +74,7 @@ def _picture(shown: str, width: int) -> str:
 
 
 def _lasting(shown: str) -> list[str]:
-    """Return the rows that stay: progress is overwritten."""
+    """Return the rows that stay on the screen, without overwritten progress."""
     rows: list[str] = []
     for row in _CURSOR.sub("", shown).split("\r\n"):
         del rows[len(rows) - row.count(_UP) :]

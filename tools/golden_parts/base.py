@@ -51,7 +51,7 @@ _WHERE: Final = ("source_file", "start_line", "end_line")
 _HASHES: Final = ("text_sha256", "document_sha256")
 
 
-class Skipped(Exception):  # noqa: N818 - no error: a reason
+class Skipped(Exception):  # noqa: N818 - a reason, not an error
     """A part can't run on this machine; the message says why."""
 
 

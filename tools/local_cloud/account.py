@@ -1,6 +1,6 @@
-"""Answers operations that moto lacks in an account in which a deployment can work.
+"""Answers the operations that moto lacks, so that a deployment works in its account.
 
-Those operations are answered here; all others are passed on to moto, or to the simulated ingestion jobs.
+All other operations are passed on to moto, or to the simulated ingestion jobs.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ _HOPS = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 
 
 class LocalAccount(PlayedAws):
-    """Answers in front of a cloud for the services of ``SERVICES``.
+    """Answers requests to the services in ``SERVICES`` in front of a cloud.
 
     Attributes:
-        environment: variables that send clients here.
+        environment: variables that direct clients here.
     """
 
     SERVICES = (

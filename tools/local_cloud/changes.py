@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 NINE = 1_795_942_800.0  # a Monday in November 2026, 09:00 UTC
 SWALLOWED_SECONDS = 300
 """Time in which a FIFO queue keeps only the first of equal messages."""
-_PATIENT = handler._CALLS.merge(Config(read_timeout=600))  # noqa: SLF001 - a busy machine is no outage
-"""Here a job cuts all its documents within the request that starts it."""
+_PATIENT = handler._CALLS.merge(Config(read_timeout=600))  # noqa: SLF001 - a busy machine is not an outage
+"""A long timeout, because here a job chunks all its documents within the request that starts it."""
 
 
 @dataclass

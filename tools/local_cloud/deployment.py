@@ -113,7 +113,7 @@ def _environment(endpoint: str) -> dict[str, str]:
 
 
 def furnish(running: Cloud, settings: Settings) -> None:
-    """Make what others made: the buckets and the knowledge base that settings name."""
+    """Create the existing resources that the settings name: buckets and a knowledge base."""
     s3 = boto3.client("s3", region_name=REGION)
     for name in filter(None, (settings.documents.bucket, settings.existing.bucket)):
         s3.create_bucket(Bucket=name)

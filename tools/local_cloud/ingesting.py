@@ -1,4 +1,4 @@
-"""Ingestion jobs that really cut the documents: moto has none, and the service's are in AWS."""
+"""Ingestion jobs that really chunk the documents, because moto has no ingestion jobs."""
 
 from __future__ import annotations
 

@@ -413,7 +413,7 @@ KINDS: dict[str, Kind] = {
         _described("service-{new}", "DS", ServiceId="{ref}", Arn=arn("aidevops", "service/{ref}")),
         prepare=_renamed_type,
     ),
-    # moto knows buses, but not what a reference to one is
+    # moto knows buses, but not the value of a reference to one
     "AWS::Events::EventBus": Kind(
         "events",
         "CreateEventBus",

@@ -206,7 +206,7 @@ class Life:
             self._runtime.euclidean = variables["SEARCH_TYPE"] == "HYBRID"
             if idle or variables != self._variables:
                 service.reset()
-                # a busy machine is no outage
+                # a busy machine is not an outage
                 settings = load_settings(os.environ)
                 service.start(settings._replace(deadline_seconds=PATIENCE_SECONDS))
                 self._variables = variables

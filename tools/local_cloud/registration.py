@@ -54,7 +54,7 @@ class _Resource(CloudFormationModel):
         unmake(self.made)
 
     @classmethod
-    def has_cfn_attr(cls, attr: str) -> bool:  # noqa: ARG003 - which ones, `make` tells too late
+    def has_cfn_attr(cls, attr: str) -> bool:  # noqa: ARG003 - known only after `make`
         return True
 
     @staticmethod

@@ -26,7 +26,7 @@ def bootstrapped() -> Iterator[Life]:
 
 
 PATIENT_SECONDS: Final = 600
-"""A busy machine is no outage."""
+"""Long, because a busy machine is not an outage."""
 
 
 def run_in(life: Life, stores: Sequence[str], folder: Path) -> Run:

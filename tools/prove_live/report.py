@@ -1,4 +1,4 @@
-"""The report of a run: one file to read and to send, without the account's identifiers."""
+"""The report of a run: one file that can be shared, without the account's identifiers."""
 
 from __future__ import annotations
 

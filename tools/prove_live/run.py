@@ -1,4 +1,4 @@
-"""One run from the examination to the teardown, and the teardown of stopped runs."""
+"""One run from the first checks to the teardown, and the teardown of stopped runs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ AGAIN: Final = "`make prove-live-teardown` removes what is left"
 
 
 class Stopped(BaseException):
-    """The run was told to end immediately (SIGTERM, SIGHUP)."""
+    """A signal asked the run to end immediately (SIGTERM, SIGHUP)."""
 
 
 @dataclass(frozen=True, slots=True)

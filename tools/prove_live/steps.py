@@ -309,7 +309,7 @@ def _listed(site: Site, **metric: Any) -> bool:
 
 
 def _watched(site: Site) -> Iterator[dict[str, Any]]:
-    """Yield the metrics of the gateway's alarms: which dimensions its metrics have is a vendor's word."""
+    """Yield the metrics of the gateway's alarms, whose dimensions only a run in AWS can confirm."""
     described = site.aws.call(
         "cloudwatch", "describe_alarms", AlarmNamePrefix=f"{site.name}-gateway-"
     )["MetricAlarms"]
@@ -385,6 +385,6 @@ def carry_out(site: Site, name: str) -> Iterator[Result]:
         if error.trouble in GONE:
             raise
         yield Result(name, Verdict.UNKNOWN, str(error), site.name, round(site.now() - began))
-    except Exception as error:  # noqa: BLE001 - the other steps have their turn
+    except Exception as error:  # noqa: BLE001 - the other steps still run
         detail = f"{type(error).__name__}: {error}"
         yield Result(name, Verdict.BROKEN, detail, site.name, round(site.now() - began))

@@ -120,6 +120,6 @@ def _value(alarm: Alarm) -> str:
         id_: f"{metric.statistic} of `{metric.name}` ({metric.source})"
         for id_, metric in alarm.metrics.items()
     }
-    if alarm.expression in parts:  # one metric says it all
+    if alarm.expression in parts:  # a single metric needs no expression
         return parts[alarm.expression]
     return ", ".join([code(alarm.expression), *(f"`{id_}` {part}" for id_, part in parts.items())])

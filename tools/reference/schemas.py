@@ -27,7 +27,7 @@ _UNDERSTOOD: Final = {
     *_LIMITS, "type", "description", "properties", "items", "required", "enum", "const", "pattern",
     "additionalProperties", "propertyNames", "$ref",
 }  # fmt: skip
-"""A keyword beside these would be silently left out of a page, so it is an error."""
+"""Any other keyword would be missing from a page, so it is an error."""
 
 
 def members(schema: Schema, path: str = "") -> Iterator[list[str]]:
