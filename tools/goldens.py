@@ -49,8 +49,8 @@ class Part:
     """A part of the record.
 
     Args:
-        module: in ``tools.golden_parts``.
-        function: in it, from a ``Run`` to a ``Recorded``.
+        module: module of ``tools.golden_parts``.
+        function: its function that returns the ``Recorded`` of a ``Run``.
         fast: whether ``--fast`` compares it.
         tolerance: relative difference allowed between two whole numbers.
     """
@@ -80,10 +80,10 @@ class Difference:
     """A difference from the record.
 
     Args:
-        name: of the recorded value.
+        name: name of the recorded value.
         where: path inside the value, ``""`` for all of it.
-        was: recorded; ``None`` if there was nothing.
-        now: found; ``None`` if there is nothing.
+        was: recorded value; ``None`` if there was none.
+        now: current value; ``None`` if there is none.
     """
 
     name: str
@@ -187,7 +187,7 @@ def differences(
     """Yield the differences between a record and the current values.
 
     Args:
-        part: of the record.
+        part: the record's part.
         was: the record.
         now: the values that this machine could record.
         fast: whether to ignore names that are missing now.

@@ -190,7 +190,7 @@ def _mutants(path: str, text: str, command: Command, chance: random.Random) -> I
 
 
 def _limit(command: Command) -> bool:
-    """Whether the tool doesn't run another command, whose options its own could be confused with."""
+    """Whether the command doesn't run another one, so that all its options are its own."""
     return not {"exec", "run", "debug", "compose"} & {word.text for word in command.words[:3]}
 
 

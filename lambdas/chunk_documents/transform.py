@@ -126,7 +126,7 @@ def _content(chunk: Chunk, parsed: list[dict[str, Any]]) -> Content:
 
 
 def _difference(read: Extracted, parsed: str) -> str | None:
-    """Describe where the parser's text differs, apart from blanks at line ends and outer blank lines; ``None`` if nowhere."""
+    """Describe where the parser's text differs, apart from blanks at the ends of lines and of the text; ``None`` if nowhere."""
     if is_extracted(read.document.source_file):
         return None  # other extractors return other text, and citations refer to ours
     original = read.text

@@ -92,7 +92,7 @@ def summary(ran: Any, run: Run) -> dict[str, Any]:
 
     Args:
         ran: the finished command.
-        run: of the command.
+        run: the command's run.
     """
     if not ran.out:
         return {"exit": ran.code, "messages": stable(ran.err.splitlines(), run.places)}

@@ -35,8 +35,8 @@ def shown(family: str, index: int, folder: Path) -> dict[str, Any]:
     """Return one answer and the verifier's result.
 
     Args:
-        family: of hostile answers, or a notation of honest ones.
-        index: in it, from 0.
+        family: a family of hostile answers, or a notation of honest ones.
+        index: index of the answer in it, from 0.
         folder: temporary.
 
     Raises:

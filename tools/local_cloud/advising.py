@@ -27,7 +27,7 @@ class Advising:
     """Simulates what happens after an alarm.
 
     Args:
-        name: of the deployment.
+        name: the deployment's name.
 
     Attributes:
         log: the function's log records.

@@ -164,10 +164,10 @@ class Changes:
     Args:
         rule: as EventBridge describes it.
         message: sent by the rule to the queue.
-        environment: of the function.
+        environment: the function's environment.
 
     Attributes:
-        calls: of the function, with the time of each and whether it raised.
+        calls: calls of the function, with the time of each and whether it raised.
         log: the function's log records.
     """
 

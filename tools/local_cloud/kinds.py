@@ -52,9 +52,9 @@ class Kind:
     """One resource type.
 
     Args:
-        service: of botocore.
-        operation: that creates it.
-        describe: from the parameters and the service's answer to ``Ref`` and the attributes.
+        service: botocore's name of the service.
+        operation: the operation that creates it.
+        describe: returns ``Ref`` and the attributes, from the parameters and the service's answer.
         played: whether moto has the operation.
         apart: properties that belong to no operation, or to one that ``prepare`` names.
         prepare: rewrites properties before they are matched; checks the ones in ``apart``.

@@ -57,7 +57,7 @@ class _Runtime(Loopback):
     """Bedrock's Retrieve, which checks the caller's rights before it searches.
 
     Attributes:
-        role: of the calling function.
+        role: role of the calling function.
         ready: whether the documents have been ingested.
         euclidean: whether the store scores by distance, as OpenSearch does.
     """
@@ -96,8 +96,8 @@ class Life:
     """Runs a cloud's deployments while time passes.
 
     Args:
-        cloud: of the deployments.
-        endpoint: of a local knowledge base with the sample documents.
+        cloud: the deployments' cloud.
+        endpoint: address of a local knowledge base with the sample documents.
     """
 
     def __init__(self, cloud: Cloud, endpoint: str) -> None:

@@ -18,7 +18,7 @@ class Searching(Loopback):
     """Every collection's endpoint.
 
     Attributes:
-        mappings: of each index, by its path, in the service's form.
+        mappings: path of each index -> its mapping, in the service's form.
         not_yet: number of failed searches of each index before it is ready.
         refuses_mapping: whether to answer a mapping with 400.
         dates: whether texts in undeclared fields may become dates.

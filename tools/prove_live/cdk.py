@@ -37,8 +37,8 @@ class Cdk:
 
     Args:
         aws: the target account and region.
-        profile: of its credentials, ``None`` for the default chain.
-        folder: for its output.
+        profile: profile of its credentials, ``None`` for the default chain.
+        folder: folder for its output.
         lock: held by its processes as long as they live.
     """
 

@@ -73,8 +73,8 @@ def bill(
     """Estimate the cost of a deployment.
 
     Args:
-        settings: of the deployment.
-        hours: that it exists, usually and at most.
+        settings: the deployment's settings.
+        hours: hours that it exists, usually and at most.
         questions: number of questions.
     """
     opensearch = store_of(settings) == OPENSEARCH

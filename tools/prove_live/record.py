@@ -29,7 +29,7 @@ class Deployment:
 
     Attributes:
         name: the run's name, and the store's short name.
-        settings: of the deployment.
+        settings: the deployment's settings.
         removed: whether everything in it is confirmed to be gone.
         denied_role: the role that the fault may have been applied to, ``""`` before.
     """

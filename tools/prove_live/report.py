@@ -32,7 +32,7 @@ class Report:
 
     Attributes:
         ended: how it ended, one sentence.
-        bills: of each deployment, for the time that it existed.
+        bills: cost of each deployment, for the time that it existed.
     """
 
     record: Record

@@ -58,9 +58,9 @@ class Run:
 
     Args:
         aws: the account and region.
-        profile: of the credentials.
-        folder: of all records and reports.
-        stores: to prove, of ``SHORT``.
+        profile: profile of the credentials.
+        folder: folder of all records and reports.
+        stores: stores to prove, keys of ``SHORT``.
         confirm: asks the person, with a description of the run; ``None`` doesn't ask.
         identifiers: whether to keep account ids and ARNs in the report.
         now: seconds of the cloud's clock.

@@ -45,7 +45,7 @@ class Remover:
     """Removes deployments of a run.
 
     Args:
-        record: of the run.
+        record: the run's record.
         wait: waits for a number of seconds.
         say: reports progress to the person who waits.
     """
