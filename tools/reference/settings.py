@@ -50,11 +50,11 @@ _ABOUT: Final = {
     "makes; with `customer_managed_key`",
     "permissions_boundary": "[bounds every role](../adopt.md#a-permissions-boundary) of all stacks",
     "tags": "[tags of your own](../adopt.md#tags) for everything whose tags can be changed",
-    "bootstrap_qualifier": "of your [bootstrap stack](../adopt.md#a-bootstrap-of-your-own), if it isn't CDK's own",
+    "bootstrap_qualifier": "qualifier of your [bootstrap stack](../adopt.md#a-bootstrap-of-your-own), if it isn't CDK's own",
     "deploy_role_arn": "role with which the CDK command line deploys, if it isn't CDK's own",
     "execution_role_arn": "role with which CloudFormation creates resources, if it isn't CDK's own",
     "assets_role_arn": "role that uploads templates and archives, if it isn't CDK's own",
-    "assets_bucket": "bucket that they are uploaded to, if it isn't CDK's own",
+    "assets_bucket": "bucket for templates and archives, if it isn't CDK's own",
     "log_retention_days": "days to keep logs",
     "alarm_email": "address for alarms; confirm it once by the mail that arrives",
     "vector_store": "`s3-vectors` costs nothing when idle, but has semantic search only and at most "
@@ -68,7 +68,7 @@ _ABOUT: Final = {
     "network": "`public`: callers sign with a permitted role. `private`: only Bedrock reaches the "
     "endpoint ([how](../deploy.md))",
     "embedding_model": "embeds chunks and queries; a change creates a new index and knowledge base",
-    "embedding_dimension": "what the model offers; 256, 512 or 1024 for Titan v2",
+    "embedding_dimension": "vector size, one that the model offers; 256, 512 or 1024 for Titan v2",
     "knowledge_base_id": "an existing knowledge base: no data stack is deployed "
     "([how](../deploy.md#an-existing-knowledge-base))",
     "knowledge_base_type": "its type, in Bedrock's terms",
@@ -81,16 +81,16 @@ _ABOUT: Final = {
     + " and ".join(f"{floor:g} with `{store}`" for store, floor in DEFAULT_FLOORS.items())
     + "; `off`: none",
     "source_policy": "`website-first` [ranks websites before PDFs](../source-policy.md); with `HYBRID` only",
-    "secondary_scope": "what `website-first` searches in addition",
-    "date_order": "how to read `03/04/2026` at ingest; unset, it is no date",
+    "secondary_scope": "metadata filter of the documents that `website-first` searches in addition",
+    "date_order": "how to read `03/04/2026` at ingest; unset: it isn't read as a date",
     "guardrail": "create a Bedrock guardrail for Retrieve and the agent",
     "reserved_concurrency": "concurrent calls reserved for the retrieval function, and its maximum; 0 "
     "leaves it to the account. A new account can't reserve any",
-    "release": "`canary`: a new version of the retrieval function is asked first, gets a tenth of the calls for "
-    "15 minutes and is taken back if an alarm fires ([how](../deploy.md#release-step-by-step)); `at-once`: it gets all",
+    "release": "`canary`: a new version of the retrieval function gets a test query first, then a tenth of the calls for "
+    "15 minutes, and is rolled back if an alarm fires ([how](../deploy.md#release-step-by-step)); `at-once`: it gets all",
     "entrypoint": "`agent` (Bedrock Agents Classic, closed to new customers since July 2026), `gateway` "
     "(AgentCore), both, `harness` (an AgentCore harness with a gateway as its only tool), or none",
-    "agent_model": "of the agent or the harness: id of a foundation model or of a system-defined inference profile",
+    "agent_model": "model of the agent or the harness: id of a foundation model or of a system-defined inference profile",
     "agent_model_regions": "regions that the profile sends requests to, if they differ from the known ones",
     "gateway_logs": "deliver the gateway's application logs to `/aws/vendedlogs/<name>-gateway`. **They may contain "
     "the questions' text**, which our own logs never do",
@@ -100,15 +100,15 @@ _ABOUT: Final = {
     "gateway_policy_engine": "ARN of a policy engine of AgentCore: [its policies decide](../agents.md#ask-the-gateway) who may "
     "call the tool, and with which arguments",
     "gateway_policy_mode": "`enforce`: a call that the policies deny is refused; `log-only`: it's logged",
-    "gateway_requests_per_minute": "requests that the gateway lets through, of all callers together; 0: no limit "
-    "but the service's own",
+    "gateway_requests_per_minute": "maximum requests per minute to the gateway, of all callers together; 0: only the "
+    "service's own limit",
     "jwt_discovery_url": "the issuer's OpenID configuration; with `jwt`",
     "jwt_audiences": "audiences that a token may name; with `jwt`",
     "jwt_clients": "clients to which a token may be issued, by their ids; with `jwt`. For tokens without an audience, as from "
     "client credentials or Amazon Cognito's access tokens",
     "jwt_scopes": "scopes that are allowed in a token; with `jwt`",
     "jwt_claims": 'claims that a token must have, e.g. `{"team": "sre", "groups": ["on-call", "admins"]}`: '
-    "a text is the claim's value; for a list, the claim must contain one of its values; with `jwt`",
+    "a string is the claim's value; for a list, the claim must contain one of its values; with `jwt`",
     "alarm_topic_arn": "existing SNS topic for alarms instead of one of the deployment's own; its policy must "
     "allow `cloudwatch.amazonaws.com` to publish, and so must its key",
     "slack_channel": "shows alarms in a Slack channel, `workspace/channel` by their ids. Authorise the "
@@ -133,7 +133,7 @@ _ABOUT: Final = {
     "error_rate_percent": "alarm above this share of degraded queries",
     "zero_result_warning_percent": "warning above this share of answered queries that found nothing",
     "zero_result_alarm_percent": "alarm above this share of them",
-    "timeouts": "alarm above this number of queries given up within five minutes",
+    "timeouts": "alarm above this number of timed-out queries within five minutes",
     "min_samples": "queries that a period needs before a rate counts",
 }
 """What each setting does, as Markdown."""
