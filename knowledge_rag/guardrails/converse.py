@@ -3,8 +3,8 @@
 One source line is one ``content`` item, so the offsets that the API cites are offsets of lines. A
 block's ``source`` names file and lines like a link does: ``runbooks/rds.md#L5-L10``.
 
-The API's own citations are written into the text like any model's reference, so that they are
-verified like any. An offset beyond the given lines becomes a reference that nothing resolves.
+The API's own citations are written into the text like a model's references, and verified in the
+same way. An offset beyond the lines becomes a reference that doesn't resolve.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _BLANK: Final = " "
 
 
 def to_search_result(evidence: Evidence) -> dict[str, Any]:
-    """Return a ``searchResult`` block with one item a line, citations enabled."""
+    """Return a ``searchResult`` block with one item per line, citations enabled."""
     citation = evidence.citation
     lines = evidence.content.split("\n")
     return {
@@ -58,7 +58,7 @@ def citation_of(source: object, title: object = "") -> Citation | None:
 
 
 def text_of(block: Mapping[str, Any]) -> str | None:
-    """Return a block's lines as one text; ``None`` if its content is no list of texts."""
+    """Return a block's lines as one text; ``None`` if its content isn't a list of texts."""
     items = block.get("content")
     if not isinstance(items, list) or not items:
         return None
@@ -69,21 +69,21 @@ def text_of(block: Mapping[str, Any]) -> str | None:
 
 
 UNRESOLVED: Final = "[Source: unknown]"
-"""A reference that resembles one and that nothing resolves."""
+"""Resembles a reference and never resolves."""
 _CODE_LINE: Final = re.compile(r"[ \t>]*(?:`{3}|~{3})|(?: {4}|\t)")
-"""Begins a line in which a reference would be code: a fence, or four columns of white space."""
+"""The beginning of a line in which a reference would be code: a fence, or four columns of white space."""
 
 
 def converse_answer(response: object, sources: Mapping[int, Citation]) -> str:
     """Return the text of a Converse response.
 
     Args:
-        response: as boto3 gives it, or its JSON.
-        sources: citations of the search results that the request held, by their index.
+        response: as boto3 returns it, or its JSON.
+        sources: citations of the search results in the request, by index.
 
     Returns:
-        The text blocks in order; behind each cited one its references, in square brackets. ``""``
-        if the response has no text.
+        The text blocks in order, each followed by its references in square brackets; ``""`` if the
+        response has no text.
     """
     return "".join(_said(block, sources) for block in answer_blocks(response))
 
@@ -99,7 +99,7 @@ def block_citations(block: object) -> Iterator[Mapping[str, Any]]:
 
 
 def offsets(citation: object) -> tuple[int, int, int] | None:
-    """Return index of the search result, first item and the item behind the last that are cited."""
+    """Return the cited search result's index, its first cited item and the item behind the last one."""
     location = member(citation, "location", "searchResultLocation")
     index, start, end = (member(location, name) for name in ("searchResultIndex", "start", "end"))
     if _is_line(index) and _is_line(start) and _is_line(end):
@@ -112,9 +112,9 @@ def _is_line(value: object) -> bool:
 
 
 def with_references(said: str, references: list[str]) -> str:
-    """Put references behind a text, before the white space that it ends with.
+    """Append references to a text, before its trailing white space.
 
-    Behind code they stand on a line of their own: on a fence's, they would keep it from closing.
+    Behind code they go on a line of their own: on a fence's line, they would keep it from closing.
     """
     body = said.rstrip()
     written = " ".join(dict.fromkeys(references))
@@ -140,18 +140,18 @@ def _reference(citation: object, sources: Mapping[int, Citation]) -> str:
 
 
 def member(value: object, *names: str) -> Any:  # noqa: ANN401 - JSON is of any type
-    """Return what stands under a name, and under the next name in that; ``None`` where nothing does."""
+    """Return the value at a path of names; ``None`` if there is none."""
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
 def objects(value: object) -> Iterator[Mapping[str, Any]]:
-    """Return the objects of a list, in order; none if it is no list."""
+    """Return the objects of a list, in order; nothing if ``value`` isn't a list."""
     if isinstance(value, list):
         yield from (one for one in value if isinstance(one, dict))
 
 
 def text(value: object) -> str:
-    """Return a text; ``""`` if it is none."""
+    """Return ``value`` if it is a text; otherwise ``""``."""
     return value if isinstance(value, str) else ""

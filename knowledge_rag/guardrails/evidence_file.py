@@ -1,6 +1,6 @@
-"""Reads evidence of any supported system as the starting point for verifying an answer.
+"""Reads the evidence for verifying an answer, from any supported system.
 
-Supported is the JSON of
+It supports the JSON of
 
 - this product's function: its body, the action group's envelope, or an MCP tool's result;
 - ``ask --json --explain``;
@@ -10,8 +10,8 @@ Supported is the JSON of
 - Bedrock's ``Converse``: ``{"request": ..., "response": ...}``, or either alone;
 - single passages: of ``Retrieve``, or documents of LangChain and LlamaIndex;
 
-and a list of any of these. Only members that a service fills are read: what a model writes (text,
-tool input) is never evidence.
+and lists of any of these. Only members that a service fills are read: a model's own text and tool
+input are never evidence.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ if TYPE_CHECKING:
 
 
 class Said(NamedTuple):
-    """An answer that stands beside evidence.
+    """An answer found beside evidence.
 
     Attributes:
         text: as the service wrote it.
-        cited: where references belong, in order: the offset behind a part of the text, and the items
-            that the service says it is from.
+        cited: places for references, in order: the offset behind a part of the text, and the items
+            that the service names as its sources.
     """
 
     text: str
@@ -71,7 +71,7 @@ def _retrieved(results: object) -> Iterator[Passage | RawPassage | DropReason]:
 def _generated(response: object) -> Iterator[Item]:
     """Read passages and answer of a ``RetrieveAndGenerate`` response.
 
-    Behind each part of the answer belong references to what the service says that it is from.
+    References to the sources that the service names follow each part of the answer.
     """
     whole = text(member(response, "output", "text"))
     cited: list[tuple[int, tuple[Item, ...]]] = []
@@ -88,9 +88,9 @@ def _generated(response: object) -> Iterator[Item]:
 
 
 def _agentic(event: object) -> Iterator[Item]:
-    """Read passages and answer of the event of ``AgenticRetrieveStream`` that has the result.
+    """Read passages and answer of the ``AgenticRetrieveStream`` event that has the result.
 
-    Its citations are offsets in the answer, and which of the results a part of it is from.
+    Its citations are offsets in the answer, with the indexes of the results behind each part.
     """
     passages = list(_retrieved(member(event, "result", "results")))
     yield from passages
@@ -114,18 +114,18 @@ def _attributed(event: object) -> Iterator[Passage | RawPassage | DropReason]:
 
 
 def _asked(request: object) -> Iterator[Passage | DropReason]:
-    """Read the search results that the user's side of a conversation holds."""
+    """Read the search results on the user's side of a conversation."""
     for block in _search_results(request):
         citation = _citation(block)
         yield read_passage(text_of(block), citation.to_dict() if citation else None)
 
 
 def _conversed(response: object, request: object) -> Iterator[Passage | DropReason | Said]:
-    """Read the answer of a Converse response; without its request also what it quotes.
+    """Read the answer of a Converse response; without its request, also the lines it quotes.
 
     Args:
-        response: of the service.
-        request: whose search results it cites; ``None`` if it is not at hand.
+        response: the service's.
+        request: the one with the cited search results; ``None`` if it isn't available.
     """
     sources: dict[int, Citation] = {}
     for index, block in enumerate(_search_results(request)):
@@ -140,7 +140,7 @@ def _conversed(response: object, request: object) -> Iterator[Passage | DropReas
 
 def _search_results(request: object) -> Iterator[Mapping[str, Any]]:
     for message in objects(member(request, "messages")):
-        if message.get("role") != "user":  # what the model wrote is no evidence
+        if message.get("role") != "user":  # the model's own text is no evidence
             continue
         for block in objects(message.get("content")):
             inner = objects(member(block, "toolResult", "content"))
@@ -157,7 +157,7 @@ def _citation(block: Mapping[str, Any]) -> Citation | None:
 
 
 def _quoted(cited: Mapping[str, Any], sources: dict[int, Citation]) -> Passage | DropReason:
-    """Return the lines that the API quotes; note the source that it quotes them from."""
+    """Return the lines that the API quotes, and add their source to ``sources``."""
     where, source = offsets(cited), _citation(cited)
     if where is None or source is None:
         return DropReason.NO_CITATION
@@ -175,21 +175,21 @@ UNDERSTOOD: Final = (
 )
 
 Item = Passage | RawPassage | DropReason | Reason | Said
-"""A passage, one without lines, why one can't be cited, why a search could not be carried out, or an answer."""
+"""A passage, one without lines, the reason why one can't be cited or a search failed, or an answer."""
 
 Locate = Callable[[Sequence[RawPassage]], Sequence[RetrievalResult | DropReason]]
-"""Returns the lines of each passage of one answer, or why it has none."""
+"""Returns the lines of each passage of one answer, or the reason why it has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceFile:
-    """What a file of evidence holds.
+    """The contents of a file of evidence.
 
     Args:
         passages: in the order of retrieval, query after query.
-        dropped: how many passages can't be cited, by reason.
-        reasons: of the searches that could not be carried out, in order.
-        answer: what was answered, where it stands beside the evidence; else ``""``.
+        dropped: number of passages that can't be cited, by reason.
+        reasons: why searches failed, in order.
+        answer: the last answer beside the evidence; ``""`` if there is none.
     """
 
     passages: tuple[Passage, ...]
@@ -199,7 +199,7 @@ class EvidenceFile:
 
 
 def decoded_evidence(text: str) -> object:
-    """Decode JSON, or JSON Lines, as events of a stream are kept.
+    """Decode JSON, or JSON Lines as stored from a stream of events.
 
     Raises:
         UnreadableResponse: it is neither.
@@ -217,13 +217,13 @@ def read_evidence(document: object) -> EvidenceFile:
     """Read evidence from decoded JSON; passages that name no lines can't be cited.
 
     Raises:
-        UnreadableResponse: it is none of what is understood; the message says what is.
+        UnreadableResponse: its format isn't supported; the message lists the supported ones.
     """
     return evidence_of(with_lines(read_items(document), None))
 
 
 def evidence_of(items: Sequence[Item]) -> EvidenceFile:
-    """Sort what a file of evidence holds."""
+    """Sort items into passages, reasons and the answer."""
     said = [one.text for one in items if isinstance(one, Said)]
     return EvidenceFile(
         tuple(one for one in items if isinstance(one, Passage)),
@@ -234,24 +234,24 @@ def evidence_of(items: Sequence[Item]) -> EvidenceFile:
 
 
 def read_items(document: object) -> list[Item]:
-    """Read everything that evidence holds, in order.
+    """Read all items of evidence, in order.
 
     Raises:
-        UnreadableResponse: it is none of what is understood; the message says what is.
+        UnreadableResponse: its format isn't supported; the message lists the supported ones.
     """
     documents = document if isinstance(document, list) else [document]
     read = [reader(one) for one in documents if (reader := _reader_of(one))]
     if not read:
-        raise UnreadableResponse(f"there is no evidence in it; understood is {UNDERSTOOD}")
+        raise UnreadableResponse(f"there is no evidence in it; supported formats: {UNDERSTOOD}")
     return [item for some in read for item in some]
 
 
 def with_lines(items: Sequence[Item], locate: Locate | None) -> list[Item]:
-    """Return items with each passage that names no lines located, or with why it isn't.
+    """Return items with each passage that names no lines located, or replaced by the reason why not.
 
     Args:
         items: of one file of evidence.
-        locate: finds the lines; without it such passages can't be cited.
+        locate: finds the lines; without it, such passages can't be cited.
     """
     raw = [item for item in items if isinstance(item, RawPassage)]
     located: Iterable[RetrievalResult | DropReason] = (
@@ -268,7 +268,7 @@ def with_lines(items: Sequence[Item], locate: Locate | None) -> list[Item]:
 
 
 def _with_references(said: Said, found: Mapping[int, Item]) -> Said:
-    """Put references into an answer; ``found`` holds what passages became, by their identity."""
+    """Insert references into an answer; ``found`` has the located passages by ``id()`` of the raw ones."""
     answer, behind = "", 0
     for stop, items in said.cited:
         passages = (found.get(id(item), item) for item in items)
@@ -286,13 +286,13 @@ def _reader_of(document: object) -> Callable[[object], Iterator[Item]] | None:
 
 
 def _body(body: object) -> Iterator[Item]:
-    """Read what the function answers with."""
+    """Read the body of the function's answer."""
     for one in objects(member(body, "results")):
         if "citation" not in one and (raw := raw_passage(one)):
             yield raw
             continue
         metadata = {**_object(one.get("metadata")), **_object(one.get("citation"))}
-        metadata.pop(CONTEXT_LENGTH, None)  # the function has taken the prefix off
+        metadata.pop(CONTEXT_LENGTH, None)  # the function has removed the prefix
         yield read_passage(one.get("content"), metadata, one.get("relevance_score"))
     if member(body, "status") == Status.DEGRADED:
         reason = member(body, "reason")
@@ -317,7 +317,7 @@ def _events(response: object) -> Iterator[Item]:
 
 
 def _trace(event: object) -> Iterator[Item]:
-    """Read a trace, as it stands in an event or alone."""
+    """Read a trace, inside an event or alone."""
     trace = event
     while "trace" in _object(trace):
         trace = member(trace, "trace")
@@ -332,9 +332,9 @@ def _trace(event: object) -> Iterator[Item]:
 
 
 def _observed(output: str) -> Iterator[Item]:
-    """Read what a tool gave the agent; one that is not ours may have given anything.
+    """Read a tool's output to an agent; another product's tool may output anything.
 
-    It may give back what the model wrote, so only what hashes bind counts; ours always sends them.
+    It may repeat the model's own text, so only passages bound by hashes count; ours always send them.
     """
     try:
         body = read_json(output)
@@ -356,7 +356,7 @@ def _exchange(exchange: object) -> Iterator[Item]:
 
 
 def _output(response: object) -> Iterator[Item]:
-    """Read a response of Converse that stands alone, or beside the messages of its request."""
+    """Read a response of Converse, alone or beside the messages of its request."""
     request = response if member(response, "messages") is not None else None
     if request is not None:
         yield from _asked(request)
@@ -385,4 +385,4 @@ _READERS: Final[dict[str, Callable[[object], Iterator[Item]]]] = {
     "location": _alone,
     "metadata": _alone,
 }
-"""By the member that identifies a document; the first match decides."""
+"""Readers by the member that identifies a document; the first match decides."""

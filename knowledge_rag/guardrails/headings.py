@@ -1,4 +1,4 @@
-"""Titles and sections as they are shown beside citations."""
+"""Titles and sections as shown beside citations."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 _PLAIN: Final = re.compile(r"[A-Za-z ,'()>-]*")
-"""What no reference can be made of: without a digit, a bracket, a colon or a dot there is no line, no
-number and no file."""
+"""Matches text that can't contain a reference: without a digit, a bracket, a colon or a dot there is no
+line, no number and no file."""
 
 
 def heading_words(text: str) -> str:
@@ -18,7 +18,7 @@ def heading_words(text: str) -> str:
     words = " ".join(text.split())
     if _PLAIN.fullmatch(words):
         return words
-    # most headings do without, and these take longer to import than a search
+    # most headings don't need these modules, which take longer to import than a search
     from knowledge_rag.guardrails.ledger import Ledger  # noqa: PLC0415
     from knowledge_rag.guardrails.mentions import AnswerScanner  # noqa: PLC0415
 

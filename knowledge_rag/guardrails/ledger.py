@@ -1,8 +1,8 @@
 """The evidence of one request: all that retrieval returned, and the only source of citations.
 
-Passages of this product carry hashes that bind file, lines and bytes, and must match them. Passages
-of other systems carry none: they are accepted as given if file, lines and text agree, and counted
-as such.
+Passages of this product have hashes that bind file, lines and bytes, and must match them. Passages
+of other systems have none: they are accepted as given if file, lines and text agree, and aren't
+counted as proven.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Evidence:
     r"""Lines that retrieval returned: a whole result, or consecutive lines of one.
 
     Args:
-        number: of the result in its ledger, 1-based; what ``[n]`` and ``[Source n]`` refer to.
-        citation: where the lines stand.
+        number: of the result in its ledger, 1-based; ``[n]`` and ``[Source n]`` refer to it.
+        citation: where the lines are.
         content: the lines joined by ``\n``, byte for byte.
     """
 
@@ -45,15 +45,15 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The distinct citations of one request, numbered 1.. by first appearance over all its queries.
+    """The distinct citations of one request, numbered from 1 by first appearance over all its queries.
 
-    Results with the same file and lines are one entry; the first one stands.
+    Of results with the same file and lines, the first counts.
 
     Args:
-        results: what retrieval returned, in order, query after query.
+        results: everything that retrieval returned, in order, query after query.
 
     Raises:
-        InvalidCitation: a result's text has not as many lines as its citation.
+        InvalidCitation: a result's text has more or fewer lines than its citation.
     """
 
     results: tuple[RetrievalResult, ...] = ()
@@ -82,7 +82,7 @@ class Ledger:
 
     @classmethod
     def of(cls, *queries: Iterable[RetrievalResult]) -> Ledger:
-        """Return the ledger of a request from the results of its queries, in the order of asking."""
+        """Return the ledger of a request from the results of its queries, in the order of the queries."""
         return cls(tuple(result for results in queries for result in results))
 
     def __len__(self) -> int:
@@ -93,13 +93,13 @@ class Ledger:
         return self.entries[number - 1] if 1 <= number <= len(self.entries) else None
 
     def knows(self, source_file: str) -> bool:
-        """Whether any entry is of this very file: names are compared exactly."""
+        """Whether any entry is from this file; names are compared exactly."""
         return source_file in self._by_file
 
     def lines(self, source_file: str, start_line: int, end_line: int) -> Evidence | None:
-        """Return the evidence for lines of a file, if one result holds them all.
+        """Return the evidence for lines of a file, if one result has them all.
 
-        An entry with exactly these lines comes before one that holds more; among those, the first.
+        An entry with exactly these lines is preferred; otherwise the first one that has them.
 
         Args:
             source_file: compared exactly, case and all.
@@ -107,8 +107,8 @@ class Ledger:
             end_line: inclusive.
 
         Returns:
-            Exactly these lines, with the number and section of the entry that holds them; ``None``
-            if no single entry does, or the range is reversed.
+            Exactly these lines, with the number and section of their entry; ``None`` if no single
+            entry has them all, or the range is reversed.
         """
         if exact := self._by_lines.get((source_file, start_line, end_line)):
             return exact
@@ -148,7 +148,7 @@ class Passage:
 
     Args:
         result: its text and lines.
-        proven: whether hashes bind them; else they are taken as given.
+        proven: whether hashes bind text and lines; otherwise they are accepted as given.
     """
 
     result: RetrievalResult
@@ -156,15 +156,15 @@ class Passage:
 
 
 def read_passage(text: object, metadata: object, score: object = None) -> Passage | DropReason:
-    """Read a passage and the metadata that name its file and lines.
+    """Read a passage and the metadata with its file and lines.
 
     Args:
         text: as a knowledge base returns it, or the cited lines.
-        metadata: with ``source_file``, ``start_line``, ``end_line`` and whatever else is known.
-        score: as it came.
+        metadata: with ``source_file``, ``start_line``, ``end_line`` and any other keys.
+        score: as received.
 
     Returns:
-        The passage, or why it can't be cited.
+        The passage, or the reason why it can't be cited.
     """
     if not isinstance(metadata, dict) or _PROOF & metadata.keys():
         result = prove(text, metadata, score)
@@ -182,7 +182,7 @@ def read_passage(text: object, metadata: object, score: object = None) -> Passag
 
 
 def _is_text(value: object) -> TypeIs[str]:
-    """Whether it is text that a file can hold: a lone surrogate is nothing that bytes decode to."""
+    """Whether it is text that a file can contain: no bytes decode to a lone surrogate."""
     if not isinstance(value, str) or not value:
         return False
     try:

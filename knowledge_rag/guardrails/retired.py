@@ -1,4 +1,4 @@
-"""Whether a page says, by its status, its folder or its first words, that it isn't used any more."""
+"""Recognises pages that aren't used any more, by their status, folder, title or first words."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FIRST: Final = 2
-"""Blocks at a page's head that may say so."""
+"""Number of blocks at a page's head that may say so."""
 HEAD: Final = 4
-"""Blocks among which those are, behind a list of contents."""
+"""Number of blocks to pass as the head, since a table of contents may come before those."""
 _SUPERSEDED: Final = re.compile(
     r"^[\s>*_#\W]*(?:(?:note|warning|important|attention)\W+)?(?:(?:this|the) (?:page|runbook|document|procedure|playbook|guide|section)\b[^.]{0,40}?\b)?"
     r"(?:superseded|out of date|outdated|obsolete|deprecated|archived|replaced by|kept for|no longer (?:maintained|valid|used|in use))\b"
@@ -22,7 +22,7 @@ _SUPERSEDED: Final = re.compile(
     r"|(?s:.{0,200}?)\bcurrent(?: (?:page|version|one))?(?: is)?: *\[",
     re.IGNORECASE,
 )
-"""How a page's title or first words say that it isn't used any more."""
+"""Titles and first words of pages that aren't used any more."""
 _OUT_OF_USE: Final = re.compile(
     r"^[\s>*_#|]*(?:status|state|lifecycle|labels?|tags?)\b[\s:*_|]+(?:[^\n]{0,40}[\s,])?[*_]*"
     r"(?:deprecated|obsolete|retired|withdrawn|superseded|archived|outdated|out of service|end of life|decommissioned)\b"
@@ -31,24 +31,24 @@ _OUT_OF_USE: Final = re.compile(
     r"|^[\s>*_#]*\[?!\[[^\]\n]*\b(?:deprecated|obsolete|retired|do not use)\b",
     re.IGNORECASE | re.MULTILINE,
 )
-"""How a line at a page's head says so, be it in a table of facts or the words of a badge."""
+"""Lines at a page's head that say so, such as a row of a table of facts or the words of a badge."""
 _ADDRESS: Final = re.compile(r"\]\([^()\n]*\)")
 _CONTENTS: Final = re.compile(
     r"\s*(?:[*_#]*(?:table of )?contents[*_:]*|\[{1,2}_?toc_?\]{1,2}|\{:toc\})\s*", re.IGNORECASE
 )
-"""A block that only stands for the list of a page's sections."""
+"""A block that only announces the table of contents."""
 
 
 def is_retired(
     source_file: str, status: object, titles: Iterable[str], blocks: Iterable[tuple[bool, str]]
 ) -> bool:
-    """Return whether a page isn't used any more.
+    """Whether a page isn't used any more.
 
     Args:
         source_file: its path, ``/``-separated.
-        status: as its metadata has it.
+        status: from its metadata.
         titles: its title and first heading.
-        blocks: those at its head but code, of which the first two count; whether each is a paragraph or quote, and its text.
+        blocks: those at its head except code, of which the first FIRST count; whether each is a paragraph or quote, and its text.
     """
     if is_out_of_use(source_file, status) or any(map(_SUPERSEDED.match, titles)):
         return True

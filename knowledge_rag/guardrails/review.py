@@ -1,4 +1,4 @@
-"""The review of an answer: verified, each claim judged, all findings in one list; and its JSON."""
+"""Reviews an answer: verifies it, judges each claim and lists all findings; also the review's JSON."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _NOTHING: Final = re.compile(
     r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE
 )
 _MOST_WORDS: Final = 8
-"""Missing words of a claim that are named."""
+"""Maximum number of a claim's missing words that a message names."""
 
 
 def audit(verified: Verified, backing: Backing, ledger: Ledger) -> tuple[Finding, ...]:
-    """Return all findings of an answer in the order of its text, graver ones first at one place.
+    """Return all findings of an answer in the order of its text, more severe ones first at the same place.
 
     Args:
-        verified: what verifying it gave.
-        backing: what judging its claims gave.
-        ledger: that both were done against.
+        verified: the result of verifying it.
+        backing: the result of judging its claims.
+        ledger: the one used for both.
     """
     found = [
         Finding(Rule.UNRESOLVED_REFERENCE, why_removed(taken, ledger), taken.start, taken.end)
@@ -53,22 +53,22 @@ def audit(verified: Verified, backing: Backing, ledger: Ledger) -> tuple[Finding
 
 
 def false_no_match(answer: str, failed: Sequence[Reason]) -> Iterator[Finding]:
-    """Find the claim that nothing is documented, where a search could not be carried out.
+    """Find the claim that nothing is documented, if a search failed.
 
     Args:
-        answer: as it was written.
+        answer: as written.
         failed: why searches failed.
     """
     found = _NOTHING.search(answer)
     if failed and found:
         why = ", ".join(dict.fromkeys(failed))
-        message = f"The knowledge base could not be searched ({why}): nothing is known of what it documents."
+        message = f"The knowledge base could not be searched ({why}), so it may document this."
         yield Finding(Rule.FALSE_NO_MATCH, message, *found.span())
 
 
 def _wording(verified: Verified) -> Iterator[Finding]:
     for warned in verified.warnings:
-        if warned.kind is not Kind.NON_EXISTENT_SOURCE:  # which is what was removed
+        if warned.kind is not Kind.NON_EXISTENT_SOURCE:  # those are the removed references
             rule = Rule[warned.kind.name]
             yield Finding(rule, warned.message, warned.start, warned.end)
 
@@ -97,7 +97,7 @@ def _unbacked(backing: Backing) -> Iterator[Finding]:
 
 
 def _changed(judged: Judged) -> Iterator[Finding]:
-    """Find what a claim changes in the cited lines."""
+    """Find changes that a claim makes to the cited lines."""
     lost = [(it.atom.start, it.atom.end) for it in judged.missing]
     for found in judged.report.contradictions:
         if any(found.start < end and start < found.end for start, end in lost):
@@ -118,7 +118,9 @@ def _uncited(verified: Verified, backing: Backing) -> Iterator[Finding]:
     for start, end in backing.uncited_code:
         yield Finding(Rule.UNCITED_CODE, "No citation backs this code.", start, end)
     for start, end in backing.uncited_commands:
-        message = f"No citation backs {verified.text[start:end]}, and no retrieved line holds it."
+        message = (
+            f"No citation backs {verified.text[start:end]}, and no retrieved line contains it."
+        )
         yield Finding(Rule.UNCITED_COMMAND, message, start, end)
 
 
@@ -157,10 +159,10 @@ _RULE_OF: Final = {
 
 
 def places(lines: Iterable[Place]) -> str:
-    """Name lines of files as a reader would.
+    """Return lines in words, grouped by file.
 
     Args:
-        lines: each once; those of one file together, ascending.
+        lines: distinct; those of one file next to each other.
     """
     named = []
     for source_file, some in groupby(lines, key=lambda place: place.source_file):
@@ -172,14 +174,14 @@ def places(lines: Iterable[Place]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What came of an answer.
+    """A reviewed answer.
 
     Args:
-        answer: as it was written.
+        answer: as written.
         ledger: the evidence that it was compared with.
-        verified: what may be shown of it, its citations and figures.
+        verified: the text that may be shown, its citations and figures.
         backing: its claims, and whether the cited lines back them.
-        findings: all that is wrong, in the order of the answer as written.
+        findings: all problems, in the order of the answer as written.
     """
 
     answer: str
@@ -190,7 +192,7 @@ class Review:
 
     @property
     def errors(self) -> tuple[Finding, ...]:
-        """The findings for which the answer must not be relied on as it is."""
+        """Findings because of which the answer must not be relied on as it is."""
         return tuple(one for one in self.findings if one.rule.level is Level.ERROR)
 
 
@@ -201,12 +203,12 @@ def review(
     *,
     failed: Sequence[Reason] = (),
 ) -> Review:
-    """Review an answer against the evidence of its request; each finding is logged, without text.
+    """Review an answer against the evidence of its request, and log each finding, without text.
 
     Args:
-        answer: as it was written.
-        ledger: all that retrieval returned for this request.
-        settings: of verifying it.
+        answer: as written.
+        ledger: everything that retrieval returned for this request.
+        settings: for verifying it.
         failed: why searches of this request failed, if any did.
     """
     verified = verify(answer, ledger, settings)
@@ -217,25 +219,25 @@ def review(
 
 
 class Positions:
-    """Leads back past what was removed.
+    """Maps offsets in the answer that may be shown to offsets in the answer as written.
 
     Args:
-        removed: what was removed of the answer, in the order of its text.
+        removed: the removed references, in the order of the text.
     """
 
     def __init__(self, removed: Iterable[Taken]) -> None:
         self._starts: list[int] = []  # of each mark, in the answer that may be shown
         self._ends: list[int] = []
-        self._shifts = [0]  # behind it
+        self._shifts = [0]  # before the first mark, then behind each
         for taken in removed:
             self._starts.append(taken.start - self._shifts[-1])
             self._ends.append(self._starts[-1] + len(taken.mark))
             self._shifts.append(self._shifts[-1] + taken.end - taken.start - len(taken.mark))
 
     def written(self, span: Span) -> Span:
-        """Return the span of the written answer that a span of the shown one stems from.
+        """Return the span of the written answer for a span of the shown one.
 
-        What was removed at its edges is left out; a span without length stays one.
+        It excludes text removed at its edges; an empty span stays empty.
         """
         start, end = span
         first = start + self._shifts[bisect_right(self._ends, start)]
@@ -245,7 +247,7 @@ class Positions:
 
 
 class TextPositions:
-    r"""Lines and columns of offsets in a text; lines are what ``\n`` ends, both count from 1."""
+    r"""Lines and columns of offsets in a text, both counted from 1; lines end at ``\n`` only."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0]
@@ -267,8 +269,8 @@ def review_json(review: Review) -> dict[str, Any]:
     """Return the JSON form.
 
     Returns:
-        ``text`` (what may be shown), ``citations`` (positions in ``text``), ``removed`` and
-        ``warnings`` (positions in the answer as written; ``level`` is error or warning),
+        ``text`` (the answer that may be shown), ``citations`` (positions in ``text``), ``removed``
+        and ``warnings`` (positions in the answer as written; ``level`` is error or warning),
         ``claims`` and ``metrics``.
     """
     shown, written = TextPositions(review.verified.text), TextPositions(review.answer)
@@ -287,7 +289,7 @@ def review_json(review: Review) -> dict[str, Any]:
 
 
 def _removed(review: Review, positions: TextPositions) -> Iterator[dict[str, Any]]:
-    """Return the removed references; the findings about it stand in the same order."""
+    """Return the JSON form of removed references; their findings are in the same order."""
     findings = (one for one in review.findings if one.rule is Rule.UNRESOLVED_REFERENCE)
     for taken, finding in zip(review.verified.removed, findings, strict=True):
         yield {
@@ -307,7 +309,6 @@ def _citation(cited: Cited, positions: TextPositions) -> dict[str, Any]:
 
 
 def _finding_json(finding: Finding, positions: TextPositions) -> dict[str, Any]:
-    """Return the JSON form of a finding, at its place in the answer as written."""
     return {
         "kind": finding.rule.value,
         "level": finding.rule.level.value,

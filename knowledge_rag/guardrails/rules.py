@@ -1,6 +1,6 @@
-"""What can be wrong with an answer, how severe it is, and its log entry.
+"""The problems that an answer can have, their severity, and their log entries.
 
-The log has kinds and places, never a word of the answer.
+The log has kinds and offsets, never a word of the answer.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ if TYPE_CHECKING:
 
 
 class Level(StrEnum):
-    """How grave a finding is; the names are SARIF's."""
+    """The severity of a finding; the names are SARIF's."""
 
     ERROR = "error"
     """The answer must not be relied on as it is."""
     WARNING = "warning"
-    """Someone should look at it."""
+    """A person should check it."""
 
 
 _ERROR, _WARNING = Level.ERROR, Level.WARNING
 
 
 class Rule(StrEnum):
-    """What a finding is about: its name, how grave it is, and what the rule says in one sentence."""
+    """A kind of finding: its name, its severity and a description of one sentence."""
 
     level: Level
     description: str
 
     def __new__(cls, name: str, level: Level, description: str) -> Self:
-        """Make a rule of a row of the table."""
+        """Make a rule from a row of the table."""
         rule = str.__new__(cls, name)
         rule._value_, rule.level, rule.description = name, level, description
         return rule
@@ -45,32 +45,32 @@ class Rule(StrEnum):
         "A reference names lines, a file or a number that retrieval did not return.")
     UNSUPPORTED_DETAIL = ("unsupported-detail", _ERROR,
         "A command, name, path, number or date of a claim is not in the lines that it cites.")
-    UNSUPPORTED_CLAIM = "unsupported-claim", _ERROR, "The cited lines hold too few of a claim's words."
+    UNSUPPORTED_CLAIM = "unsupported-claim", _ERROR, "The cited lines contain too few of a claim's words."
     MISSING_CITATIONS = "missing-citations", _ERROR, "The answer cites nothing though there are sources."
     UNSOURCED_INFORMATION = ("unsourced-information", _ERROR,
         "The answer gives information though retrieval returned nothing.")
-    PLACEHOLDER = "placeholder", _ERROR, "A reference says itself that there is nothing behind it."
+    PLACEHOLDER = "placeholder", _ERROR, "A reference says that its source is missing."
     STALE_CITATION = "stale-citation", _ERROR, "The cited lines are no longer in the document as they were retrieved."
-    MOVED_CITATION = "moved-citation", _WARNING, "The cited text now stands on other lines of the document."
+    MOVED_CITATION = "moved-citation", _WARNING, "The cited text is now on other lines of the document."
     FALSE_NO_MATCH = "false-no-match", _ERROR, "The answer says that nothing is documented though a search failed."
     UNPROVEN_EVIDENCE = "unproven-evidence", _WARNING, "No hash binds a passage of the evidence to its file and lines."
     UNCITED_CODE = "uncited-code", _WARNING, "No citation backs a code block."
-    UNCITED_COMMAND = "uncited-command", _WARNING, "No citation backs a command, and no retrieved line holds it."
+    UNCITED_COMMAND = "uncited-command", _WARNING, "No citation backs a command, and no retrieved line contains it."
     UNSUPPORTED_DANGER = ("unsupported-danger", _ERROR,
-        "A claim tells to destroy something, and no sentence of the cited lines does.")
+        "A claim says to destroy something, and no sentence of the cited lines does.")
     FLIPPED_NEGATION = ("flipped-negation", _ERROR,
-        'A claim repeats a sentence of the cited lines with a "not" less or more.')
+        'A claim repeats a sentence of the cited lines with a "not" added or removed.')
     DROPPED_CONDITION = ("dropped-condition", _ERROR,
         'A claim repeats a sentence of the cited lines without its "if", "unless", "only" or "until".')
     OPPOSITE_WORD = ("opposite-word", _ERROR,
         "A claim repeats a sentence of the cited lines with the opposite of a word.")
     EXCHANGED_VALUE = ("exchanged-value", _ERROR,
         "A claim repeats a sentence of the cited lines with another number or name in the same place.")
-    REVERSED_ORDER = "reversed-order", _ERROR, "A claim tells two things in the other order than the cited lines."
+    REVERSED_ORDER = "reversed-order", _ERROR, "A claim puts two things in the opposite order to the cited lines."
     ADDED_CLAUSE = "added-clause", _ERROR, "A claim adds an instruction to a sentence of the cited lines."
     CHANGED_SENTENCE = "changed-sentence", _WARNING, "A claim may change what a sentence of the cited lines says."
     DOUBTFUL_CLAIM = ("doubtful-claim", _WARNING,
-        "The score says that the cited lines more likely don't support a claim than that they do.")
+        "By its score, a claim is more likely unsupported by the cited lines than supported.")
     UNCHECKED_LANGUAGE = ("unchecked-language", _WARNING,
         "A claim or its lines aren't in English: its words were not checked.")
     NEGATION = "negation", _WARNING, "A claim denies what the cited lines say, or says what they deny."
@@ -85,12 +85,12 @@ class Rule(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong with an answer.
+    """A problem in an answer.
 
     Args:
-        rule: what.
-        message: what exactly, in one or two sentences, on one line whatever they quote.
-        start: offset in the answer as it was written.
+        rule: its kind.
+        message: the details in one or two sentences, on one line whatever they quote.
+        start: offset in the answer as written.
         end: offset behind it.
     """
 
@@ -100,26 +100,25 @@ class Finding:
     end: int
 
     def __post_init__(self) -> None:
-        """Put the message on one line."""
         object.__setattr__(self, "message", " ".join(self.message.split()))
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Put findings in the order of the answer, graver ones first at one place."""
+    """Sort findings in the order of the answer, more severe ones first at the same place."""
     return tuple(sorted(findings, key=lambda one: (one.start, one.rule.level, one.end, one.rule)))
 
 
 LOGGER: Final = logging.getLogger("knowledge_rag.guardrails")
-LOGGER.addHandler(logging.NullHandler())  # a library leaves it to the program where its log goes
+LOGGER.addHandler(logging.NullHandler())  # the program decides where a library's log goes
 
 
 def log_findings(findings: Iterable[Finding]) -> None:
-    """Log what a review found; offsets count in the answer as it was written."""
+    """Log the findings of a review; offsets count in the answer as written."""
     for one in findings:
         LOGGER.warning("rule=<%s>, start=<%d>, end=<%d> | finding", one.rule, one.start, one.end)
 
 
 def log_warnings(warnings: Iterable[Warned]) -> None:
-    """Log what the checks warn of; offsets count in the answer that may be shown."""
+    """Log the warnings of the checks; offsets count in the answer that may be shown."""
     for one in warnings:
         LOGGER.warning("kind=<%s>, start=<%d>, end=<%d> | warning", one.kind, one.start, one.end)

@@ -1,8 +1,7 @@
-"""Verifies an answer while it is written, and cuts it into what was said and what was referred to.
+"""Verifies an answer while it is written, and splits it into text and references.
 
-Nothing unverified is ever given out. Whoever shows an answer takes its references from the pieces and
-must not look for brackets again: a second reader of references would be a second place where a citation
-could come from.
+Unverified text never comes out. Code that shows an answer takes its references from the pieces and must
+not search for brackets again: a second parser of references would be a second origin of citations.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ if TYPE_CHECKING:
 
 
 class VerifiedStream:
-    """Takes the fragments of an answer and returns what may be shown of it.
+    """Takes the fragments of an answer and returns the text that may be shown.
 
-    What it returns, put together, is what :func:`~knowledge_rag.guardrails.verify.verify` returns for
-    the whole. Text comes out word by word; an opening bracket is held back until it is closed, its
-    paragraph ends, or MAX_REFERENCE characters have come, and a document's name until AHEAD more have.
+    Joined, the returned texts equal the text of :func:`~knowledge_rag.guardrails.verify.verify` for the
+    whole. Text comes out word by word; an opening bracket waits until it is closed, its paragraph ends,
+    or MAX_REFERENCE characters have come, and a document's name until AHEAD more have.
 
     Args:
-        ledger: all that retrieval returned for this request.
-        settings: what to do with what is wrong.
+        ledger: everything that retrieval returned for this request.
+        settings: marks and checks; DEFAULTS if omitted.
     """
 
     def __init__(self, ledger: Ledger, settings: Settings | None = None) -> None:
@@ -41,16 +40,16 @@ class VerifiedStream:
         self._sent: list[str] = []
 
     def feed(self, fragment: str) -> str:
-        """Take the next fragment, of any length; return what may be shown now."""
+        """Take the next fragment, of any length; return the text that may be shown now."""
         return self._show(self._scanner.feed(fragment))
 
     @property
     def kept(self) -> Sequence[Kept]:
-        """The references that stay so far, in their order."""
+        """The remaining references so far, in order."""
         return self._scanner.found.kept
 
     def close(self) -> tuple[str, Verified]:
-        """End the answer; return the rest of what may be shown, and the result for the whole."""
+        """End the answer; return the rest of the text that may be shown, and the result for the whole."""
         rest = self._show(self._scanner.close())
         return rest, conclude(
             "".join(self._sent), self._scanner.found, self._ledger, self._settings
@@ -63,11 +62,11 @@ class VerifiedStream:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Consecutive characters of an answer: one reference, or what stands between two.
+    """Consecutive characters of an answer: one reference, or the text between two.
 
     Args:
-        text: never empty; all pieces of an answer, put together, are the answer.
-        cited: what a reference stands for, in its order; none where this is no reference.
+        text: never empty; joined, all pieces of an answer are the answer.
+        cited: the reference's citations, in order; empty for other text.
     """
 
     text: str
@@ -75,13 +74,13 @@ class Piece:
 
 
 class PieceStream:
-    """Takes the fragments of an answer and gives the pieces of it that may be shown.
+    """Takes the fragments of an answer and returns the pieces that may be shown.
 
-    Put together they are what :func:`pieces_of` returns for the whole, but for what is said between two
-    references: that may come in several pieces.
+    They are those of :func:`pieces_of` for the whole, except that the text between two references may
+    come in several pieces.
 
     Args:
-        ledger: all that retrieval returned for this request.
+        ledger: everything that retrieval returned for this request.
     """
 
     def __init__(self, ledger: Ledger) -> None:
@@ -90,11 +89,11 @@ class PieceStream:
         self._references = 0
 
     def feed(self, fragment: str) -> tuple[Piece, ...]:
-        """Take the next fragment, of any length; return what may be shown now."""
+        """Take the next fragment, of any length; return the pieces that may be shown now."""
         return tuple(self._cut(self._stream.feed(fragment)))
 
     def close(self) -> tuple[tuple[Piece, ...], Verified]:
-        """End the answer; return the rest of what may be shown, and the result for the whole."""
+        """End the answer; return the rest of the pieces, and the result for the whole."""
         rest, verified = self._stream.close()
         return tuple(self._cut(rest)), verified
 
@@ -104,7 +103,7 @@ class PieceStream:
             cited = cited_by(kept)
             start, end = cited[0].start - first, cited[0].end - first
             if end > len(text):
-                break  # not all of it has come out
+                break  # the rest of it is still to come
             if start > at:
                 yield Piece(text[at:start])
             yield Piece(text[start:end], cited)
@@ -116,7 +115,7 @@ class PieceStream:
 
 
 def pieces_of(verified: Verified) -> Iterator[Piece]:
-    """Return the pieces of a verified answer, in their order."""
+    """Return the pieces of a verified answer, in order."""
     text, at = verified.text, 0
     for (start, end), cited in groupby(verified.citations, key=lambda one: (one.start, one.end)):
         if start > at:

@@ -1,4 +1,4 @@
-"""An answer as a model wrote it, and as it may be shown: with citations from the ledger alone."""
+"""Verifies an answer: the text that may be shown has citations from the ledger only."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Settings:
     """How to verify.
 
     Args:
-        mark: whether ``[unverified]`` replaces each removed reference, so that a reader
-            sees where one was; else nothing does, where nothing can.
-        checks: of what the answer says without citing.
+        mark: whether ``[unverified]`` replaces every removed reference, so that readers see where one
+            was; otherwise it replaces only those that can't go without a mark.
+        checks: settings for the checks of uncited text.
     """
 
     mark: bool = False
@@ -41,9 +41,9 @@ class Cited:
     """One citation of an answer.
 
     Args:
-        start: offset, in the answer that may be shown, of the reference that it stems from.
+        start: offset of its reference in the answer that may be shown.
         end: offset behind that reference.
-        number: of the ledger's entry.
+        number: of its entry in the ledger.
         citation: the lines, all of them retrieved for this request.
         content: the lines' text, byte for byte.
     """
@@ -60,12 +60,12 @@ class Metrics:
     """Figures of one answer.
 
     Args:
-        words: in the answer that may be shown, references not counted.
-        references: that stayed.
-        removed: references to what retrieval did not return.
-        sources: that retrieval returned.
+        words: in the answer that may be shown, without references.
+        references: number of remaining references.
+        removed: number of removed references.
+        sources: number of sources that retrieval returned.
         sources_cited: how many of them the answer cites.
-        warnings: how many of each kind; kinds without one are absent.
+        warnings: number of each kind; kinds without any are absent.
     """
 
     words: int
@@ -88,13 +88,13 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What is left of an answer, and what was found in it.
+    """A verified answer and its findings.
 
     Args:
         text: the answer that may be shown.
-        citations: what its references refer to, in their order; one with several parts gives several.
+        citations: of its references, in order; a reference with several parts has several.
         removed: the removed references, with offsets in the answer as the model wrote it.
-        warnings: what a person should look at, with offsets in ``text``, in their order.
+        warnings: for a person to check, with offsets in ``text``, in order.
         metrics: the figures of this answer.
     """
 
@@ -108,13 +108,13 @@ class Verified:
 def verify(answer: str, ledger: Ledger, settings: Settings | None = None) -> Verified:
     """Verify an answer against the evidence of its request.
 
-    Every reference that stays resolves to lines of the ledger; the others are removed, and no
-    other character is touched. Deterministic, and linear in the answer's length.
+    Every remaining reference resolves to lines of the ledger; the others are removed, and no
+    other character changes. Deterministic, and linear in the answer's length.
 
     Args:
         answer: as the model wrote it.
-        ledger: all that retrieval returned for this request.
-        settings: what to do with what is wrong.
+        ledger: everything that retrieval returned for this request.
+        settings: marks and checks; DEFAULTS if omitted.
     """
     settings = settings or DEFAULTS
     scanner = AnswerScanner(ledger, mark=settings.mark)
@@ -122,13 +122,13 @@ def verify(answer: str, ledger: Ledger, settings: Settings | None = None) -> Ver
 
 
 def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> Verified:
-    """Return the result of a scan that is over.
+    """Return the result of a finished scan.
 
     Args:
-        text: all that went out.
-        found: in it, once it is over.
-        ledger: that it resolved against.
-        settings: that it was made with.
+        text: the scan's whole output.
+        found: its findings.
+        ledger: the one that it resolved references against.
+        settings: the ones it ran with.
     """
     citations = tuple(cited for kept in found.kept for cited in cited_by(kept))
     removed = tuple(sorted(found.taken, key=lambda taken: taken.start))
@@ -155,7 +155,7 @@ def conclude(text: str, found: Findings, ledger: Ledger, settings: Settings) -> 
 
 
 def cited_by(kept: Kept) -> tuple[Cited, ...]:
-    """Return the citations of a reference that stays."""
+    """Return the citations of a remaining reference."""
     return tuple(
         Cited(kept.start, kept.end, evidence.number, evidence.citation, evidence.content)
         for evidence in kept.evidence

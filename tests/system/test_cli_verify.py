@@ -166,7 +166,7 @@ def test_what_retrieve_prints_is_evidence_and_is_proven(sample, first_use, tmp_p
 @pytest.mark.parametrize(
     ("evidence", "options", "says"),
     [
-        ('{"answer": 1}', (), "evidence.json: there is no evidence in it; understood is"),
+        ('{"answer": 1}', (), "evidence.json: there is no evidence in it; supported formats:"),
         ("no json", (), "evidence.json: 7 bytes that are not JSON"),
         ('{"results": [], "status": "no_match"}', (), "no answer in it; pass its file with --answer"),
         ('{"results": [], "status": "no_match"}', ("--format", "sarif"), "sarif needs --answer"),

@@ -157,7 +157,7 @@ def test_searches_that_failed_are_told_from_those_that_found_nothing(body, reaso
 
 @pytest.mark.parametrize("document", [None, [], {}, "text", 5, [1], {"answer": "x"}])
 def test_what_is_no_evidence_is_refused(document):
-    with pytest.raises(UnreadableResponse, match="understood is"):
+    with pytest.raises(UnreadableResponse, match="supported formats:"):
         read_evidence(document)
 
 
