@@ -1,7 +1,7 @@
-"""Whether the lines that an answer cites back what it says, claim by claim.
+"""Checks whether the lines that an answer cites back its text, claim by claim.
 
-A citation is real by construction; whether it is to the point is judged here, without a model. What
-can't be seen this way is listed in docs/verify.md.
+A citation is real by construction; this module judges whether it is to the point, without a model.
+docs/verify.md lists the limits.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.verify import Cited, Verified
 
 _KNOWN_OF_DOCUMENT: Final = (TITLE, SECTION_PATH, "service", "incident_id")
-"""Metadata that a claim may name though the cited lines don't: they stand under it."""
+"""Metadata that a claim may name though the cited lines don't: it applies to them all."""
 _NAMES: Final = frozenset(
     {AtomKind.IDENTIFIER, AtomKind.HOST, AtomKind.NUMBER, AtomKind.DATE, AtomKind.PATH}
 )
-"""What may be named of a document: no hash binds its metadata, so they back no command."""
+"""Atoms that a document's metadata backs; not commands, since no hash binds the metadata."""
 
 
 class Place(NamedTuple):
@@ -44,12 +44,12 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """An atom of a claim that the cited lines do not hold.
+    """An atom of a claim that isn't in the cited lines.
 
     Args:
-        atom: what, with its kind; its offsets count in what the claim says.
-        span: where it stands in the answer.
-        elsewhere: other retrieved lines that hold it, in the ledger's order.
+        atom: with its kind; its offsets count in the claim's text.
+        span: of the atom in the answer.
+        elsewhere: other retrieved lines that have it, in the ledger's order.
     """
 
     atom: AtomCheck
@@ -59,15 +59,15 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A claim, and what comparing it with the lines that it cites gave.
+    """A claim compared with the lines that it cites.
 
     Args:
-        claim: as it stands in the answer.
+        claim: of the answer.
         report: of the support checks; line indices count in ``lines``.
         lines: the cited lines, each once.
-        missing: atoms that neither they nor what is known of their document hold.
-        covered: whether they hold enough of the claim's words.
-        doubt: how likely it is that they don't support the claim, 0..1; 0 if nothing tells.
+        missing: atoms that are neither in them nor in their document's metadata.
+        covered: whether they have enough of the claim's words.
+        doubt: how likely it is that they don't support the claim, 0..1; 0 if unknown.
     """
 
     claim: Claim
@@ -79,17 +79,17 @@ class Judged:
 
     @property
     def supported(self) -> bool:
-        """Whether the cited lines hold what the claim says, or nothing of it can be checked."""
+        """Whether the cited lines back the claim, or nothing in it can be checked."""
         return self.covered and not self.missing and not self.report.contradicted
 
     @property
     def doubted(self) -> bool:
-        """Whether the score takes it for unsupported rather than supported."""
+        """Whether the score rates it as unsupported rather than supported."""
         return self.doubt >= DOUBTED
 
     @property
     def checked(self) -> str:
-        """What was looked for in the cited lines, and how much of it is there, in words."""
+        """The checks against the cited lines in words, with how much was found."""
         atoms = self.report.atoms
         details = (
             f"commands, names and numbers found: {len(atoms) - len(self.missing)} of {len(atoms)}"
@@ -104,13 +104,13 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Backing:
-    """What came of all claims of an answer.
+    """The judged claims of an answer.
 
     Args:
         claims: those with citations, in order.
         uncited_code: spans of code blocks that no citation backs.
         uncited_commands: spans of commands and flags outside them that no citation backs and no
-            retrieved line holds.
+            retrieved line contains.
     """
 
     claims: tuple[Judged, ...]
@@ -122,8 +122,8 @@ def judge(verified: Verified, ledger: Ledger) -> Backing:
     """Judge each claim of a verified answer by the lines that it cites.
 
     Args:
-        verified: as :func:`~knowledge_rag.guardrails.verify.verify` gave it.
-        ledger: that it was verified against.
+        verified: the result of :func:`~knowledge_rag.guardrails.verify.verify`.
+        ledger: the one that it was verified against.
     """
     claims = claims_of(verified)
     judge = _Judge(ledger)
@@ -151,7 +151,7 @@ class _Judge:
         missing = tuple(self._missing(claim, report.missing, len(context)))
         coverage, doubt = report.coverage, report.doubt or 0.0
         named = len(missing) < len(report.missing)
-        if named or doubt >= DOUBTED:  # it names its document, so its words may do, too
+        if named or doubt >= DOUBTED:  # it names its document, so its words may be from there, too
             wider = check_support(claim.said, [*lines, *context])
             coverage = wider.coverage if named else coverage
             doubt = min(doubt, wider.doubt or 0.0)
@@ -159,7 +159,7 @@ class _Judge:
         return Judged(claim, report, tuple(cited), missing, covered, doubt)
 
     def unknown_commands(self, text: str, uncited: Iterable[Span]) -> Iterator[Span]:
-        """Find commands that no citation backs and that nothing retrieved holds."""
+        """Find commands that no citation backs and no retrieved line contains."""
         for start, end in uncited:
             for atom in check_support(text[start:end], self._texts).missing:
                 if atom.kind in (AtomKind.COMMAND, AtomKind.FLAG):

@@ -1,4 +1,4 @@
-"""Which brackets of a text are references, and which of those have no evidence."""
+"""Finds the brackets of a text that are references, and those among them that have no evidence."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ _TICKS: Final = re.compile(r"\\*`")
 _TICK_RUN: Final = re.compile(r"(?<![\\`])`+")
 INTO_ADDRESS: Final = re.compile(r"(?:(?:https?|ftp)://|www\.)[^\s<`]{0,1000}+`", re.IGNORECASE)
 _GOES_ON: Final = re.compile(r"(?:[A-Za-z0-9]|[\s,;:*_]*+[(]?lines?[\W_]*+\d)", re.IGNORECASE)
-"""Goes on behind a code span with the reference that was begun in it."""
+"""Continues, behind a code span, a reference that begins in it."""
 _PIPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
-"""One that every reader takes for escaped has an odd number of backslashes before it."""
+"""A pipe that isn't escaped: to every reader, one behind an odd number of backslashes is."""
 _ROW_BEGUN: Final = r"[ \t>]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+"
 _DELIMITERS: Final = r"\|?(?:[ \t]*+:?-[^|\n]*+(?:\||$))++[ \t\r]*+$"
 _TABLE_BEGUN: Final = re.compile(
     rf"^(?:[^|\n]*+\|.*\n{_ROW_BEGUN}|{_ROW_BEGUN}(?=.*\|)){_DELIMITERS}", re.MULTILINE
 )
-"""The line below a table's head, to the most generous reader: each cell begins with a dash, and
+"""The line below a table's head, for the most generous reader: each cell begins with a dash, and
 that line or the head has a pipe."""
 _BLANK_LINE: Final = re.compile(r"\n[ \t>]*\r?\n")
 _TURN: Final = re.compile(
     rf"\u202e|<bdo|&#(?:0{{0,{MAX_ZEROS}}}+8238(?!\d)|x0{{0,{MAX_ZEROS}}}+202e(?![\da-f]))",
     re.IGNORECASE,
 )
-"""From here on, and up to the end of the paragraph at most, text is read from right to left."""
+"""From here on, up to the end of the paragraph at most, text reads from right to left."""
 
 
 class Bracket(NamedTuple):
@@ -78,7 +78,7 @@ class Bracket(NamedTuple):
         start: its offset.
         end: offset behind it.
         opens: whether it is an opening one.
-        code: the code span of each view that it stands in alone.
+        code: for each view, the code span that contains it, if any.
     """
 
     start: int
@@ -100,9 +100,9 @@ class Bad(NamedTuple):
 
     Args:
         start: its offset.
-        end: offset behind it, and behind the link's destination that belongs to it.
+        end: offset behind it, and behind the address of its link.
         why: the reason.
-        is_inside: whether another bracket is open around it.
+        is_inside: whether it is inside another open bracket.
     """
 
     start: int
@@ -116,7 +116,7 @@ class Reading:
 
     Args:
         text: the blocks.
-        start: offset from which brackets are looked at; before it, all are known.
+        start: offset from which brackets are read; earlier ones are known.
         ledger: the evidence of the request.
         defined: numbers that label a link's definition further up.
     """
@@ -145,15 +145,15 @@ class Reading:
 
     @property
     def code(self) -> Sequence[Span]:
-        """Code to every reader: blocks, whole lines each, and spans."""
+        """Text that is code to every reader: blocks of whole lines, and spans."""
         first, *others = (frozenset((*one.code, *one.spans)) for one in self.views)
         return sorted(first.intersection(*others) - self._doubtful)
 
     def is_sound(self, cited: set[Evidence]) -> bool:
-        """Whether no reader sees a reference but those that are good, or known to be unchecked.
+        """Whether no reader sees a reference other than the good ones and those known to be unchecked.
 
         Args:
-            cited: what references before these blocks stand for.
+            cited: evidence of the references before these blocks.
         """
         cited = cited.union(*(one.evidence for one in self.good))
         tolerated = Counter(_bare(self.text[start:end]) for start, end in self.unchecked)
@@ -189,7 +189,7 @@ class Reading:
             for _, inner in opened
         )
 
-    # what the text is made of
+    # the parts of the text
 
     def _brackets(self) -> list[Bracket]:
         """Return the brackets that are not code to every reader, in order."""
@@ -213,7 +213,7 @@ class Reading:
         ]
 
     def _cut_by_tables(self) -> set[Span]:
-        """Return the code spans that may be cut where cells end: some readers see more tables than others."""
+        """Return the code spans that a cell's end may cut: some readers see more tables than others."""
         cut: set[Span] = set()
         if "|" not in self.text:
             return cut
@@ -226,7 +226,7 @@ class Reading:
                     piped = line
                 if piped == line and self._may_be_table(span[0], ends):
                     cut.add(span)
-            for start, behind in view.wrapped:  # cut where its line ends, it shifts all that follow
+            for start, behind in view.wrapped:  # cut at its line's end, it shifts all that follow
                 if self._may_be_table(start, ends):
                     first = bisect_left(view.spans, (behind, 0))
                     blank = next((at for at in ends if at > behind), len(self.text))
@@ -236,7 +236,7 @@ class Reading:
     def _cut_by_lone_ticks(self) -> set[Span]:
         """Return the code spans that cmark shows as words.
 
-        Behind backticks that close nowhere, it finds one span for each number of backticks.
+        Behind backticks that are never closed, it finds one span for each number of backticks.
         """
         cut: set[Span] = set()
         for view in self.views:
@@ -259,11 +259,11 @@ class Reading:
         return cut
 
     def _cut_by_addresses(self) -> set[Span]:
-        """Return the code spans behind an address that a backtick follows: GitHub takes it for a part of that."""
+        """Return the code spans behind an address with a backtick at its end: GitHub takes that for part of it."""
         cut: set[Span] = set()
         ticks = [found.end() - 1 for found in INTO_ADDRESS.finditer(self.text)]
         for view in self.views if ticks else ():
-            end = 0  # of the paragraph whose spans are known
+            end = 0  # of the last paragraph whose spans were added
             for tick in ticks:
                 span = view.code_at(tick)
                 if tick >= end and (span is None or span[0] == tick):
@@ -273,13 +273,13 @@ class Reading:
         return cut
 
     def _may_be_table(self, offset: int, ends: Sequence[int]) -> bool:
-        """Whether a table begins in the lines around an offset, up to the next blank ones."""
+        """Whether a table begins between the blank lines around an offset."""
         at = bisect_right(ends, offset)
         end = ends[at] if at < len(ends) else len(self.text)
         return _TABLE_BEGUN.search(self.text, ends[at - 1] if at else 0, end) is not None
 
     def _hidden(self, brackets: Sequence[Bracket]) -> Iterator[Sequence[Span]]:
-        """Yield spans in which some readers see no brackets: tags, and code spans."""
+        """Yield groups of spans in which some readers see no brackets: tags, and code spans."""
         known = []
         if "<" in self.text:
             for pattern in MARKUP_PATTERNS:
@@ -293,7 +293,7 @@ class Reading:
                 yield view.spans
 
     def _paragraphs_of_lines(self) -> list[tuple[int, int]]:
-        """Return for each line the first and the last one that any reader has in its paragraph."""
+        """Return, for each line, the first and last line that any reader counts to its paragraph."""
         known: list[tuple[int, int] | None] = [None] * len(self._lines)
         for view in self.views:
             for (start, end), _ in view.shown:
@@ -336,7 +336,7 @@ class Reading:
             self._leave_open(one, is_inside=at > 0)
 
     def _breaks(self, outer: Bracket, inner: Bracket, *, is_inside: bool) -> bool:
-        """Whether a bracket that opens in another one ends what that one had begun."""
+        """Whether an opening bracket ends the reference begun by the bracket around it."""
         begun = self.text[outer.end : inner.start]
         if len(begun) > MAX_REFERENCE or inner.start >= self._paragraph(outer.start)[1]:
             return False
@@ -383,7 +383,7 @@ class Reading:
             self.good.append(Good(start, end, evidence))
 
     def _inside(self, start: int, end: int) -> tuple[Sequence[Good], Sequence[Bad]]:
-        """Return the references that were found between two brackets."""
+        """Return the references found between two brackets."""
         at = bisect_right(self.good, start, key=lambda one: one.start)
         good = []
         while at < len(self.good) and self.good[at].end <= end:
@@ -411,7 +411,7 @@ class Reading:
         )
 
     def _before_ticks(self, begin: int, head: int) -> int:
-        """Return the end of a head, or where backticks begin in it: else they would be another span's."""
+        """Return the end of a head, or where backticks begin in it: cut, they would change other spans."""
         ticks = _TICKS.search(self.text, begin, begin + head)
         return ticks.start() if ticks else begin + head
 
@@ -429,7 +429,7 @@ class Reading:
         return "".join([*parts, self.text[at:end]])
 
     def _merge(self) -> None:
-        """Join what overlaps, and drop what lies in something that goes."""
+        """Join overlapping bad references, and drop good and unchecked ones that overlap them."""
         merged: list[Bad] = []
         for one in sorted(self.bad, key=lambda one: (one.start, -one.end)):
             if merged and one.start < merged[-1].end:
@@ -472,13 +472,13 @@ class Reading:
 
 
 def _destination(text: str, end: int) -> re.Match[str] | None:
-    """Return the address of a link that begins at an offset, brackets and all."""
+    """Return the address of a link that begins at an offset, with its brackets."""
     following = text[end : end + _BEHIND]
     return _DESTINATION.match(following) if _ADDRESS.match(following) else None
 
 
 def _code_brackets(view: View, brackets: Sequence[tuple[int, int, bool, Span | None]]) -> set[int]:
-    """Return which brackets are code to one reader: all in blocks, pairs in spans."""
+    """Return the indexes of brackets that are code to one reader: all in blocks, pairs in spans."""
     found: set[int] = set()
     opened: list[tuple[int, Span]] = []
     blocks = set(view.code)
@@ -503,6 +503,6 @@ def _is_within(offset: int, spans: Sequence[Span]) -> bool:
 
 
 def _overlaps(start: int, end: int, spans: Sequence[Span]) -> bool:
-    """Whether a span overlaps one of others, which are in order and don't overlap."""
+    """Whether a span overlaps one of ``spans``, which are in order and don't overlap."""
     at = bisect_left(spans, (end, end)) - 1
     return at >= 0 and start < spans[at][1]

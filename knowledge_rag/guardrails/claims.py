@@ -1,10 +1,10 @@
 """The claims of an answer, and the citations that each of them relies on.
 
-A reference backs what stands before it: in prose the sentence that it ends, or the part of it since
-the reference before; in a list item or a table row all since the reference before. Where a unit
-begins with its reference, it backs what follows. Code, items and rows without references of their
-own, and a quotation behind a colon, belong to the claim that introduces them; a reference on lines
-of its own backs what stands above. A label before a reference ("Source:", "See") is part of it.
+A reference backs the text before it: in prose, the sentence that it ends, or the part of it since
+the previous reference; in a list item or a table row, everything since the previous reference. A
+reference that begins a unit backs the text behind it. Code, items and rows without references of
+their own, and a quotation behind a colon, belong to the claim that introduces them; a reference on
+lines of its own backs the text above. A label before a reference ("Source:", "See") is part of it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TAB: Final = 4
 
 
 class UnitKind(StrEnum):
-    """What a unit is."""
+    """The kind of a unit."""
 
     PARAGRAPH = "paragraph"
     ITEM = "item"
@@ -49,7 +49,7 @@ class Unit:
     """Consecutive lines of an answer.
 
     Args:
-        kind: what they are.
+        kind: of the lines.
         start: offset of the first character.
         end: offset behind the last character that is not white space.
         indent: columns before the first character or the list mark.
@@ -64,11 +64,11 @@ class Unit:
 def units_of(text: str) -> tuple[Unit, ...]:
     """Split an answer into its units, in order; lines that belong to none are blank.
 
-    It reads Markdown as a person skims it, and is no parser: a unit that is cut otherwise than
-    CommonMark would cut it makes a claim longer or shorter, and never a citation.
+    It reads Markdown as a person skims it and isn't a parser: a unit that CommonMark would cut
+    otherwise makes a claim longer or shorter, and never creates a citation.
     """
     found: list[Unit] = []
-    unit: Unit | None = None  # the one that goes on in the next line
+    unit: Unit | None = None  # the one that continues on the next line
     fence = ""
     start = 0
     for line in text.split("\n"):
@@ -110,13 +110,13 @@ def _kind_of(line: str) -> UnitKind | None:
 
 
 REFERENCE: Final = "\0"
-"""Stands for each character of a reference in a masked text."""
+"""Replaces each character of a reference in a masked text."""
 CODE: Final = "\1"
-"""Stands for each character of code there: its dots end no sentence."""
+"""Replaces each character of code there: its dots end no sentence."""
 
 _WORD: Final = re.compile(rf"[^\W_]+|{CODE}")
 _BETWEEN: Final = re.compile(r"(?:[\s,;.()*_]|\band\b|&){0,40}")
-"""What may stand between two references that back one claim together."""
+"""Text allowed between two references that back one claim together."""
 _MARK: Final = re.compile(r"[ \t>]*(?:\d{1,9}[.)]|[-*+#|]+)?")
 _SENTENCE_END: Final = re.compile(
     rf"[.!?]{{1,3}}[\"'\u201d\u2019)\]*_]{{0,3}}(?:\s{{0,3}}{REFERENCE}++[.!?*_]{{0,3}})*+"
@@ -126,20 +126,20 @@ _ABBREVIATIONS: Final = frozenset(
     {"etc", "vs", "cf", "approx", "no", "fig", "resp", "inc", "dr", "mr", "mrs", "ca", "bzw"}
 )
 _LETTERS: Final = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_]")
-"""Abbreviations of single letters: e.g, i.e, U.S, a.m, z.B; the last dot is not looked at."""
+"""Abbreviations of single letters, without the last dot: e.g, i.e, U.S, a.m, z.B."""
 _LAST_WORD: Final = re.compile(r"[\w.]{1,10}$")
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>\n]{0,40}>")
 _LISTED: Final = re.compile(r"\W{0,10}(?:sources|references|citations|quellen)\b", re.IGNORECASE)
-"""Begins a list of all sources of an answer, which backs no claim above all others."""
+"""The beginning of a list of all sources of an answer, which backs no particular claim."""
 _LABELS: Final = frozenset(
     {"source", "sources", "see", "reference", "references", "ref", "refs", "citation", "citations",
      "cf", "via", "from", "per", "quelle", "quellen", "siehe"}
 )  # fmt: skip
-"""Words that people put before a reference; alone with it, they say nothing."""
+"""Words that people put before a reference; with nothing else, they say nothing."""
 
 
 class Group(NamedTuple):
-    """References that stand together and back one claim."""
+    """Adjacent references that back one claim."""
 
     start: int
     end: int
@@ -147,14 +147,14 @@ class Group(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A part of a unit, and what is to back it."""
+    """A part of a unit, and the citations meant to back it."""
 
     span: Span
     citations: tuple[Cited, ...]
 
 
 def masked(text: str, references: Sequence[Span]) -> str:
-    """Return the text with references and code masked; of the same length."""
+    """Return the text with references and code masked, at the same length."""
     spans = [(start, end, REFERENCE) for start, end in references]
     spans += [(start, end, CODE) for start, end in code_stretches(text)]
     parts, behind = [], 0
@@ -166,7 +166,7 @@ def masked(text: str, references: Sequence[Span]) -> str:
 
 
 def groups_of(citations: Sequence[Cited], text: str) -> list[Group]:
-    """Put citations together that stand next to one another, in their order."""
+    """Group citations that are next to each other, in order."""
     together: list[list[Cited]] = []
     for cited in citations:
         last = together[-1][-1] if together else None
@@ -178,7 +178,7 @@ def groups_of(citations: Sequence[Cited], text: str) -> list[Group]:
 
 
 def says_something(text: str, start: int, end: int) -> bool:
-    """Whether a masked text has code, or a word that is no label, between two offsets."""
+    """Whether a masked text has code, or a word that isn't a label, between two offsets."""
     found = _WORD.search(text, start, end)
     while found:
         before = max(start, found.start() - 1)
@@ -190,7 +190,7 @@ def says_something(text: str, start: int, end: int) -> bool:
 
 
 def says_only_where(unit: Unit, text: str) -> bool:
-    """Whether a unit of a masked text is but references: "[1]", "Source: [1]"; no list of sources."""
+    """Whether a unit of a masked text has only references: "[1]", "Source: [1]"; not a list of sources."""
     mark = _MARK.match(text, unit.start, unit.end)
     start = mark.end() if mark else unit.start
     return (
@@ -230,14 +230,14 @@ def parts_of(unit: Unit, groups: Sequence[Group], text: str) -> Iterator[Part]:
 
 
 def _of_something(text: str, ends: Sequence[int], before: int, end: int, behind: int) -> int:
-    """Return where the sentence begins that a reference backs; one that says only "See" is none.
+    """Return where the sentence that a reference backs begins; one with only "See" doesn't count.
 
     Args:
         text: the answer, masked.
         ends: of its sentences.
-        before: how many of them end before the reference.
-        end: of what its own sentence says.
-        behind: others back what stands before this.
+        before: number of sentences that end before the reference.
+        end: of the text in the reference's own sentence.
+        behind: earliest beginning; other references back the text before it.
     """
     start = ends[before - 1]
     while start > behind and not says_something(text, start, end):
@@ -247,7 +247,7 @@ def _of_something(text: str, ends: Sequence[int], before: int, end: int, behind:
 
 
 def _leads(unit: Unit, groups: Sequence[Group], text: str, behind_mark: int) -> bool:
-    """Whether a unit begins with a reference, and does not end with one too."""
+    """Whether a unit begins with a reference and doesn't end with one too."""
     return not says_something(text, behind_mark, groups[0].start) and says_something(
         text, groups[-1].end, unit.end
     )
@@ -274,10 +274,10 @@ _REFERENCES: Final = re.compile(rf"{REFERENCE}+")
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Something that an answer says, and what it cites for it.
+    """A statement of an answer, and its citations.
 
     Args:
-        spans: where it stands in the answer, in order; more than one if code or items belong to it.
+        spans: of the statement in the answer, in order; several if code or items belong to it.
         citations: one or more.
         said: the text of the spans, each on lines of its own, references blanked.
     """
@@ -285,14 +285,14 @@ class Claim:
     spans: tuple[Span, ...]
     citations: tuple[Cited, ...]
     said: str
-    _begins: tuple[int, ...] = field(init=False, repr=False, compare=False)  # of each span, in it
+    _begins: tuple[int, ...] = field(init=False, repr=False, compare=False)  # of each span in it
 
     def __post_init__(self) -> None:
         lengths = (end - start + 1 for start, end in self.spans[:-1])
         object.__setattr__(self, "_begins", tuple(accumulate(lengths, initial=0)))
 
     def position(self, offset: int) -> int:
-        """Return the offset in the answer of character ``offset`` of what is said."""
+        """Return the offset in the answer of character ``offset`` of ``said``."""
         at = bisect_right(self._begins, offset) - 1
         start, end = self.spans[at]
         return min(start + offset - self._begins[at], end)
@@ -300,12 +300,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """All that an answer claims.
+    """All claims of an answer.
 
     Args:
         cited: claims with citations, in order.
         uncited_code: spans of the code blocks that belong to none of them, in order.
-        uncited: spans of what else is said without a citation, headings apart, in order.
+        uncited: spans of other text without a citation, except headings, in order.
     """
 
     cited: tuple[Claim, ...]
@@ -332,7 +332,7 @@ def claims_of(verified: Verified) -> Claims:
 
 
 def _uncited(units: Iterable[Unit], claims: Claims) -> Iterator[Span]:
-    """Return what is left of the units once the claims are removed."""
+    """Return the parts of the units that belong to no claim."""
     backed = iter(sorted(span for claim in claims.cited for span in claim.spans))
     start, end = next(backed, _NOWHERE)
     for unit in units:
@@ -345,7 +345,7 @@ def _uncited(units: Iterable[Unit], claims: Claims) -> Iterator[Span]:
                 break
             start, end = next(backed, _NOWHERE)
         apart = unit.kind is UnitKind.HEADING or (
-            unit.kind is UnitKind.CODE and behind == unit.start  # of which nothing is backed
+            unit.kind is UnitKind.CODE and behind == unit.start  # no part of it is backed
         )
         if behind < unit.end and not apart:
             yield behind, unit.end
@@ -361,13 +361,13 @@ class _Finder:
         self._found: list[_Growing] = []
         self._uncited_code: list[Span] = []
         self._bare: list[Unit] = []  # the units just before that nothing backs
-        self._latest: _Growing | None = None  # the claim of the unit just before, code apart
-        self._announcing: tuple[Unit, _Growing] | None = None  # what just before ends with a colon
+        self._latest: _Growing | None = None  # the claim of the last unit that isn't code
+        self._announcing: tuple[Unit, _Growing] | None = None  # it ends with a colon, just before
         self._holds_code: _Growing | None = None  # the claim that code just before has joined
-        self._outer: list[tuple[Unit, _Growing | None]] = []  # what the next item may stand under
+        self._outer: list[tuple[Unit, _Growing | None]] = []  # may introduce the next item
 
     def claims(self) -> Claims:
-        """Return what has been found; to be asked for when all units have been taken."""
+        """Return all claims; call it after the last unit."""
         found = sorted(self._found, key=lambda claim: claim.spans[0])
         return Claims(tuple(map(self._made, found)), tuple(self._uncited_code))
 
@@ -407,7 +407,7 @@ class _Finder:
         return self._groups[first : self._next_group]
 
     def _join(self, unit: Unit) -> None:
-        """Let a unit without references belong to the claim that introduces it, if one does."""
+        """Add a unit without references to the claim that introduces it, if one does."""
         claim = self._introducing(unit)
         if claim is not None:
             claim.spans.append((unit.start, unit.end))
@@ -430,7 +430,7 @@ class _Finder:
         return None
 
     def _announced(self, unit: Unit) -> _Growing | None:
-        """Return the claim that ends right before a table, a quotation or indented code, in a colon."""
+        """Return the claim that ends with a colon right before a table, a quotation or indented code."""
         if self._announcing is None:
             return None
         announcing, claim = self._announcing
@@ -438,7 +438,7 @@ class _Finder:
         return claim if deeper or unit.kind is UnitKind.ROW else None
 
     def _enter(self, unit: Unit, claim: _Growing | None) -> None:
-        """Note what may introduce the units to come."""
+        """Store the unit, since it may introduce later ones."""
         self._latest = claim
         if unit.kind is not UnitKind.ROW:  # further rows of a table belong to it, too
             self._announcing = (unit, claim) if claim and self._announces(unit) else None
@@ -456,7 +456,7 @@ class _Finder:
         return unit.kind in (UnitKind.PARAGRAPH, UnitKind.ITEM) and text.endswith(":")
 
     def _back_bare(self, groups: list[Group]) -> None:
-        """Let references on lines of their own back what stands above: a unit, a list, its code."""
+        """Let references on lines of their own back the text above: a unit, a list, its code."""
         first = len(self._bare) - 1
         while first and _stand_together(self._bare[first - 1], self._bare[first]):
             first -= 1
@@ -473,7 +473,7 @@ class _Finder:
 
 
 def _stand_together(unit: Unit, following: Unit) -> bool:
-    """Whether one reference below backs both: items, rows, and whatever introduces code."""
+    """Whether one reference below backs both units: items, rows, and any unit with the code behind it."""
     in_list = (UnitKind.ITEM, UnitKind.CODE, UnitKind.ROW)
     return following.kind is UnitKind.CODE or {unit.kind, following.kind} <= set(in_list)
 

@@ -1,4 +1,4 @@
-"""What a page shows of a text, with every character leading back to the text as written."""
+"""The text that a page shows, with the position of every character in the text as written."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.draft import Span
 
 APART: Final = "\0"
-"""Stands between words that are not next to one another on the page."""
+"""Separates words that aren't next to each other on the page."""
 
 MAX_ENTITY: Final = 31
-"""Characters of a character reference's name at most, and of a number's behind its zeros."""
+"""Maximum characters of a character reference's name, or of its number behind leading zeros."""
 MAX_TAG: Final = 200
-"""Characters of a tag that is looked through in a block which is too long to be read."""
+"""Maximum characters of a tag in a block that is too long to parse."""
 _ODD: Final = rf"&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{1,{MAX_ENTITY}}};?|[\\*`>\0-\x08\x0b\x0e-\x1f\x7f\x85]|~~+"
 """Character references, marks, and controls without a shape."""
 _QUOTE: Final = ">"
@@ -40,7 +40,7 @@ _SPECIAL: Final = (("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"))
 _DIGITS: Final = frozenset("0123456789")
 _MARKS: Final = re.compile(r"[*`]+")
 _PLAIN: Final = b"\t\n\f\r" + bytes(it for it in range(0x20, 0x7F) if it not in b"&\\")
-"""ASCII of which a page shows all but marks and quotations' signs as it is written, strokes through words aside."""
+"""ASCII that a page shows as written, except marks, quotation signs and strikethrough."""
 _KINDS: Final = bytes(
     ord(
         "*" if chr(it) in "*`" else "0" if chr(it) in _DIGITS else "a" if chr(it).isalpha() else " "
@@ -50,45 +50,45 @@ _KINDS: Final = bytes(
 
 
 class Way(Enum):
-    """How a part of a text is read."""
+    """How to read a part of a text."""
 
     MARKDOWN = auto()
     CODE = auto()
     """Without tags and character references."""
     TOO_LONG = auto()
-    """A block that is too long to be read as a whole: its tags are those that are short."""
+    """A block that is too long to parse as a whole: only short tags count."""
 
 
 class Look:
-    """A text as its reader sees it, which grows at its end.
+    """A text as its reader sees it; it grows at its end.
 
     Marks, tags and characters without a shape are left out; letters are the ASCII letters that they
-    look like. What stands in tags follows the rest, since some readers see it.
+    look like. The contents of tags follow the rest, since some readers see them.
     """
 
     def __init__(self) -> None:
         self.text = ""
         self._starts: list[int] = []  # of each run in it
-        # each one's span as written, and that text if it has marks in it, "" if it has none, None if it shows
+        # each run's span as written; its text if that has marks in it, "" if it has none, None if the page shows
         # something else
         self._runs: list[tuple[int, int, str | None]] = []
         self._added: list[str] = []
         self._length = 0
         self._last = APART  # character
-        self._odd = _odd("")  # what is read otherwise than it is written
-        self._behind = 0  # offset behind what was added
-        self._left_out = False  # whether anything was, behind the last character
-        self._tags: list[Span] = []  # that follow behind their paragraph
+        self._odd = _odd("")  # finds text that a page shows otherwise than written
+        self._behind = 0  # offset behind the last added part
+        self._left_out = False  # whether anything was left out behind the last character
+        self._tags: list[Span] = []  # to be read behind their paragraph
         self._until = 0
 
     def add(self, text: str, first: int, moved: int, parts: Iterable[tuple[int, int, Way]]) -> None:
-        """Add parts of a text that are next to one another on the page.
+        """Add parts of a text that are next to each other on the page.
 
         Args:
             text: as written.
-            first: index in it before which none of them begins.
-            moved: offset of its first character.
-            parts: first index, the one behind the last, and how to read it, in order.
+            first: index before which no part begins.
+            moved: offset of the text's first character.
+            parts: start and end index of each, and how to read it; in order.
         """
         self._odd = _odd_in(text[first:])
         parts = list(parts)
@@ -107,7 +107,7 @@ class Look:
                     self._tags.append(tag)
                     self._until = blank.end() if blank else len(text)
                 if tags[number][1] > end:
-                    break  # it goes on in the next part
+                    break  # it continues in the next part
                 number += 1
             self._read(text, at, end, moved, way)
         self._read_tags(text, moved)
@@ -115,19 +115,19 @@ class Look:
         self._added.clear()
 
     def start_of(self, index: int) -> int:
-        """Return the offset at which what is shown at an index begins."""
+        """Return the offset where the text shown at an index begins."""
         at = bisect_right(self._starts, index) - 1
         start, _, written = self._runs[at]
         return start if written is None else start + _place(written, index - self._starts[at])
 
     def end_of(self, index: int) -> int:
-        """Return the offset behind what is shown before an index."""
+        """Return the offset behind the text shown before an index."""
         at = bisect_right(self._starts, index - 1) - 1
         start, end, written = self._runs[at]
         return end if written is None else start + _place(written, index - 1 - self._starts[at]) + 1
 
     def forget(self, count: int) -> None:
-        """Forget the first characters; at least one has to be left."""
+        """Drop the first ``count`` characters; at least one must be left."""
         first = bisect_right(self._starts, count) - 1
         begin, (start, end, written) = self.start_of(count), self._runs[first]
         self._runs[first] = begin, end, written and written[begin - start :]
@@ -162,7 +162,7 @@ class Look:
             self._put(text[at:end], at + moved, end + moved, written="")
 
     def _put_marked(self, written: str, start: int, end: int) -> None:
-        """Add ASCII text of which marks alone are left out."""
+        """Add ASCII text from which only marks are left out."""
         inside = written.lstrip("*`")
         self._left_out |= len(inside) < len(written)
         start += len(written) - len(inside)
@@ -196,7 +196,7 @@ class Look:
 
 
 def _is_marked_only(text: str) -> bool:
-    """Whether a page shows a text as it is written but for marks, none of which ends a number before a word."""
+    """Whether a page shows a text as written except for marks, none of which is between a digit and a letter."""
     if not text.isascii() or "~~" in text or (plain := text.encode()).translate(None, _PLAIN):
         return False
     kinds = plain.translate(_KINDS)
@@ -206,7 +206,7 @@ def _is_marked_only(text: str) -> bool:
 
 
 def _place(written: str, index: int) -> int:
-    """Return where the shown character of an index stands in a text with marks."""
+    """Return the index, in a text with marks, of the shown character at ``index``."""
     left_out = 0
     for marks in _MARKS.finditer(written):
         if marks.start() - left_out > index:
@@ -216,14 +216,14 @@ def _place(written: str, index: int) -> int:
 
 
 def look_of(page: str) -> str:
-    """Return the look of what a page shows."""
+    """Return the look of a page's text."""
     look = Look()
     look.add(page, 0, 0, [(0, len(page), Way.CODE)])
     return look.text
 
 
 def _tags_of(text: str, parts: Sequence[tuple[int, int, Way]]) -> Iterator[Span]:
-    """Return the tags and comments of all parts, in order; one may hold what is between two parts."""
+    """Return the tags and comments of all parts, in order; one may span the gap between two parts."""
     for is_markdown, run in groupby(parts, lambda part: part[2] is Way.MARKDOWN):
         group = list(run)
         if is_markdown:
@@ -234,7 +234,7 @@ def _tags_of(text: str, parts: Sequence[tuple[int, int, Way]]) -> Iterator[Span]
 
 
 def _tags(text: str, start: int, end: int, way: Way) -> Iterator[Span]:
-    """Return the tags and comments that are closed, in order and apart."""
+    """Return the closed tags and comments, in order, none overlapping another."""
     if way is not Way.MARKDOWN:
         yield from (
             it.span() for it in _SHORT_TAG.finditer(text, start, end) if way is not Way.CODE
@@ -244,7 +244,7 @@ def _tags(text: str, start: int, end: int, way: Way) -> Iterator[Span]:
     paragraph_end = start
     while begun := _TAG_BEGUN.search(text, start, end):
         at, start = begun.span()
-        if at >= paragraph_end:  # beyond which none goes on
+        if at >= paragraph_end:  # no tag continues beyond it
             unclosed.clear()
             blank = _BLANK_LINE.search(text, at, end)
             paragraph_end = blank.start() + 1 if blank else end
@@ -253,7 +253,7 @@ def _tags(text: str, start: int, end: int, way: Way) -> Iterator[Span]:
         for opening, closing in _SPECIAL:
             if opening not in unclosed and text.startswith(opening, at):
                 if (found := text.find(closing, start, paragraph_end)) < 0:
-                    unclosed.add(opening)  # what is looked for once is there no more
+                    unclosed.add(opening)  # a second search wouldn't find it either
                 else:
                     behind = max(behind, found + len(closing))
         if behind:
@@ -267,7 +267,7 @@ def _odd(letters: str) -> re.Pattern[str]:
 
 
 def _odd_in(text: str) -> re.Pattern[str]:
-    """Return the pattern of what a page shows otherwise than it is written in a text."""
+    """Return the pattern of a text's characters that a page shows otherwise than written."""
     letters = set() if text.isascii() else set("".join(_NOT_ASCII.findall(text)))
     return _odd("".join(sorted(one for one in letters if _shape(one) != one)))
 
@@ -282,6 +282,6 @@ def _said(odd: str) -> str:
 
 
 def _shape(character: str) -> str:
-    """Return what one character looks like; one that is a digit is that digit, whatever letter it looks like."""
+    """Return the look of one character; a digit stays that digit, whatever letter it looks like."""
     plain = unicodedata.normalize("NFKC", character)
     return plain if plain in _DIGITS else looks_like(character)

@@ -1,7 +1,7 @@
 r"""The notations in which a text refers to evidence; the grammar is in docs/decisions/0010.
 
-What stands between two brackets is read as one of three things: a reference with its parts, no
-reference at all, or something that resembles a reference but can't be parsed.
+The text between two brackets is one of three things: a reference with its parts, no reference at
+all, or something that resembles a reference but can't be parsed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.characters import Normalised
 
 MAX_REFERENCE: Final = 2_048
-"""Characters between the brackets of a reference at most: twice the longest path, with its lines."""
+"""Maximum characters between the brackets of a reference: twice the longest path, with its lines."""
 
 _DASH = r"[-\u2010-\u2015\u2212\u2043\ufe58\u30fc\u301c~]"
 _MAX_DIGITS: Final = 10
@@ -27,7 +27,7 @@ _NUMBER = rf"[0-9]{{1,{_MAX_DIGITS}}}"
 _RANGE = rf"({_NUMBER})(?:\s*(?:{_DASH}|\bto\b)\s*({_NUMBER}))?(?![\w/]|\.\w)"
 _AND = r"\s*(?:[,;&]|\band\b)+\s*"
 _MARKS = " \t\r\n*_`\"'"
-"""Characters that may stand around what is referred to: white space, emphasis, quotes."""
+"""Characters allowed around the target of a reference: white space, emphasis, quotes."""
 
 _A_RANGE: Final = re.compile(_RANGE)
 _KEYWORD: Final = re.compile(
@@ -60,7 +60,7 @@ GOES_ON: Final = re.compile(
     r"[*_`~\"']{0,6}(?:[^\s:#?,;(*_`~\"']|\s{1,3}[^\s(:,;laoi*_`~\"'])",
     re.IGNORECASE,
 )
-"""How text goes on behind a document's name if no lines follow."""
+"""The way text continues behind a document's name if no lines follow."""
 _BEFORE: Final = re.compile(
     rf"lines?{_GAP}{_RANGES}{_GAP}(?:(?P<of>of|in|from){_GAP}(?:the{_GAP})?"
     rf"(?:(?:file|document|page|runbook|postmortem){_GAP})?)?[*_`~\"'(]{{0,3}}\Z",
@@ -101,13 +101,13 @@ _LIKE_TRANSLATED: Final = re.compile(
     rf"[\s*_`]*+(?:{_COLON}|[\W_]*+\d)",
     re.IGNORECASE,
 )
-"""The word "source" in other languages, with what makes a reference of it."""
+"""The word "source" in other languages, with the colon or digit that makes it a reference."""
 _LIKE_SPELT: Final = re.compile(
     r"(?:[^\w$]|_)*+[s5$][\W_]*+[o0][\W_]*+(?:[ur][\W_]*+){1,4}c[\W_]*+[e3][\W_]*+(?:s[\W_]*+)?+"
     rf"{COUNT}[\W_]*+$",
     re.IGNORECASE,
 )
-"""The keyword with a letter more or less, with a sign for one, or with something between them."""
+"""The keyword with a letter more or fewer, a sign for a letter, or signs between the letters."""
 _LIKE_KEYWORDS: Final = (_LIKE_KEYWORD, _LIKE_TRANSLATED, _LIKE_SPELT)
 _LIKE_NUMBERS: Final = re.compile(
     rf"(?:\d|\s|[,;&*_`\"']|{_DASH}|\.\.+|\u2026|and|to)+$", re.IGNORECASE
@@ -117,26 +117,26 @@ _LIKE_LINES: Final = re.compile(
     rf"\s*+(?:{_LOOKS_SOURCE}\s++)?\S++\s++{_LINES_OF}|.*?(?:\.\w{{1,8}}|/\w[\w.-]*+)[\s,;:*_`\"']++{_LINES_OF}",
     re.IGNORECASE | re.DOTALL,
 )
-"""A file in one word; any words that end in what only a file's name does."""
+"""A file in one word, or any words that end as only a file's name does."""
 _LIKE_DAGGER: Final = re.compile(
     r"[\W_]*+(?:\d++(?::\d++)?\s*+(?:\u2020|[.)][\s*_`]*+$)|(?<=\u2020)\d++[\W_]*+$)"
 )
-"""How some models mark the sources of their own search."""
+"""Marks that some models use for the sources of their own search."""
 _LIKE: Final = (_LIKE_LINES, _LIKE_DAGGER)
 A_DOCUMENT: Final = re.compile(rf"{_DOCUMENT}(?![^\W_]|-|\.\w)", re.IGNORECASE)
 """Ends a document's name."""
 SCHEME: Final = "knowledge"
-"""Of this product's own addresses, ``knowledge:///a.md?lines=5-9``; ``mcp_server/resources.py`` makes them."""
+"""The scheme of this product's own addresses, ``knowledge:///a.md?lines=5-9``, from ``mcp_server/resources.py``."""
 _OWN_ADDRESS: Final = re.compile(rf"{SCHEME}:/{{2,3}}", re.IGNORECASE)
 A_NAME: Final = re.compile(
     rf"{A_DOCUMENT.pattern}|\?(?<=[^\s?#]\?)(?=lines=)|\#(?<=[^\s?#]\#)(?=L)", re.IGNORECASE
 )
-"""Ends a document's name; or the sign behind the path of an own address: its letters may be percent-encoded."""
+"""Ends a document's name, or follows the path of an own address: its letters may be percent-encoded."""
 _LIKE_FILE: Final = re.compile(
     rf"{_DOCUMENT}(?![\w-]|[.]\w|/)[^\d\[\]]{{0,30}}+\d++(?:[^\d\[\]]{{1,12}}+\d++){{0,20}}+[^\W\d_]{{0,4}}+[\W_]*+$",
     re.IGNORECASE,
 )
-"""A document and numbers behind it, whatever the words between them are."""
+"""A document and numbers behind it, with any words in between."""
 _NO_LINES: Final = re.compile(rf"{_DOCUMENT}\W++[12]\d{{3}}-\d\d(?:-\d\d)?[\W_]*+$", re.IGNORECASE)
 _DATE: Final = re.compile(r"\s*[12]\d{3}-(?:0[1-9]|1[0-2])(?:-[0-3]\d)?\s*$")
 _DIGIT: Final = re.compile(r"\d")
@@ -149,7 +149,7 @@ _HEAD: Final = re.compile(
     rf"|\S*?\.\w{{1,8}}[\s,;:*_\"']++{_LINES_OF}(?:\s*+{_DASH}\s*+\d++)?+)",
     re.IGNORECASE,
 )
-"""What makes a reference of a bracket that is never closed."""
+"""The beginning that makes a bracket a reference even if it is never closed."""
 _QUOTED: Final = re.compile(r"(?<=\n)[ \t]*>[ \t>]*")
 
 
@@ -166,7 +166,7 @@ class Lines:
     """Lines of a file.
 
     Args:
-        names: the file as written; then, if Markdown marks stand around or in it, without them.
+        names: the file as written; then, if there are Markdown marks around or in it, without them.
         first: first line.
         last: last line, inclusive.
     """
@@ -178,17 +178,17 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Unparsable:
-    """What resembles a reference and can't be parsed.
+    """Text that resembles a reference and can't be parsed.
 
     Args:
-        bare: whether it is the keyword alone, or a document and numbers: a link's text as well.
+        bare: whether it is the keyword alone, or a document and numbers, which may also be a link's text.
     """
 
     bare: bool = False
 
 
 Reference = tuple[Numbers | Lines, ...]
-"""What one bracket refers to, in its order; never empty."""
+"""The targets of one bracket, in order; never empty."""
 
 
 _COMMON: Final = re.compile(
@@ -197,17 +197,17 @@ _COMMON: Final = re.compile(
     rf", lines? (?P<first>{_NUMBER})(?:-(?P<last>{_NUMBER}))?)\]",
     re.ASCII,
 )
-"""How nearly all references are written, brackets and all."""
+"""The notations of nearly all references, with their brackets."""
 
 
 def parse(raw: str) -> Reference | Unparsable | None:
-    """Read what stands between two brackets.
+    """Read the text between two brackets.
 
     Args:
         raw: as written, without brackets.
 
     Returns:
-        What it refers to; :class:`Unparsable`; or ``None`` if it is no reference.
+        Its targets; :class:`Unparsable`; or ``None`` if it isn't a reference.
     """
     if len(raw) > MAX_REFERENCE:
         return None
@@ -223,8 +223,8 @@ def common_reference(text: str, start: int) -> tuple[Reference, int] | None:
     """Read the two plainest notations as :func:`parse` does, only faster.
 
     Returns:
-        What the bracket at ``start`` refers to, and the index behind it; ``None`` if it has to be read
-        by the whole grammar.
+        The targets of the bracket at ``start``, and the index behind it; ``None`` if that takes the
+        whole grammar.
     """
     found = _COMMON.match(text, start)
     if found is None:
@@ -237,26 +237,26 @@ def common_reference(text: str, start: int) -> tuple[Reference, int] | None:
 
 
 def lines_behind(text: str, start: int, end: int) -> tuple[Sequence[tuple[int, int]], int]:
-    """Read the lines that stand behind a document's name: ``:5-9``, ``#L5-L9``, ``, lines 5 and 9``.
+    """Read the lines behind a document's name: ``:5-9``, ``#L5-L9``, ``, lines 5 and 9``.
 
     Args:
-        text: that holds the name.
+        text: that contains the name.
         start: index behind the name.
-        end: index behind what is looked at.
+        end: index behind the last character to read.
 
     Returns:
-        First and last lines, and the index behind them; none, and ``start``, where none stand.
+        First and last lines, and the index behind them; none, and ``start``, if there are no lines.
     """
     found = _BEHIND.match(text, start, end)
     return (_ranges(found["ranges"]), found.end()) if found else ((), start)
 
 
 def lines_before(text: str, start: int, end: int) -> Sequence[tuple[int, int]]:
-    """Read the lines that stand before a document's name: ``lines 5-9 of``.
+    """Read the lines before a document's name: ``lines 5-9 of``.
 
     Args:
-        text: that holds the name, which may begin with the last of these words.
-        start: index of what is looked at.
+        text: that contains the name, which may begin with the last of these words.
+        start: index of the first character to read.
         end: index of the name.
     """
     found = _BEFORE.search(text[start:end])
@@ -270,10 +270,9 @@ def _ranges(text: str) -> Sequence[tuple[int, int]]:
 
 
 def unclosed_head(raw: str) -> int:
-    """Return the length of what makes a reference of ``raw`` even in a bracket that is never closed.
+    """Return the length of the head that makes ``raw`` a reference even in a bracket that is never closed.
 
-    That is the keyword with its colon or number, or a file with its lines; 0 if there is nothing
-    of the kind.
+    The head is the keyword with its colon or number, or a file with its lines; 0 if there is none.
     """
     for look, ends in shown(raw[:MAX_REFERENCE]):
         if head := _HEAD.match(look):
@@ -290,7 +289,7 @@ def _read(raw: str) -> Reference | Unparsable | None:
 
 
 def _hidden(raw: str) -> Unparsable | None:
-    """Read what a page shows of ``raw``, if that is not all of it."""
+    """Read the text that a page shows of ``raw``, if that isn't all of it."""
     for visible in without_markup(raw):
         if found := _read(visible):
             return found if isinstance(found, Unparsable) else Unparsable()
@@ -338,7 +337,7 @@ def _lines(raw: str, text: Normalised, start: int) -> Reference | None:
 
 
 def _mentioned(raw: str, text: Normalised, start: int) -> Reference | None:
-    """Read documents whose lines stand right behind their names: ``a.md:5, b.md#L5-L9``."""
+    """Read documents with their lines right behind their names: ``a.md:5, b.md#L5-L9``."""
     parts: list[Numbers | Lines] = []
     while document := A_DOCUMENT.search(text.text, start):
         spans, end = lines_behind(text.text, document.end(), len(text.text))
@@ -352,15 +351,15 @@ def _mentioned(raw: str, text: Normalised, start: int) -> Reference | None:
 
 
 def is_own_address(name: str) -> int:
-    """Return the index at which the path of this product's own address begins; 0 if it is another name."""
+    """Return the index where the path of this product's own address begins; 0 for any other name."""
     own = _OWN_ADDRESS.match(name)
     return own.end() if own else 0
 
 
 def names_of(written: str) -> tuple[str, ...]:
-    """Return the ways to read a file's name: as written, then without Markdown's marks.
+    """Return the readings of a file's name: as written, then without Markdown's marks.
 
-    Of this product's own address it is the path alone.
+    For this product's own address, that is the path alone.
     """
     name = written.strip().rstrip(",;:").rstrip()
     if own := is_own_address(name):
@@ -370,7 +369,7 @@ def names_of(written: str) -> tuple[str, ...]:
 
 
 def _resembling(text: Normalised) -> Unparsable | None:
-    """Read what resembles a reference, by its characters and by what they look like."""
+    """Read text that resembles a reference, by the look of its characters, then by the characters."""
     found = _resembling_as(text.look)
     return found or (None if text.look == text.text else _resembling_as(text.text))
 

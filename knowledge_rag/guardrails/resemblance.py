@@ -1,7 +1,7 @@
-r"""Where cited text stands in a file, and if nowhere, which lines resemble it most.
+r"""Finds cited text in a file, or else the lines that resemble it most.
 
-Everything here takes time linear in the file and the cited text together, whatever they hold: a file
-of ten million equal lines is searched as fast as any other of its size.
+Everything here takes time linear in the file and the cited text together, whatever their contents: a
+file of ten million equal lines is searched as fast as any other of its size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
 STRETCH: Final = 2
-"""Lines that still stand count as one place within so many times the cited lines' number."""
+"""Lines that are still there count as one place within this many times the number of cited lines."""
 
 _WORD: Final = re.compile(r"\w+")
 _MEANING: Final = re.compile(r"[^\W_]")
@@ -37,14 +37,14 @@ class LineRange:
 
 
 class Likeness(StrEnum):
-    """In what lines resemble the cited ones."""
+    """How lines resemble the cited ones."""
 
     SPACING = "spacing"
-    """All the same but for white space, line endings included."""
+    """All the same except for white space, line endings included."""
     LINES = "lines"
-    """Some of the cited lines still stand there."""
+    """Some of the cited lines are still there."""
     WORDS = "words"
-    """Half of the words or more are there, in other lines."""
+    """At least half of the words are there, in other lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class Resembling:
     """The lines of a file that most resemble the cited ones.
 
     Args:
-        lines: where they stand.
-        likeness: in what they resemble the cited ones.
-        kept: how many of the cited lines still stand there byte for byte, in whatever order.
-        of: how many cited lines there are; here as in ``kept``, lines without a letter or a digit
-            (blank ones, fences, braces) do not count.
+        lines: where they are.
+        likeness: how they resemble the cited ones.
+        kept: number of cited lines that are still there byte for byte, in any order.
+        of: number of cited lines; here as in ``kept``, lines without a letter or a digit (blank ones,
+            fences, braces) don't count.
     """
 
     lines: LineRange
@@ -66,18 +66,18 @@ class Resembling:
 
 
 def says_something(text: str) -> bool:
-    """Whether a text holds a letter or a digit; without one it stands in any file and means nothing."""
+    """Whether a text has a letter or a digit; text without one is in any file and means nothing."""
     return _MEANING.search(text) is not None
 
 
 def occurrences(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> list[int]:
-    """Return the 0-based places at which a sequence stands in another one, overlapping ones included.
+    """Return the 0-based places of a sequence in another one, overlapping ones included.
 
     Knuth, Morris and Pratt's search: at most two comparisons for each item of either.
 
     Args:
-        wanted: at least one item.
-        found: what to search.
+        wanted: the sequence to find, of at least one item.
+        found: the sequence to search.
     """
     borders = _borders(wanted)
     places, matched = [], 0
@@ -92,7 +92,7 @@ def occurrences(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> list[i
 
 
 def places_of(content: str, lines: Sequence[str]) -> list[int]:
-    r"""Return the 1-based lines at which a text of whole lines stands in a file.
+    r"""Return the 1-based lines at which a text of whole lines begins in a file.
 
     Args:
         content: lines joined by ``\n``.
@@ -108,15 +108,15 @@ def places_of(content: str, lines: Sequence[str]) -> list[int]:
 
 
 def nearest(places: Sequence[int], start_line: int) -> int:
-    """Return the place with the least distance to a line; of two, the earlier one."""
+    """Return the place nearest to a line; of two, the earlier one."""
     return min(places, key=lambda place: (abs(place - start_line), place))
 
 
 def resembling(content: str, lines: Sequence[str], start_line: int) -> Resembling | None:
-    r"""Find the lines of a file that most resemble a text which does not stand in it.
+    r"""Find the lines of a file that most resemble a text that isn't in it.
 
-    Text with other white space comes first, then lines of which half still stand, then half of the
-    words, then any line that still stands; among equals the place nearest to the old one.
+    Text with other white space comes first, then lines with at least half of the cited ones, then half
+    of the words, then any cited line that is still there; among equals, the place nearest to the old one.
 
     Args:
         content: the cited lines, joined by ``\n``.
@@ -124,7 +124,7 @@ def resembling(content: str, lines: Sequence[str], start_line: int) -> Resemblin
         start_line: where the cited lines began, 1-based.
 
     Returns:
-        ``None`` if nothing of it is left.
+        ``None`` if nothing is like it.
     """
     wanted = content.split("\n")
     solid = Counter(line for line in wanted if says_something(line))
@@ -141,7 +141,7 @@ def resembling(content: str, lines: Sequence[str], start_line: int) -> Resemblin
 
 
 def _borders(items: Sequence[Hashable]) -> list[int]:
-    """Return, for each beginning of a sequence, the length of its longest proper end that begins it."""
+    """Return, for each prefix of a sequence, the length of its longest proper suffix that is a prefix too."""
     borders, length = [0], 0
     for item in items[1:]:
         while length and item != items[length]:
@@ -174,7 +174,7 @@ def _squeezed(line: str) -> str:
 def _standing(
     solid: Counter[str], most: int, lines: Sequence[str], start_line: int
 ) -> LineRange | None:
-    """Return the shortest range, of ``most`` lines at most, that holds the most of the wanted ones."""
+    """Return the shortest range, of at most ``most`` lines, that has the most of the wanted ones."""
     window: deque[int] = deque()
     held: Counter[str] = Counter()
     best, kept = (0, 0, 0, 0), 0
@@ -197,7 +197,7 @@ def _standing(
 
 
 def _worded(content: str, length: int, lines: Sequence[str], start_line: int) -> LineRange | None:
-    """Return the range, as long as the cited one, that holds the most of its words; half at least."""
+    """Return the range, as long as the cited one, that has the most of its words, and at least half."""
     wanted = Counter(_WORD.findall(content))
     window: deque[list[str]] = deque()
     held: Counter[str] = Counter()

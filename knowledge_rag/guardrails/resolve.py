@@ -1,6 +1,6 @@
-"""The evidence that a reference resolves to, or why it is removed.
+"""Resolves references to evidence, or to the reason for removing them.
 
-Also what a scan of an answer finds, and the reason for each removed reference in one line.
+It also defines the findings of a scan, and words the reason for each removed reference.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ class Why(StrEnum):
     """Why a reference is removed."""
 
     UNKNOWN_FILE = "unknown_file"
-    """No result of this request is of that file; names are compared exactly."""
+    """No result of this request is from that file; names are compared exactly."""
     LINES_NOT_RETRIEVED = "lines_not_retrieved"
-    """No single result holds all these lines."""
+    """No single result has all these lines."""
     UNKNOWN_NUMBER = "unknown_number"
-    """The ledger has no entry of that number."""
+    """The ledger has no entry with that number."""
     UNPARSABLE = "unparsable"
     """It resembles a reference and can't be parsed."""
     UNCLOSED = "unclosed"
-    """It begins like a reference and its bracket is never closed, or only behind another one."""
+    """It begins like a reference, but its bracket is never closed, or only behind another one."""
 
 
 def resolve(reference: Reference | Unparsable, ledger: Ledger) -> tuple[Evidence, ...] | Why:
     """Resolve every part of a reference against the evidence of the request.
 
     Returns:
-        The evidence for its parts, in their order, each once; or why one of them has none: a
-        reference is good as a whole or not at all.
+        The evidence for its parts, in order and without duplicates; or the reason why a part has none:
+        a reference is good as a whole or not at all.
     """
     if isinstance(reference, Unparsable):
         return Why.UNPARSABLE
@@ -68,12 +68,12 @@ def _lines(part: Lines, ledger: Ledger) -> tuple[Evidence, ...] | Why:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A reference that stays.
+    """A remaining reference.
 
     Args:
-        start: offset of its first character in the answer as it goes out.
+        start: offset of its first character in the outgoing answer.
         end: offset behind its last one.
-        evidence: what it refers to.
+        evidence: the entries or lines that it refers to.
     """
 
     start: int
@@ -90,7 +90,7 @@ class Taken:
         end: offset behind its last one.
         text: as written.
         why: the reason.
-        mark: what stands in its place, "" for nothing.
+        mark: its replacement; "" for none.
     """
 
     start: int
@@ -102,15 +102,15 @@ class Taken:
 
 @dataclass(slots=True)
 class Findings:
-    """What a scan has found so far.
+    """The findings of a scan so far; all spans except those in ``taken`` are in the outgoing answer.
 
     Args:
-        kept: references that stay, in order.
-        taken: references that went, in the order in which that was decided.
-        unchecked: offsets, as it goes out, of brackets that read like references where none can be.
-        code: offsets, as it goes out, of code: whole lines of blocks, and spans; in order.
-        too_long: offsets, as it goes out, of blocks that were too long to be read, in order.
-        pages: of text with links, offsets as it goes out and what the page of each reader shows.
+        kept: remaining references, in order.
+        taken: removed references, in the order of the decisions.
+        unchecked: spans of brackets that read like references where none can be.
+        code: spans of code, in order: whole lines of blocks, and spans in a line.
+        too_long: spans of blocks that were too long to parse, in order.
+        pages: the span of each text with links, and the page that each reader sees of it.
     """
 
     kept: list[Kept] = field(default_factory=list)
@@ -122,7 +122,7 @@ class Findings:
 
 
 def add_span(spans: list[tuple[int, int]], start: int, end: int) -> None:
-    """Add a span; what begins where the last one ends goes on with it."""
+    """Append a span; one that begins where the last one ends extends it."""
     if spans and spans[-1][1] == start:
         start = spans.pop()[0]
     if end > start:
@@ -130,15 +130,15 @@ def add_span(spans: list[tuple[int, int]], start: int, end: int) -> None:
 
 
 _MOST: Final = 6
-"""Line ranges of one file that are named."""
+"""Maximum line ranges of one file to name."""
 _MOST_FILES: Final = 50
-"""Files among which a similar name is looked for."""
+"""Maximum files to compare for a similar name."""
 _LONGEST: Final = 120
-"""Characters of a name that is looked for: the time grows with their square."""
+"""Maximum characters of a name to compare: the time grows with their square."""
 
 
 def why_removed(taken: Taken, ledger: Ledger) -> str:
-    """Return the reason in one line, with what retrieval did return of it."""
+    """Return the reason in one line, with the lines, files or numbers that retrieval did return."""
     written = " ".join(taken.text.split())
     return f"{written}: {_reason(taken, ledger)}"
 

@@ -70,7 +70,7 @@ class Rule(StrEnum):
     ADDED_CLAUSE = "added-clause", _ERROR, "A claim adds an instruction to a sentence of the cited lines."
     CHANGED_SENTENCE = "changed-sentence", _WARNING, "A claim may change what a sentence of the cited lines says."
     DOUBTFUL_CLAIM = ("doubtful-claim", _WARNING,
-        "By its score, a claim is more likely unsupported by the cited lines than supported.")
+        "By its score, a claim is more likely unsupported than supported.")
     UNCHECKED_LANGUAGE = ("unchecked-language", _WARNING,
         "A claim or its lines aren't in English: its words were not checked.")
     NEGATION = "negation", _WARNING, "A claim denies what the cited lines say, or says what they deny."

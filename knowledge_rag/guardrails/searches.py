@@ -1,7 +1,7 @@
-"""Finds phrases and numbers in an answer: what a pattern alone would find, many times faster.
+"""Finds phrases and numbers in an answer as a pattern alone would, many times faster.
 
-A case-insensitive pattern is tried at every character. Here it is tried only where the literal text
-of its matches stands in a case-folded copy.
+A case-insensitive pattern is tried at every character. Here it is tried only where a case-folded copy
+has the literal text of its matches.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 _ALSO_ASCII: Final = "\u0130\u0131\u017f\u212a"
-"""What passes for an ASCII letter where case is ignored, beside the letter's own two cases."""
+"""Characters that match an ASCII letter if case is ignored, besides the letter's own two cases."""
 
 
 def fold(text: str) -> bytes | None:
@@ -31,12 +31,12 @@ def fold(text: str) -> bytes | None:
 def matches_at(
     pattern: re.Pattern[str], text: str, starts: Iterable[int]
 ) -> Iterator[re.Match[str]]:
-    """Return what ``pattern.finditer(text)`` would.
+    """Return the same matches as ``pattern.finditer(text)``.
 
     Args:
-        pattern: that never matches the empty text.
+        pattern: one that never matches the empty text.
         text: to search.
-        starts: indexes in order, those of all its matches among them.
+        starts: indexes in order, including those of all matches.
     """
     end = 0
     for start in starts:
@@ -46,7 +46,7 @@ def matches_at(
 
 
 def places(part: bytes, folded: bytes) -> Iterator[int]:
-    """Return every index at which ``part`` stands, in order."""
+    """Return every index of ``part``, in order."""
     at = folded.find(part)
     while at >= 0:
         yield at
@@ -59,16 +59,16 @@ def find_phrases(
     """Find phrases from left to right, none overlapping another.
 
     Args:
-        wordings: phrases, whatever their case, white space and apostrophes; blank ones are none.
+        wordings: phrases; case, white space and the form of apostrophes don't matter, blank ones are ignored.
         text: to search.
-        folded: what :func:`fold` returns for it.
+        folded: the result of :func:`fold` for it.
     """
     possible = tuple(one for one in wordings if one.strip() and _may_hold(folded, one))
     return _phrases(possible).finditer(text) if possible else iter(())
 
 
 def _may_hold(folded: bytes | None, wording: str) -> bool:
-    """Whether a folded text holds all words of a phrase, wherever."""
+    """Whether a folded text may have all words of a phrase, in any place."""
     if folded is None or not (words := fold(wording)):
         return True
     return all(part in folded for part in words.replace(b"'", b" ").split())
@@ -99,31 +99,31 @@ _SIGNS: Final = (
     b"usd",
     b"gbp",
 )
-"""Of which each of them has one."""
+"""Each unit, and each currency's sign in ASCII, contains one of these."""
 NUMBERS: Final = (
     rf"{_AMOUNT}[ \u00a0]?(?:%|(?:{_UNITS})\b)",
     rf"(?:US\$|[$\u20ac\u00a3])[ \u00a0]?{_AMOUNT}",
 )
-"""What to look for where settings say nothing else. Regular expressions."""
+"""Regular expressions to search for by default."""
 
 _APART: Final = r"[\w./:=-]"
-"""A number that stands behind one of these is part of an identifier."""
+"""A number behind one of these is part of an identifier."""
 _OF_ONE: Final = rf"(?<!{_APART}.)(?<=(?={'|'.join(NUMBERS)}).)"
 _BEGINS: Final = re.compile(rf"[\d$\u20ac\u00a3Uu]{_OF_ONE}", re.IGNORECASE)
-"""The first character of one of NUMBERS: a set of characters is looked for many times faster."""
+"""The first character of one of NUMBERS: searching for a set of characters is many times faster."""
 _BEGINS_IN_ASCII: Final = re.compile(rf"[0-9$](?i:{_OF_ONE})")
-"""The same in ASCII, but for ``US$``: that set takes half the time."""
+"""The same in ASCII, without ``US$``: this set takes half the time."""
 
 
 def find_numbers(
     patterns: tuple[str, ...], text: str, folded: bytes | None
 ) -> Iterator[re.Match[str]]:
-    """Find numbers from left to right, none overlapping another, where they are no identifier's.
+    """Find numbers from left to right, none overlapping another, except those in identifiers.
 
     Args:
         patterns: regular expressions of them; case is ignored.
         text: to search.
-        folded: what :func:`fold` returns for it.
+        folded: the result of :func:`fold` for it.
     """
     pattern = _numbers(patterns)
     if patterns != NUMBERS:

@@ -1,4 +1,4 @@
-"""Whether a citation still holds: its lines compared with the file as it is now.
+"""Checks whether a citation is still true, by comparing its lines with the current file.
 
 A citation is never corrected. The text's new place is reported beside it.
 """
@@ -34,37 +34,37 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.verify import Cited
 
 MAX_ELSEWHERE: Final = 3
-"""Other files that are named at most for a text that its own file no longer holds."""
+"""Maximum number of other files to name for a text that its own file no longer has."""
 
 WORDLESS: Final = "no letter or digit in it to find it by"
-"""Why a text of blank lines, fences or braces is not looked for: it stands in every file."""
+"""The reason for not searching for a text of blank lines, fences or braces: every file has it."""
 
 
 class State(StrEnum):
-    """What became of cited lines."""
+    """The state of cited lines."""
 
     SAME = "same"
-    """They hold the cited text byte for byte, whatever happened around them."""
+    """They have the cited text byte for byte, whatever changed around them."""
     MOVED = "moved"
-    """They don't, and other lines of the file do."""
+    """They don't have it, and other lines of the file do."""
     CHANGED = "changed"
-    """The text is nowhere in the file; or has no letter or digit to find it by, or the file can't be
-    read: what can't be confirmed is not the same."""
+    """The file doesn't have the text, the text has no letter or digit to find it by, or the file can't
+    be read: lines that can't be confirmed don't count as the same."""
     GONE = "gone"
     """There is no such file."""
 
 
 @dataclass(frozen=True, slots=True)
 class CitedLines:
-    r"""A citation, with what proves it.
+    r"""A citation with its proof.
 
     Args:
-        citation: where the lines stood.
+        citation: where the lines were.
         content: the lines joined by ``\n``, byte for byte.
-        document_sha256: of the file that they were read from; ``None`` where it isn't known.
+        document_sha256: of the file that they were read from; ``None`` if unknown.
 
     Raises:
-        InvalidCitation: the text has not as many lines as the citation.
+        InvalidCitation: the text has more or fewer lines than the citation.
     """
 
     citation: Citation
@@ -82,7 +82,7 @@ class CitedLines:
 
     @classmethod
     def part(cls, cited: Evidence | Cited, ledger: Ledger) -> CitedLines:
-        """Return lines of an answer or a ledger, with the hash of the result that holds them."""
+        """Return lines of an answer or a ledger, with the document hash of their result."""
         whole = cls.of(ledger.results[cited.number - 1])
         return cls(cited.citation, cited.content, whole.document_sha256)
 
@@ -92,9 +92,9 @@ class FileNow:
     """A file as it is now.
 
     Args:
-        sha256: of its bytes, 64 hex digits; ``None`` if they could not be had.
-        text: as the lines are counted in it; ``None`` if it can't be read.
-        unreadable: why not, ``""`` if it can.
+        sha256: of its bytes, 64 hex digits; ``None`` if they aren't available.
+        text: decoded, as lines are counted in it; ``None`` if it can't be read.
+        unreadable: the reason why not; ``""`` if it can be read.
     """
 
     sha256: str | None
@@ -103,7 +103,7 @@ class FileNow:
 
     @classmethod
     def of(cls, source_file: str, data: bytes) -> FileNow:
-        """Read a file's bytes as ingest does; what it would refuse is unreadable here too."""
+        """Decode a file's bytes as ingest does; text that ingest would refuse is unreadable here too."""
         sha256 = hashlib.sha256(data).hexdigest()
         try:
             return cls(sha256, decode(data, source_file))
@@ -112,14 +112,14 @@ class FileNow:
 
 
 class Corpus(Protocol):
-    """The documents as they are now, wherever they are kept."""
+    """The documents as they are now, wherever they are stored."""
 
     def files(self) -> Iterable[str]:
         """Return the path of every document, relative to the root, each once."""
         ...
 
     def now(self, source_file: str) -> FileNow | None:
-        """Return a document, ``None`` if there is none of that path.
+        """Return a document; ``None`` if none has that path.
 
         A path may come from anyone: nothing outside the corpus is read. Never raises for one bad file.
         """
@@ -128,11 +128,11 @@ class Corpus(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Lines of another file that hold the cited text.
+    """Lines of another file that have the cited text.
 
     Args:
         source_file: path relative to the corpus root.
-        lines: those there that hold it, the nearest to the cited numbers.
+        lines: those that have it; of several places, the nearest to the cited numbers.
         same_document: whether that file is the cited one, byte for byte, by another name.
     """
 
@@ -147,17 +147,17 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Staleness:
-    """What became of a citation.
+    """A citation compared with the current documents.
 
     Args:
-        citation: as it was given.
-        state: what became of its lines.
-        document_changed: whether any byte of the file changed; ``None`` if that is unknown.
-        moved_to: the lines that hold the text now, the nearest ones, if it moved.
-        others: in how many further places of the file the text stands, if it moved.
+        citation: as given.
+        state: of its lines.
+        document_changed: whether any byte of the file changed; ``None`` if unknown.
+        moved_to: the nearest lines that have the text now, if it moved.
+        others: number of further places in the file that have the text, if it moved.
         resembling: the lines most like the cited ones, if they changed and any are like them.
-        not_searched: why the file was not searched for the text, ``""`` if it was.
-        now_in: other files that hold the text, if its own does not; MAX_ELSEWHERE at most, a renamed
+        not_searched: why the file was not searched for the text; ``""`` if it was.
+        now_in: other files that have the text, if its own doesn't; at most MAX_ELSEWHERE, a renamed
             one first.
     """
 
@@ -178,16 +178,16 @@ class Staleness:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether the file never held the text at these lines: it is unchanged, and does not."""
+        """Whether the file never had the text at these lines: it is unchanged and doesn't have it."""
         return self.document_changed is False and self.state is not State.SAME
 
 
 def compare(cited: CitedLines, now: FileNow | None) -> Staleness:
-    """Compare cited lines with their file as it is now.
+    """Compare cited lines with their current file.
 
     Args:
-        cited: what was cited.
-        now: the file of the citation's path; ``None`` if there is none.
+        cited: the lines to compare.
+        now: the file at the citation's path; ``None`` if there is none.
     """
     citation, content = cited.citation, cited.content
     if now is None:
@@ -211,12 +211,12 @@ def compare(cited: CitedLines, now: FileNow | None) -> Staleness:
 
 
 def compare_all(cited: Sequence[CitedLines], corpus: Corpus) -> tuple[Staleness, ...]:
-    """Compare citations with a corpus; search its other files for text that their own no longer hold.
+    """Compare citations with a corpus, and search its other files for text that their own no longer have.
 
-    A cited file is read once, and the corpus at most once more, however many citations there are.
+    Each cited file is read once, and the corpus at most once more, however many citations there are.
 
     Returns:
-        One for each of ``cited``, in their order.
+        One for each of ``cited``, in order.
     """
     files = {
         name: corpus.now(name) for name in dict.fromkeys(c.citation.source_file for c in cited)
@@ -269,10 +269,10 @@ def _likeliest(place: Place) -> tuple[bool, str]:
 
 
 def describe(staleness: Staleness) -> str:
-    """Return what became of a citation, e.g. ``runbooks/a.md, lines 5-10: moved to lines 9-14``.
+    """Return a citation's state in words, e.g. ``runbooks/a.md, lines 5-10: moved to lines 9-14``.
 
     Returns:
-        One line without a full stop. File names are as they are on disk: neutralise where it is shown.
+        One line without a full stop. File names are as on disk: neutralise it before showing it.
     """
     citation = staleness.citation
     where = f"{citation.source_file}, {LineRange(citation.start_line, citation.end_line)}"
@@ -289,7 +289,7 @@ def describe(staleness: Staleness) -> str:
 
 
 def to_dict(staleness: Staleness) -> dict[str, Any]:
-    """Return the wire form; what is not known or does not apply is absent."""
+    """Return the wire form, without members that are unknown or don't apply."""
     wire: dict[str, Any] = {
         "citation": staleness.citation.to_dict(),
         "state": staleness.state.value,
