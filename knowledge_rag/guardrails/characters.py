@@ -1,8 +1,8 @@
-"""What a bracket, a digit and a letter of a reference may be disguised as.
+"""Reads brackets, digits and letters of a reference through their disguises.
 
 A reader, or the program that renders an answer, takes ``［１］`` and ``&#91;1&#93;`` for ``[1]``; so
 does this package. Text is normalised one character at a time, so that every position in the
-normalised text leads back to the text as written.
+normalised text has its position in the text as written.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OPENING: Final = (
     "\u2e59\u2e5b\u3008\u300a\u300c\u300e\u3010\u3014\u3016\u3018\u301a\ufd3f\ufe17\ufe39"
     "\ufe3b\ufe3d\ufe3f\ufe41\ufe43\ufe47\ufe5d\uff3b\uff5f\uff62"
 )
-"""Unicode's opening punctuation, without round and curly brackets and quotation marks."""
+"""Unicode's opening punctuation, except round and curly brackets and quotation marks."""
 CLOSING: Final = (
     "]\u0f3b\u0f3d\u169c\u2046\u2309\u230b\u232a\u2769\u276b\u276d\u276f\u2771\u2773"
     "\u2775\u27c6\u27e7\u27e9\u27eb\u27ed\u27ef\u2984\u2986\u2988\u298a\u298c\u298e\u2990"
@@ -33,14 +33,14 @@ CLOSING: Final = (
     "\u2e5c\u3009\u300b\u300d\u300f\u3011\u3015\u3017\u3019\u301b\ufd3e\ufe18\ufe3a\ufe3c"
     "\ufe3e\ufe40\ufe42\ufe44\ufe48\ufe5e\uff3d\uff60\uff63"
 )
-"""Its closing punctuation, likewise."""
+"""Unicode's closing punctuation, with the same exceptions."""
 MAX_ZEROS: Final = 256
-"""Zeros before the number of a character reference at most: a browser reads any number of them."""
+"""Maximum leading zeros in the number of a character reference: a browser reads any number of them."""
 _ZEROS: Final = rf"0{{0,{MAX_ZEROS}}}+"
 
 
 def _written(brackets: str) -> str:
-    """Return the pattern of brackets as they are, and as their character references."""
+    """Return the pattern of brackets, written as such or as character references."""
     numbers = "|".join(str(ord(bracket)) for bracket in brackets)
     hexadecimal = "|".join(f"{ord(bracket):x}" for bracket in brackets)
     names = "|".join(sorted(name for name, value in html5.items() if value in set(brackets)))
@@ -54,14 +54,14 @@ def _written(brackets: str) -> str:
 OPENING_PATTERN: Final = _written(OPENING)
 CLOSING_PATTERN: Final = _written(CLOSING)
 MAX_NAME: Final = 18
-"""Characters of a bracket's character reference behind its zeros at most: ``RightDoubleBracket``."""
+"""Maximum characters of a bracket's character reference without leading zeros: ``RightDoubleBracket``."""
 
 _DISGUISE: Final = re.compile(
     "[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\0-\x08\x0e-\x1b\x7f-\x84\x86-\x9f]"
 )
-"""Marks of direction, and controls."""
+"""Direction marks and controls."""
 _CONTROL: Final = re.compile("[\x0b\x1c-\x1f\x85]")
-"""Controls that count as white space, and that a page may show as nothing."""
+"""Controls that count as white space, and that a page may not show at all."""
 _TAG: Final = r"<[A-Za-z/!?][^<>]*+>?"
 _SPECIAL: Final = r"<\?.*?\?>|<!\[CDATA\[.*?\]\]>|<![A-Za-z][^>]*>"
 _TAG_WITH_VALUES: Final = r"<[A-Za-z/!?](?:\"[^\"]*+\"|'[^']*+'|[^<>])*+>?"
@@ -69,13 +69,13 @@ _COMMENT: Final = r"<!--(?:-?>|.*?-->|.*)"
 _MARK: Final = r"[*_~`]"
 _MARKUP: Final = rf"{_COMMENT}|{_SPECIAL}|{_TAG}|{_MARK}"
 _MARKUP_WITH_VALUES: Final = rf"{_COMMENT}|{_SPECIAL}|{_TAG_WITH_VALUES}|{_MARK}"
-"""The same for readers to whom a value in quotes may hold what else ends a tag."""
+"""The same for readers to whom a value in quotes may contain the character that ends a tag."""
 _MARKUP_AS_TAGS: Final = rf"<[!?][^>]*>|{_TAG}|{_MARK}"
-"""The same for readers who know of no comments."""
+"""The same for readers without comments."""
 MARKUP_PATTERNS: Final = tuple(
     re.compile(markup, re.DOTALL) for markup in (_MARKUP, _MARKUP_WITH_VALUES, _MARKUP_AS_TAGS)
 )
-"""The ways in which readers see what is markup in a text."""
+"""Patterns of a text's markup, one for each kind of reader."""
 _NOT_AS_WRITTEN: Final = re.compile(r"[<&*_~`\\]")
 _PIECE, _PIECE_WITH_VALUES, _PIECE_WITHOUT_TAGS = (
     re.compile(rf"(?P<markup>{markup})|&#?\w{{1,31}};?|.", re.DOTALL)
@@ -85,15 +85,15 @@ _PIECE, _PIECE_WITH_VALUES, _PIECE_WITHOUT_TAGS = (
 
 
 class Normalised(NamedTuple):
-    """A text as it would be read.
+    """A text as a reader reads it.
 
     Args:
         text: normalised.
-        origin: for each of its characters, the index of the one as written that it stems from;
-            ``None`` where nothing had to be changed.
+        origin: for each of its characters, the index of the written one that it comes from; ``None``
+            if nothing had to change, or character references were resolved.
         seen: as written, with character references resolved.
-        disguised: whether direction marks, controls, digits in black circles or character
-            references made it read so; nobody writes a reference like that in good faith.
+        disguised: whether it has direction marks, controls, digits in black circles or character
+            references; nobody writes a reference like that in good faith.
     """
 
     text: str
@@ -102,19 +102,19 @@ class Normalised(NamedTuple):
     disguised: bool
 
     def written(self, raw: str, start: int, end: int) -> str:
-        """Return the part of ``raw`` that characters ``start`` to ``end`` stem from."""
+        """Return the part of ``raw`` that characters ``start`` to ``end`` come from."""
         if self.origin is None:
             return raw[start:end]
         return raw[self.origin[start] : self.origin[end - 1] + 1] if start < end else ""
 
     @property
     def look(self) -> str:
-        """The text with every character as the ASCII letter or digit that it looks like."""
+        """The text with each character replaced by the ASCII letter or digit that it looks like."""
         return self.text if self.seen.isascii() else "".join(map(looks_like, self.seen))
 
 
 def normalise(raw: str) -> Normalised:
-    """Normalise what stands between two brackets: NFKC, without what has no shape."""
+    """Normalise the text between two brackets: NFKC, without characters that have no shape."""
     if "&" in raw and (plain := html.unescape(raw)) != raw:
         return Normalised(normalise(plain).text, None, plain, disguised=True)
     if raw.isascii() and "\\" not in raw and (raw.isprintable() or not _DISGUISE.search(raw)):
@@ -131,14 +131,14 @@ def normalise(raw: str) -> Normalised:
 
 
 def looks_of(text: str) -> str:
-    """Return a text with characters as the ASCII letter that each looks like, as long as it was."""
+    """Return a text of the same length, its characters replaced by the ASCII letters that they look like."""
     if text.isascii():
         return text
     looks = {one: looks_like(one) for one in set(text) if one > "\x7f"}
     alike = {one: look for one, look in looks.items() if len(look) == 1 and look != one}
     if not alike:
         return text
-    # they are few: to find them takes a fifth of what translating every character does
+    # they are few: finding them takes a fifth of the time of translating every character
     return re.sub(f"[{re.escape(''.join(alike))}]", lambda found: alike[found[0]], text)
 
 
@@ -146,10 +146,10 @@ _LINK: Final = re.compile(r"!?\[([^\[\]]{0,300})\]\([^()\n]{0,1000}\)")
 
 
 def without_markup(raw: str) -> Iterator[str]:
-    """Yield the ways in which a page may show what stands between two brackets.
+    """Yield the forms in which a page may show the text between two brackets.
 
-    Tags, comments and the marks of emphasis and code are not shown; some tags end a word. Of links
-    their text is.
+    It shows no tags, comments or marks of emphasis and code; some tags end a word. Of links it shows
+    the text.
     """
     if _CONTROL.search(raw):
         raw = _CONTROL.sub("", raw)
@@ -165,9 +165,9 @@ def without_markup(raw: str) -> Iterator[str]:
 
 
 def shown(raw: str) -> Iterator[tuple[str, Sequence[int]]]:
-    """Yield how a page shows a text: first without tags; then so if values in them may end none; then with them.
+    """Yield a text as pages show it: without tags, without tags whose values may have any character, and with tags.
 
-    Each way is its look, and for each character the index behind what it is written as in ``raw``.
+    Each form has its look and, for each character, the index after its source in ``raw``.
     """
     if raw.isascii() and not _NOT_AS_WRITTEN.search(raw):
         yield raw, range(1, len(raw) + 1)

@@ -1,7 +1,7 @@
-"""Checks of what an answer says without citing: each a function of its own, none stops an answer.
+"""Checks an answer's uncited text; each check is a function, and none stops an answer.
 
-They look at wording and distances, so they are hints for a reader; what they cost in false alarms
-is measured by ``benchmarks.guardrails.false_alarms``.
+They look at wording and distances, so they are hints for a reader;
+``benchmarks.guardrails.false_alarms`` measures their false alarms.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ADMISSIONS: Final = (
     "could not be reached",
     "could not be searched",
 )
-"""Phrases by which an answer owns that it has no source."""
+"""Phrases with which an answer admits that it has no source."""
 
 CONFIDENT: Final = (
     "definitely",
@@ -62,15 +62,15 @@ class CheckSettings:
             backs it.
         number_distance: characters after a number in which a reference backs it.
         min_density: references per 100 words below which an answer is too thinly cited.
-        min_words: of an answer whose density is looked at.
-        admissions: phrases by which an answer owns that it has no source; any case.
-        max_admission: words of an answer that such a phrase excuses; what is longer, or holds code,
-            informs, whatever it owns.
+        min_words: words from which an answer's density is checked.
+        admissions: phrases with which an answer admits that it has no source; any case.
+        max_admission: maximum words of an answer that such a phrase excuses; a longer answer, or one
+            with code, gives information all the same.
         confident: phrases that need a reference close by; any case.
         numbers: regular expressions of numbers that need one.
 
     Raises:
-        InvalidSettings: a threshold is negative, or a pattern is no regular expression.
+        InvalidSettings: a threshold is negative, or a pattern isn't a regular expression.
     """
 
     confident_distance: int = 50
@@ -91,7 +91,9 @@ class CheckSettings:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise InvalidSettings(f"numbers: {pattern!r} is no pattern: {error}") from error
+                raise InvalidSettings(
+                    f"numbers: {pattern!r} is not a valid pattern: {error}"
+                ) from error
 
 
 def check(draft: Draft, settings: CheckSettings) -> tuple[Warned, ...]:
@@ -108,21 +110,21 @@ def missing_citations(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
 
 
 def non_existent_sources(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noqa: ARG001 - one shape for all checks
-    """Warn of each reference to what retrieval did not return; it has been removed."""
+    """Warn of each removed reference: nothing that retrieval returned matches it."""
     for offset, reference in draft.removed:
         message = f"{' '.join(reference.split())} refers to nothing that retrieval returned."
         yield Warned(Kind.NON_EXISTENT_SOURCE, message, offset, offset)
 
 
 def unsourced_information(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
-    """Warn of an answer that informs without any source and does not own up to it."""
+    """Warn of an answer that gives information without any source and doesn't admit it."""
     if not draft.sources and draft.words and not _admits(draft, settings):
         message = "The answer gives information though retrieval returned no source."
         yield Warned(Kind.UNSOURCED_INFORMATION, message, 0, len(draft.text))
 
 
 def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
-    """Warn of confident phrases without a reference close by; not in lines that are quoted."""
+    """Warn of confident phrases without a reference close by, except in quoted lines."""
     reach = settings.confident_distance
     for found in find_phrases(settings.confident, draft.text, draft.folded):
         if not _is_backed(draft, found, before=reach, after=reach):
@@ -131,7 +133,7 @@ def confident_wording(draft: Draft, settings: CheckSettings) -> Iterator[Warned]
 
 
 def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
-    """Warn of numbers without a reference close behind; not in code, identifiers and quoted lines."""
+    """Warn of numbers without a reference right after them, except in code, identifiers and quoted lines."""
     reach = settings.number_distance
     for found in find_numbers(settings.numbers, draft.text, draft.folded):
         if not _is_backed(draft, found, before=0, after=reach):
@@ -140,7 +142,7 @@ def uncited_numbers(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
 
 
 def low_density(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
-    """Warn of a long answer with few references; of one with none, another check does."""
+    """Warn of a long answer with few references; another check covers answers without any."""
     words = draft.words
     if words < settings.min_words or not draft.references:
         return
@@ -151,7 +153,7 @@ def low_density(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:
 
 
 def placeholders(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noqa: ARG001 - one shape for all checks
-    """Warn of references that say themselves that there is nothing behind them."""
+    """Warn of references that say that their source is missing."""
     ends = [end for _, end in draft.references] + [offset for offset, _ in draft.removed]
     for end in ends:
         if found := _NOT_THERE.match(draft.text, end):
@@ -163,7 +165,7 @@ def placeholders(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # 
 
 
 def unchecked(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noqa: ARG001 - one shape for all checks
-    """Warn of what a hurried reader may take for a reference and nobody has resolved."""
+    """Warn of text that a hurried reader may take for a reference, and that was not resolved."""
     for start, end in draft.unchecked:
         message = f"{draft.text[start:end]} is read as a link or an index, not as a reference."
         yield Warned(Kind.UNCHECKED, message, start, end)
@@ -173,7 +175,7 @@ def unchecked(draft: Draft, settings: CheckSettings) -> Iterator[Warned]:  # noq
             yield Warned(Kind.UNCHECKED, message, *found.span())
     for found in (*_unbracketed(draft), *_notes(draft)):
         if not draft.is_code(found.start()) and not draft.is_in_reference(found.start()):
-            message = "Reads like a reference, but stands in no square brackets."
+            message = "Reads like a reference, but isn't in square brackets."
             yield Warned(Kind.UNCHECKED, message, *found.span())
     for start, end in look_alikes(draft):
         message = f"{draft.text[start:end]} reads like a reference, and nothing proves it."
@@ -190,7 +192,7 @@ CHECKS: Final[tuple[Callable[[Draft, CheckSettings], Iterator[Warned]], ...]] = 
     placeholders,
     unchecked,
 )
-"""All checks: the five that every answer goes through, and those beyond them."""
+"""All checks, in the order in which they run."""
 
 _NOT_THERE: Final = re.compile(
     r"[ \t]{0,4}(?:\.{2,8}|\u2026)?[ \t]{0,4}\((?:not?\b|un(?:available|known|specified)|missing|omitted|n/a)"
@@ -207,16 +209,16 @@ _UNBRACKETED: Final = re.compile(
     rf"|\b(?-i:S)ources?\s(?:#|no\.?\s)?{COUNT}|\bsources?(?:\s?#|:\s)\d++(?![\w.-])",
     re.IGNORECASE,
 )
-"""A file and its lines; a source's number between marks, but in no identifier; "Source" and a number."""
+"""A file and its lines; a source's number between marks, but not in an identifier; "Source" and a number."""
 _HIGH: Final = "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 _SUPERSCRIPT: Final = re.compile(
     rf"[{_HIGH}]{{1,3}}(?!\w)|<sup>[\s#]*\d{{1,3}}\s*</sup>",
     re.IGNORECASE,
 )
 _BEFORE_NOTE: Final = re.compile(r"(?:[^\W\d_]{3}|\.md|[\s.,;:!?)\]\"'\u201d\u00bb*_`])\Z")
-"""What the number of a note stands behind: a word, or the end of a sentence."""
+"""The text before the number of a note: a word, or the end of a sentence."""
 _NOTE: Final = re.compile(r"\[[\^#]\d{1,3}\](?![(\[:+*?{])")
-"""Neither a link nor a note's own text, nor a regular expression's class of characters."""
+"""A note's number; not a link, the note's own text or a regular expression's character class."""
 
 
 def _is_backed(draft: Draft, found: re.Match[str], *, before: int, after: int) -> bool:
@@ -234,9 +236,9 @@ def _unbracketed(draft: Draft) -> Iterator[re.Match[str]]:
 
 
 def _notes(draft: Draft) -> Iterator[re.Match[str]]:
-    """Yield numbers set high where a page's notes have theirs."""
+    """Yield superscript numbers in places where a page's notes have theirs."""
     text, folded = draft.text, draft.folded
-    # most answers hold neither, and the pattern would be tried at every character
+    # most answers have neither, and the pattern would be tried at every character
     if not (folded is None or b"<sup" in folded or any(one in text for one in _HIGH)):
         return
     for found in _SUPERSCRIPT.finditer(text):

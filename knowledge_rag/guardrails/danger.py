@@ -1,4 +1,4 @@
-r"""Commands and instructions that destroy something, as a table, and where a text mentions them.
+r"""Finds mentions of commands and instructions that destroy something, from a table of them.
 
 A row belongs in the table if running the command once can lose data, a resource, running work or a
 safeguard, and the reverse command doesn't bring it back. Stopping a service, cordoning a node and
@@ -7,14 +7,14 @@ are dry runs, plans and queries.
 
 A mention counts whatever surrounds it: "never delete the topic" mentions a deletion. The caller
 decides from the rest of the sentence what the author wants. Descriptions ("the deleted pods", "a drop
-in traffic", "Kubernetes deletes the pod") are no mentions: in prose a verb counts only where an
-instruction can stand, which `_instructs` decides.
+in traffic", "Kubernetes deletes the pod") don't count as mentions: in prose a verb counts only where an
+instruction is possible, which `_instructs` decides.
 
-Every pattern takes time proportional to the text: gaps between words are bounded, and a second part of
-a command (`needs`) is looked for once for each command of the text.
+Every pattern takes time proportional to the text: gaps between words are bounded, and the search for a
+second part of a command (`needs`) runs once for each command of the text.
 
-In a pattern, a blank stands for the blanks within a command, and a name in angle brackets for what
-`_PARTS` says.
+In a pattern, a blank stands for the blanks within a command, and a name in angle brackets for its
+pattern in `_PARTS`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _B: Final = r"(?:[^\S\n]|\\\r?\n){1,9}"
-"""A blank within a command: a line that ends in a backslash goes on in the next."""
+"""A blank within a command: a line that ends in a backslash continues on the next one."""
 _PARTS: Final = {
     # options between a program and its subcommand, each with a value or without one
     "<options>": "(?: -<word>(?: <word>)??){0,6}?",
@@ -57,9 +57,9 @@ _PARTS: Final = {
     "|those|every|each|both|one|two|some|your|its|their|our)",
     "<word>": r"[^\s;|&`]{1,120}+",
 }
-"""What the names in a pattern stand for; a name may be part of those above it."""
+"""Patterns for the names in a pattern; each may contain the names below it."""
 _BLANK_OUTSIDE: Final = re.compile(r"(\[(?:\\.|[^\]\\])+\])| ")
-"""A set of characters, or a blank in none."""
+"""A set of characters, or a blank outside of one."""
 
 
 def _noun(nouns: str, code: str = r"(?:<the> )?`[\w\"'\[(/~$<*][^`\n]{1,80}`") -> str:
@@ -69,7 +69,7 @@ def _noun(nouns: str, code: str = r"(?:<the> )?`[\w\"'\[(/~$<*][^`\n]{1,80}`") -
 
 
 def _act(verbs: str, objects: str = "<object>") -> str:
-    """Return a pattern of an instruction: one of these verbs and what it is done to."""
+    """Return a pattern of an instruction: one of these verbs and its object."""
     return rf"<verb>(?:(?:force|hard|bulk)[- ])?(?:{verbs})(?![^\W_]|-)<close> <too>{objects}"
 
 
@@ -92,14 +92,14 @@ class DangerRule:
     """One row of the table.
 
     Args:
-        label: the command, as people call it.
-        destroys: what is lost, in three to six words.
-        words: every match holds one of them, in any case: a text without needs no search.
+        label: the command's usual name.
+        destroys: the loss, in three to six words.
+        words: every match has one of them, in any case: a text without any needs no search.
         pattern: finds it in commands or prose.
-        example: a text in which it is found.
-        needs: has to be found in the same command too, in any order.
-        imperative: whether it counts only where an instruction can stand, because the pattern is
-            made of English words.
+        example: a text that it matches.
+        needs: must match in the same command too, in any order.
+        imperative: whether it counts only where an instruction is possible, because the pattern
+            consists of English words.
     """
 
     label: str
@@ -151,7 +151,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 _prose: Final = partial(_rule, imperative=True)
 
 #: The table, from the most specific row to the least: of two that find the same text, the earlier one
-#: gives the label. A row: label, what is lost, words, example, pattern, what else has to be there.
+#: gives the label. A row: label, loss, words, example, pattern, second pattern that must match.
 # fmt: off
 DANGERS: Final[tuple[DangerRule, ...]] = (
     # Kubernetes and its tools
@@ -419,7 +419,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
           r"|wipe)[-_][a-z0-9_-]{2,40}+(?!\.(?:md|html?|txt)\b)", r"(?:^|[`\s])\./"),
     _rule("factory reset", "the configuration of the device", "factory", "./bin/enc factory-reset",
           r"(?<!\w)factory[-_ ](?:default-?)?reset(?!\w)"),
-    # options that take a safeguard away
+    # options that remove a safeguard
     _rule("--force", "the check that would stop you", "force", "kubectl replace --force -f pod.yaml",
           "<dashes>force(?:-(?:delete|destroy|detach|new-cluster|push|with-lease)[a-z-]{0,40})?<end>"),
     _rule("--grace-period=0", "the time to finish running work", "grace-period", "--grace-period=0",
@@ -459,7 +459,7 @@ DANGERS: Final[tuple[DangerRule, ...]] = (
 )
 # fmt: on
 
-# where an instruction can stand: at the start of a line, item, cell or clause, or behind such a word
+# places for an instruction: at the start of a line, item, cell or clause, or after such a word
 _OPENS: Final = re.compile(
     r"(?:\A|[\n.:;!?,|(\])>\u2013\u2014\u2026\u2022$#&]|(?:\A|\s)[-+]|(?:\A|[^\w.-])(?:"
     r"afterwards|also|always|and|carefully|don['\u2019]?t|either|else|ever|finally|first|forcibly"
@@ -469,7 +469,7 @@ _OPENS: Final = re.compile(
     r"|(?:i|we|you)\s{1,3}(?:can|could|may|might|need|will|would)))\Z",
     re.IGNORECASE,
 )
-# a description all the same: "fails to delete the volume", "does not drop the index"
+# descriptions in such a place: "fails to delete the volume", "does not drop the index"
 _DESCRIBES: Final = re.compile(
     r"(?:ab(?:ilit(?:y|ies)|le)|about|allow\w{0,3}|attempt\w{0,3}|began|begins?|cause[sd]?|configured"
     r"|continues?|fail\w{0,4}|forces?|forced|going|how|likely|permissions?|refus\w{1,3}|start(?:s|ed)"
@@ -487,7 +487,7 @@ _ING: Final = re.compile(r"(?:\w{1,9}[- ])?\w{1,9}ing\b", re.IGNORECASE)
 _BEFORE: Final = 48
 _MARKUP: Final = " \t\r\f\v\u00a0*_~\"'`\u2018\u2019\u201c\u201d"
 
-# a command ends with its line, at a separator or with the code it stands in
+# a command ends with its line, at a separator or with the code around it
 _SEPARATOR: Final = re.compile(r"(?<!\\)(?<!\\\r)\n|[;|`]|&&")
 _DRY: Final = re.compile(
     r"(?<![\w-])(?<!without )(?:(?:--|[-\u2013\u2014])dry-?run(?!\w|=(?:false|none|0)\b)|--simulate\b"
@@ -497,7 +497,7 @@ _DRY: Final = re.compile(
 
 
 _RULES_OF: Final[dict[str, list[int]]] = {}
-"""For each word, the numbers of the rules whose matches may hold it."""
+"""For each word, the numbers of the rules whose matches may have it."""
 for _number, _row in enumerate(DANGERS):
     for _word in _row.words:
         _RULES_OF.setdefault(_word, []).append(_number)
@@ -505,15 +505,15 @@ for _number, _row in enumerate(DANGERS):
 
 @lru_cache(maxsize=16_384)
 def _rules_within(part: str) -> tuple[int, ...]:
-    """Return the numbers of the rules that have a word within a part of a text between spaces."""
+    """Return the numbers of the rules with a word in this part of a text between spaces."""
     return tuple(it for word, rules in _RULES_OF.items() if word in part for it in rules)
 
 
 def dangers_in(text: str) -> tuple[Danger, ...]:
     """Find the destructive commands that a text mentions: commands, inline code or prose.
 
-    A mention in a negative sentence counts ("never delete the topic"): what the author wants done is
-    for the caller to decide. Commands with a dry-run option don't count.
+    A mention in a negative sentence counts ("never delete the topic"): the caller decides what the
+    author wants. Commands with a dry-run option don't count.
 
     Args:
         text: a step, a command or a passage, of any length.
@@ -562,7 +562,7 @@ def _instructs(text: str, start: int, found: str) -> bool:
     if _ING.match(found):
         return _GERUND.search(before) is not None
     if before.endswith("\n") and found[0].islower():
-        # a sentence that goes on in the next line, unless a blank line or a stop ends it
+        # a sentence that continues on the next line, unless a blank line or a stop ends it
         before = before[:-1].rstrip(_MARKUP)
     if not before:
         return not cut

@@ -1,4 +1,4 @@
-"""An answer whose references have been resolved, as the checks see it."""
+"""The form of an answer with resolved references that the checks read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Span = tuple[int, int]
 
 
 class Kind(StrEnum):
-    """What a warning is about."""
+    """The kind of a warning."""
 
     MISSING_CITATIONS = "missing_citations"
     NON_EXISTENT_SOURCE = "non_existent_source"
@@ -28,18 +28,18 @@ class Kind(StrEnum):
     UNCITED_NUMBER = "uncited_number"
     LOW_DENSITY = "low_density"
     PLACEHOLDER = "placeholder"
-    """A reference that says itself that there is nothing behind it."""
+    """A reference says that its source is missing."""
     UNCHECKED = "unchecked"
-    """Reads like a reference where none can be: a link's text, an index, outside brackets."""
+    """Text reads like a reference where none can be: a link's text, an index, outside brackets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """Something that a person should look at.
+    """A warning for a person to check.
 
     Args:
-        kind: what it is about.
-        message: one sentence, on one line whatever it quotes, so that no surface begins a line with a model's words.
+        kind: of the warning.
+        message: one sentence, on one line whatever it quotes, so that no line begins with a model's words.
         start: offset in the answer that may be shown.
         end: offset behind it.
     """
@@ -50,22 +50,21 @@ class Warned:
     end: int
 
     def __post_init__(self) -> None:
-        """Put the message on one line."""
         object.__setattr__(self, "message", " ".join(self.message.split()))
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """The answer that may be shown, and what is known about its parts.
+    """The answer that may be shown, with the spans of its parts.
 
     Args:
         text: the answer.
-        references: spans of the references in it, all of them resolved, in order.
-        contents: of each reference the texts of its lines; may be left out.
-        removed: where references were removed, and what they were, in order.
+        references: spans of its references, all resolved, in order.
+        contents: for each reference, the texts of its lines; optional.
+        removed: offset and text of each removed reference, in order.
         unchecked: spans of brackets that read like references where none can be.
         code: spans of code, in order, none overlapping another.
-        sources: how many sources retrieval returned.
+        sources: number of sources that retrieval returned.
     """
 
     text: str
@@ -76,9 +75,9 @@ class Draft:
     code: tuple[Span, ...] = ()
     sources: int = 0
     words: int = field(init=False)
-    """How many words the answer has, references not counted."""
+    """Number of words of the answer, without references."""
     folded: bytes | None = field(init=False, repr=False, compare=False)
-    """The text as the checks search it."""
+    """The text in the form that the checks search."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", _count_words(self.text, self.references))
@@ -95,7 +94,7 @@ class Draft:
         return before >= 0 and offset < self.references[before][1]
 
     def is_cited(self, span: Span, *, before: int, after: int) -> bool:
-        """Whether a reference is within so many characters before or after a span."""
+        """Whether a reference is within ``before`` characters before or ``after`` characters after a span."""
         start, end = span
         following = bisect_left(self.references, (end, end))
         if following < len(self.references) and self.references[following][0] - end <= after:
@@ -104,11 +103,11 @@ class Draft:
         return before > 0 and preceding >= 0 and start - self.references[preceding][1] <= before
 
     def is_quoted(self, offset: int) -> bool:
-        """Whether the line at ``offset`` is one of those that a reference next to it cites.
+        """Whether the line at ``offset`` is, word for word, one that a reference next to it cites.
 
-        Word for word, list marks and indent aside. Next to it are the reference before the line,
-        however far it is (in a step with inner items it stands behind the first line), and the one in
-        it or behind it in its paragraph; several side by side count as one.
+        List marks and indent don't matter. Next to it are the reference before the line, however far
+        away (in a step with inner items it is after the first line), and the one in the line or after
+        it in its paragraph; several side by side count as one.
         """
         start, end = self._line_at(offset)
         if end - start > _LONG:
@@ -117,7 +116,7 @@ class Draft:
         return any(line in _bare_lines(content) for content in self._contents_by(start, end))
 
     def _line_at(self, offset: int) -> Span:
-        """Return the line at an offset; of a long one so much that it shows to be long."""
+        """Return the line at an offset; of a long one, just enough to show that it is long."""
         start = self.text.rfind("\n", max(0, offset - _LONG - 1), offset) + 1
         end = self.text.find("\n", offset, offset + _LONG + 1)
         return start or max(0, offset - _LONG - 1), end if end >= 0 else len(self.text)
@@ -142,7 +141,7 @@ class Draft:
             yield from self._side_by_side(first, 1)
 
     def _side_by_side(self, at: int, step: int) -> Iterator[str]:
-        """Return what a reference cites, and those that nothing but blanks parts from it."""
+        """Return the lines cited by a reference, and by those that only blanks separate from it."""
         for one in range(at, at + step * _MOST_TOGETHER, step):
             if not 0 <= one < len(self.contents):
                 return
@@ -154,12 +153,12 @@ class Draft:
 
 
 _LONG: Final = 2_000
-"""Characters of a line that is looked up, and between a line and the reference behind it."""
+"""Maximum characters of a line to look up, and between a line and the reference after it."""
 _MOST_TOGETHER: Final = 8
-"""References side by side that are looked at."""
+"""Maximum references side by side to read."""
 _BLANK: Final = re.compile(r"\n[ \t]*(?=\n)")
 _MARK: Final = re.compile(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?:\[[ xX]\][ \t]+)?")
-"""What a list item or a quote begins with."""
+"""The beginning of a list item or a quote."""
 
 
 def _bare(line: str) -> str:

@@ -1,7 +1,7 @@
-r"""What a reader may take for a reference though it is in none of their notations.
+r"""Finds text that a reader may take for a reference though it has none of a reference's notations.
 
 A document with lines of it in other words (``a.md > Drain, line 5``, ``"a.md":5``, ``line no. 5 of a.md``), a citation in
-the markup of others, text that is turned around. None of it can become a citation. It stays, and is warned of.
+another system's markup, text that is turned around. None of it can become a citation. It remains, with a warning.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.draft import Draft, Span
 
 MAX_NAME: Final = 256
-"""Characters of a document's name that are looked at."""
+"""Maximum characters to read of a document's name."""
 BEHIND: Final = 320
-"""Characters behind a name that are looked at: a link's address may stand between."""
+"""Maximum characters to read after a name: a link's address may be in between."""
 BEFORE: Final = 64
-"""Characters before it."""
+"""Maximum characters to read before a name."""
 
 _DASH = r"[-\u2010-\u2015\u2212~]"
 _TO = rf"\s?(?:{_DASH}|\.\.|\bto\b|\bthrough\b)\s?L?\d{{1,6}}"
@@ -33,15 +33,15 @@ _UNIT = (
     r"[\"']?(?:\s?(?:[.=:\#]|nos?\.?|numbers?))*+\s?"
 )
 _WORDED = rf"(?:\b|(?<=_))(?:{_UNIT}(?:{_NUMBER}|{COUNT})|(?-i:L)\d{{1,6}})"
-"""Lines with the word for them."""
+"""Line numbers with the word "line"."""
 _CLOSED = r"(?:\]\([^()\s]{0,200}\)|\]\[[^\[\]]{0,40}\]|<[^<>]{0,80}>|[\])}>*_`~\"'\u2019\u201d\xbb]){0,8}+"
-"""What may close behind a name: a link with its address, brackets, tags, marks, quotes."""
+"""Anything that may close after a name: a link with its address, brackets, tags, marks, quotes."""
 _SIGN = r"(?:`?\s?`?[:;@^=\#\xa7\u2192\xbb\u2236\ua789\uff1a]|[-=]>)"
 _OVER = r"(?!\w|[-.,/:]\d|%)"
 _ALONE = rf"{_OVER}(?!\s[^\W\d_])(?<!\d\d\d\d-\d\d)"
-"""No unit follows the number, and it is no date."""
+"""No unit follows the number, and it isn't a date."""
 _COUNTED = r"(?:[a-z]{1,2}|min|sec|hour|day|week|month|time|pod|node|step|percent)[a-z]{0,5}\b(?<!\bfor)(?<!\b(?:to|is|in|on|at|as|or|by))"
-"""A short word behind a range is what it counts (``a.md: 5-9 minutes``), unless it only joins."""
+"""A short word after a range names the things counted (``a.md: 5-9 minutes``), unless it only joins."""
 _BEHIND: Final = re.compile(
     rf"{_CLOSED}(?:\s?{_SIGN}[*_`]{{0,3}}(?:{_NUMBER}{_OVER}|\s(?:{_RANGE}{_OVER}(?!\s{_COUNTED})|{_NUMBER}{_ALONE}))"
     rf"|\s?@\s{_RANGE}{_OVER}"
@@ -64,19 +64,19 @@ _TURNED: Final = re.compile("[\u202d\u202e][^\u202c\n]{0,400}")
 _OWN_ADDRESS: Final = re.compile(
     rf"{SCHEME}:/{{2,3}}[^\s?#]{{1,{MAX_NAME}}}[?#]\S{{0,80}}?\d[^\s<>()\"']{{0,80}}", re.IGNORECASE
 )
-"""This product's own address with numbers in another form than that of lines."""
+"""This product's own address with numbers in a form other than that of lines."""
 _BRACKETED: Final = re.compile(r"[`~\s]*\[([^\[\]]{1,400})\][`~\s]*")
 _CITE: Final = re.compile(
     r"\\(?:foot|paren)?cite[a-z]*\{[^{}\n]{0,80}\}?|\{\{\s?cite\b[^{}\n]{0,200}|<(?:cite|ref)\b[^<>]{0,80}>",
     re.IGNORECASE,
 )
-"""How LaTeX, wikis and HTML write a citation."""
+"""A citation in LaTeX, wikis and HTML."""
 
 
 def look_alikes(draft: Draft) -> Iterator[Span]:
-    """Yield the places in an answer that read like a reference and are none, in order and apart.
+    """Yield the places in an answer that read like a reference and aren't one, in order, none overlapping another.
 
-    Those that are known to be unchecked, and code, aside.
+    Code, and places already known to be unchecked, are left out.
     """
     behind = 0
     for start, end in sorted(_found(draft)):

@@ -1,8 +1,8 @@
-"""How Markdown readers see a text: what is code to them, and which words they show.
+"""Reads a text as Markdown readers do: the code that they see, and the words that they show.
 
-Readers differ in three things: whether HTML is let through, whether tables are, and whether a fence ends
-where one word stands behind its mark. CommonMark's own parser reads a text each of these ways, as far as the
-text holds anything that they differ in.
+Readers differ in three things: whether they let HTML through, whether they read tables, and whether a fence
+ends at its mark if one word follows. CommonMark's own parser reads a text in each of these ways, if it has
+anything in which they differ.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.draft import Span
 
 CODE: Final = "\x7f"
-"""Stands on a page for a bracket that is code."""
+"""Replaces a bracket on a page that is code."""
 
 _FOLLOWING: Final = "Q7Z0Q"
 _LINE_END: Final = re.compile(r"\r\n?|\n")
@@ -50,15 +50,15 @@ _BLANK_LINES: Final = re.compile(r"\n{2,}")
 
 @dataclass(slots=True)
 class View:
-    """What one reader sees of a text.
+    """A text as one reader sees it.
 
     Args:
         blocks: the types of its blocks, in order.
         is_open: whether a line at the left edge, below a blank one, would belong to its last block.
-        spans: its code spans that end on their line, backticks included.
-        wrapped: those that don't.
-        code: its code blocks, whole lines.
-        shown: what a page shows, by the lines that it stems from; spans of offsets.
+        spans: its code spans that end on their line, with backticks.
+        wrapped: those that don't end on their line.
+        code: its code blocks, in whole lines.
+        shown: texts that a page shows, each with the span of its lines.
     """
 
     blocks: list[str] = field(default_factory=list)
@@ -74,11 +74,11 @@ class View:
             (self.wrapped if _LINE_END.search(text, *span) else self.spans).append(span)
 
     def is_behind_list(self, code: Token) -> bool:
-        """Whether indented code stands below a list: mistletoe and mistune take it for words of its last item."""
+        """Whether indented code is below a list: mistletoe and mistune take it for words of its last item."""
         return code.level == 0 and any(one.endswith("list_close") for one in self.blocks)
 
     def code_at(self, offset: int) -> Span | None:
-        """Return the code span or block that holds the character at an offset."""
+        """Return the code span or block with the character at an offset."""
         for spans in (self.code, self.spans):
             at = bisect_right(spans, offset, key=itemgetter(0)) - 1
             if at >= 0 and offset < spans[at][1]:
@@ -88,7 +88,7 @@ class View:
 
 @lru_cache(maxsize=32)
 def views_of(text: str) -> Sequence[View]:
-    """Return what each reader sees of whole top-level blocks."""
+    """Return whole top-level blocks as each reader sees them."""
     runs = [found.span() for found in _TICKS.finditer(text)]
     lines = [0, *(found.end() for found in _LINE_END.finditer(text))]
     source = f"{_with_labels(text, runs)}\n\n{_FOLLOWING}\n"
@@ -113,7 +113,7 @@ def views_of(text: str) -> Sequence[View]:
 
 
 def is_open(text: str) -> bool:
-    """Whether to some reader a line at the left edge, below a blank one, belongs to a text's last block."""
+    """Whether some reader takes a line at the left edge, below a blank one, for part of a text's last block."""
     following = len(_LINE_END.findall(text)) + 2
     source = f"{text}\n\n{_FOLLOWING}\n"
     for parser in _outliners():
@@ -138,7 +138,7 @@ def _parser(*, html: bool, tables: bool = False, loose: bool = False) -> Markdow
 
 
 def _loose_fence(state: StateBlock, first: int, behind: int, silent: bool) -> bool:  # noqa: FBT001 - a rule of markdown-it
-    """Read a fence that ends where one word stands behind its mark: mistletoe takes that for its end."""
+    """Read a fence that ends at its mark even if one word follows: mistletoe takes that for its end."""
 
     def line_at(number: int) -> tuple[int, str]:
         start = state.bMarks[number] + state.tShift[number]
@@ -159,11 +159,11 @@ def _loose_fence(state: StateBlock, first: int, behind: int, silent: bool) -> bo
 
 
 def _with_labels(text: str, runs: Sequence[Span]) -> str:
-    """Put a character of its own behind each run of backticks, to know a code span by."""
+    """Put a unique character after each run of backticks, to identify code spans."""
     parts, at = [], 0
     for number, (start, end) in enumerate(runs):
         if end - start >= _FENCE and _FENCE_ENDS.match(text, end):
-            continue  # with anything behind it, this would end no fence
+            continue  # with anything after it, this would end no fence
         parts += [text[at:end], chr(_LABEL + number)]
         at = end
     return "".join([*parts, text[at:]])
@@ -227,7 +227,7 @@ def _shown(part: Token) -> str:
 
 
 def without_pairs(code: str) -> str:
-    """Return code with a mark for each bracket that opens and closes in it."""
+    """Return code with CODE in place of each bracket that opens and closes in it, and after each other opening one."""
     shown, opened = list(code), []
     for at, one in enumerate(code):
         if one in OPENING:

@@ -1,9 +1,9 @@
 r"""Keeps the references of an answer that resolve and removes the others, whole or as a stream.
 
-Most text is passed as it comes: words, simple code, references that resolve, and in ordinary sentences
+Most text is decided as it comes: words, simple code, references that resolve, and in ordinary sentences
 also those that don't. Anything else makes the text from the first bracket on wait until its top-level
-block is over. Then Markdown parsers say what readers see of it, with and without what does not resolve;
-if they see anything else that reads like a reference, its brackets become curly ones.
+block is over. Then Markdown parsers show what readers see of it, with and without the references that
+don't resolve; if they see anything else that reads like a reference, its brackets become curly ones.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.references import Reference
 
 MARK: Final = "[unverified]"
-"""Stands for what was removed, where something has to."""
+"""Replaces a removed reference that can't go without a mark."""
 MAX_BLOCK: Final = 32_768
-"""Characters of a top-level block that is read as a whole."""
+"""Maximum characters of a top-level block that is parsed as a whole."""
 
 _MAX_BRACKETS: Final = 1_000
 _SLICE: Final = 4_096
@@ -39,7 +39,7 @@ _START: Final = (
     r"(?![ \t>\-+*\d.)`~]*\Z)(?:[ ]{0,3}(?:>|(?:[-+*]|\d{1,9}[.)])[ ]))*+"
     r"[ ]{0,3}(?=[^ \t\r\n`~]|`(?!``)|~(?!~~))"
 )
-"""How a line begins that is no code, once it is known that it has more to it than marks."""
+"""The beginning of a line that isn't code, once it is known to have more than marks."""
 _LINE_START: Final = re.compile(_START)
 _WORDS: Final = re.compile(
     rf"(?:[^`&<\\\u202e\r\n{_B}]++|&(?=[^#A-Za-z])|<(?=[^A-Za-z/!?{_B}])|\\(?=[^`&\\{_B}\r\n])"
@@ -48,49 +48,49 @@ _WORDS: Final = re.compile(
 """Words, plain code spans, and the beginnings of plain lines."""
 _PLAIN_SPAN: Final = re.compile(r"`[^`\r\n]++`")
 _CODE_SPAN: Final = re.compile(rf"`(?:[^`|&\r\n{_B}]|\[[^`|&\r\n{_B}]*\])++`(?=[^`])")
-"""One that holds pairs of brackets."""
+"""A code span with pairs of brackets."""
 _FENCE: Final = re.compile(r"( {0,3})(`{3,40}|~{3,40})(?![`~])[^`|\r\n]{0,150}\r?\n")
 _FENCE_BEGUN: Final = re.compile(r" {0,3}(?:```|~~~)[^\r\n]*\r?\Z")
 _BLANK: Final = re.compile(r"[ \t]*\r?\n")
 _BRACKET: Final = re.compile(rf"\[([^`&<\\\u202e\r\n{_B}]{{0,300}}+)\]")
 _ADDRESS: Final = re.compile(rf"\(https?://[^\s()<>`&\\{_B}]++\)(?=[^(\[:{{`])")
 _BEGUN: Final = re.compile(r"[ \t>\-+*\d.)`~]*\r?\Z")
-"""What a line may begin with, with nothing behind it yet."""
+"""A line that so far has nothing but marks that lines may begin with."""
 _INDENTED: Final = re.compile(r"[ \t]++(?=[^ \t\r\n`~>])")
 _TEXT_LINE: Final = re.compile(r"[ ]*+(?:(?:[-+*]|\d{1,9}[.)])[ ]{1,4}+)?+[^\W\d_]")
 _SENTENCE: Final = re.compile(r"[^\W\d_][^\n]*[ .,;)*\"']\Z")
-"""Ordinary words, at the end of which something can go without changing what is around it."""
+"""Ordinary words; removing a reference after them doesn't change the text around it."""
 _INDEXED: Final = re.compile(r"[\w$@=/^&\\!\]]\Z", re.ASCII)
 _LEFT_EDGE: Final = re.compile(r"[^\s\-+*\d]")
 _NEXT_BLOCK: Final = re.compile(rf"\n[ \t]{{0,200}}\r?\n(?={_LEFT_EDGE.pattern})")
-"""Where a top-level block begins at the left edge, unless another one is still open."""
+"""The place where a top-level block begins at the left edge, unless another one is still open."""
 _STAYS_OPEN: Final = re.compile(r"```|~~~|<(?:[!?]|script|pre|style|textarea)", re.IGNORECASE)
-"""What a block has to hold to go on behind that (CommonMark 4.5 and 4.6): a fence, or such HTML."""
+"""The fence or HTML that a block needs in order to continue after that place (CommonMark 4.5 and 4.6)."""
 _BLANK_ABOVE: Final = re.compile(r"\n[ \t]*\r?\n\Z")
 _POSSIBLE: Final = re.compile(
     rf"\\?(?:{A_BRACKET.pattern}|&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,{MAX_NAME}}}\Z)|\\\Z"
 )
-"""A bracket, or what may turn out to be one."""
+"""A bracket, or text that may turn out to be one."""
 _JOINS: Final = re.compile(
     r"(?:<\0[A-Za-z/!?]|(?:&#?|0{9})[0-9A-Za-z]{0,18}\0[#0-9A-Za-z;]|`\0`|~\0~|[\]\uff3d]\0[(:])\Z|\]:[ \t]*\0"
 )
-"""What must not come to stand side by side; the NUL is where something is removed."""
+"""Texts that must not end up side by side; the NUL stands for the removed reference."""
 _NOT_BEHIND: Final = frozenset(["", "(", "[", ":", "{", "`"])
 _LONE_RETURN: Final = re.compile(r"\r(?!\n)")
 _PARTIAL: Final = re.compile(
     rf"(?:&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{0,{MAX_ENTITY}}}"
     rf"|`{{1,2}}|~{{1,2}}|<[^<>\n]{{0,{MAX_TAG + 1}}}|\n[ \t]{{0,200}}\r?\n?)\Z"
 )
-"""What more text may make a bracket of, a tag, or any of the two above."""
+"""Text that may still become a bracket, a tag, a fence or the place where a block begins."""
 _WORD_BEHIND: Final = re.compile(r"\s*\Z| ?(?!source)[^\s\d\-+*>#=`~|<:!?_&\\\[]", re.IGNORECASE)
 _NESTED: Final = re.compile(r"[\[<]")
 _FAR: Final = 1_000
-"""Characters that decide what a bracket or a backtick is, unless its block has to."""
+"""Maximum characters that decide what a bracket or a backtick is; otherwise its block decides."""
 _LONG: Final = 200
-"""Characters before a bracket that are looked at, and of a line's beginning."""
+"""Maximum characters to read before a bracket, and of a line's beginning."""
 
 Cut = tuple[int, int, Why, str]
-"""First and last offset of what goes, the reason, and what comes in its place."""
+"""Start and end offset of removed text, the reason, and its replacement."""
 
 
 class Scanner:
@@ -104,37 +104,37 @@ class Scanner:
     def __init__(self, ledger: Ledger, *, mark: bool = False) -> None:
         self.found = Findings()
         self._ledger, self._mark = ledger, mark
-        self._text = ""  # as it goes out, as far as that is decided
-        self._block = 0  # index in it where the top-level block begins
-        self._at = 0  # up to which all is passed
-        self._sent = 0  # up to which it has gone out; behind ``_at`` without a bracket
-        self._written = 0  # leads from an index behind ``_at`` to the offset as written
-        self._out = 0  # leads from an index to the offset as it goes out
-        self._fence: re.Pattern[str] | None = None  # what ends the fence that is open
+        self._text = ""  # in its outgoing form, as far as that is decided
+        self._block = 0  # index where the top-level block begins
+        self._at = 0  # index up to which everything is decided
+        self._sent = 0  # index up to which it has gone out; past ``_at`` if no bracket is there
+        self._written = 0  # added to an index past ``_at``, it is the offset as written
+        self._out = 0  # added to an index, it is the offset in the outgoing answer
+        self._fence: re.Pattern[str] | None = None  # the end of the open fence
         self._waits = False  # for the end of the block
-        self._searched = 0  # index up to which that was looked for
-        self._try = 0  # index before which it is not looked for again
-        self._is_blunt = False  # the block is too long to be read
-        self._is_endless = False  # and it can't be known where it ends
+        self._searched = 0  # index up to which that end was searched for
+        self._try = 0  # index before which it isn't searched for again
+        self._is_blunt = False  # the block is too long to parse
+        self._is_endless = False  # and its end can't be known
         self._defined: set[str] = set()
-        self._cited: set[Evidence] = set()  # by the references that are counted
+        self._cited: set[Evidence] = set()  # by the references counted so far
         self._counted = 0
         self._parts: list[str] = []
 
     @property
     def settled(self) -> int:
-        """Offset, in the answer as it goes out, before which it is known what is code."""
+        """Offset in the outgoing answer up to which all code is known."""
         return self._at + self._out
 
     def feed(self, piece: str) -> str:
-        """Read more of the answer; return what can go out now."""
+        """Read more of the answer; return the text that can go out now."""
         for start in range(0, len(piece), _SLICE):
             self._text += piece[start : start + _SLICE]
             self._read(final=False)
         return self._flush()
 
     def close(self, piece: str = "") -> str:
-        """Read the last of the answer; return what is left to go out."""
+        """Read the last of the answer; return the rest of its text."""
         out = self.feed(piece)
         self._read(final=True)
         return out + self._flush()
@@ -165,7 +165,7 @@ class Scanner:
             self._sent = end
 
     def _forget(self) -> None:
-        """Forget what has gone out, unless it begins the block, or is all that is known of it."""
+        """Drop text that has gone out, except the block, or the last part of a long one."""
         first = self._block if self._at - self._block <= MAX_BLOCK else self._at - _FAR
         self._drop(min(first, self._sent))
 
@@ -179,10 +179,10 @@ class Scanner:
         self._written += count
         self._out += count
 
-    # what is passed as it comes
+    # text that is decided as it comes
 
     def _pass(self, *, final: bool) -> None:
-        """Pass what needs no parser, and see whether something else follows."""
+        """Decide the text that needs no parser; wait for the end of the block if other text follows."""
         text = f"{self._text}\n" if final else self._text
         while not self._waits and self._at < len(self._text):
             at = self._at
@@ -229,7 +229,7 @@ class Scanner:
         return _FENCE_BEGUN.match(text, at) is not None and len(text) - at < _LONG
 
     def _pass_code(self, text: str) -> None:
-        """Pass the whole lines of a fence."""
+        """Take whole lines of a fence."""
         last = text.rfind("\n") + 1
         ended = self._fence.search(text, self._at, last) if self._fence else None
         end = last
@@ -238,7 +238,7 @@ class Scanner:
             if end < 0:
                 end, self._waits, self._is_endless = ended.start(), True, True
         if (lone := _LONE_RETURN.search(text, self._at, end)) and lone.end() < len(text):
-            end, self._fence = lone.start(), None  # not a line's end to all readers
+            end, self._fence = lone.start(), None  # not the end of a line to all readers
             self._waits = self._is_endless = True
         self._add_code(self._at, min(end, len(self._text)))
         self._at = max(self._at, end)
@@ -292,7 +292,7 @@ class Scanner:
             self._waits = bool(following) or character not in "\r&<\\"
 
     def _pass_behind_bracket(self, text: str) -> None:
-        """Pass a link's address, if it is a plain one; what else may be one waits, and so do definitions."""
+        """Take a plain address of a link; wait for other possible addresses, and for definitions."""
         if text[self._at] == ":" and _SENTENCE.search(
             self._line_before(text)[:-1].rpartition("[")[0]
         ):
@@ -306,7 +306,7 @@ class Scanner:
         return len(text) - self._at >= _FAR or text.find("\n", self._at) >= 0
 
     def _is_outside_table(self, text: str) -> bool:
-        """Whether no cell of a table can have ended before, on this line."""
+        """Whether no cell of a table can have ended earlier on this line."""
         first = max(0, self._at - _FAR)
         line = text.rfind("\n", first, self._at)
         return (line >= 0 or self._at < _FAR) and text.find("|", max(line, first), self._at) < 0
@@ -315,7 +315,7 @@ class Scanner:
         return text[max(text.rfind("\n", 0, self._at) + 1, self._at - _LONG) : self._at]
 
     def _pass_bracket(self, text: str) -> bool:
-        """Keep or remove what stands between two brackets if it can be told at once."""
+        """Keep or remove the text between two brackets if that can be decided at once."""
         at = self._at
         if (common := common_reference(text, at)) and common[1] < at + _FAR:
             reference, end = common
@@ -338,7 +338,7 @@ class Scanner:
         return False
 
     def _is_citation(self, text: str, reference: Reference, end: int) -> bool:
-        """Whether what reads like a reference is no link, no index and no definition."""
+        """Whether text that reads like a reference isn't a link, an index or a definition."""
         following, before = text[end : end + 1], text[self._at - 1 : self._at]
         if not following or following == "(":
             return False
@@ -357,10 +357,10 @@ class Scanner:
         self._at = start + len(mark)
         self._written += end - start - len(mark)
 
-    # what waits for the end of its block
+    # text that waits for the end of its block
 
     def _end_block(self, *, final: bool) -> bool:
-        """Decide the block if it is over; whether to go on behind it."""
+        """Decide the block if it is over; return whether to continue after it."""
         self._send(self._at)
         self._drop(self._block)
         while found := _NEXT_BLOCK.search(self._text, max(self._searched, 0)):
@@ -379,7 +379,7 @@ class Scanner:
         return False
 
     def _decide(self, end: int, *, final: bool = False) -> bool:
-        """Decide what goes of the block up to ``end``; false if it goes on behind that."""
+        """Decide the removals in the block up to ``end``; return false if the block continues after that."""
         region = self._text[:end]
         first = _POSSIBLE.search(region, self._at)
         start = first.start() if first else end
@@ -408,7 +408,7 @@ class Scanner:
         return True
 
     def _cuts(self, reading: Reading) -> tuple[Sequence[Cut], Reading | None]:
-        """Return what goes of a block, and what is read of the rest."""
+        """Return the removals in a block, and the reading of the rest."""
         text = reading.text
         self._cited.update(*(it.evidence for it in self.found.kept[self._counted :]))
         self._counted = len(self.found.kept)
@@ -424,7 +424,7 @@ class Scanner:
         cuts = sorted([*marked, *_outside(curled, marked)])
         views = [*reading.views, *views_of(_without(text, cuts))]
         if any(view.is_open for view in views):
-            return curled, None  # what comes next would be read in another way
+            return curled, None  # the text after it would be read differently
         return cuts, None
 
     def _cut(self, text: str, bad: Bad, *, is_marked: bool) -> Cut:
@@ -442,7 +442,7 @@ class Scanner:
 
     @staticmethod
     def _begins_block(text: str, bad: Bad) -> bool:
-        """Whether a block would begin in another way, and might belong to the one before."""
+        """Whether removal would change the beginning of a block, which might then belong to the one before."""
         is_whole = bad.why is not Why.UNCLOSED and not _NESTED.search(text, 1, bad.end)
         return bad.start == 0 and not (is_whole and _WORD_BEHIND.match(text, bad.end))
 
@@ -460,12 +460,12 @@ class Scanner:
             pages = [[page for _, page in view.shown] for view in reading.views]
             self.found.pages.append((self._out, self._out + len(reading.text), pages))
 
-    # what is too long to be read
+    # blocks that are too long to parse
 
     def _go_blunt(self, *, final: bool) -> bool:
-        """Make all brackets of a block curly that is too long to be read; whether it is over.
+        """Make all brackets curly in a block that is too long to parse; return whether it is over.
 
-        Of one that holds nothing that may stay open beyond a blank line, it is known where it ends.
+        The end is known only for a block without anything that may stay open beyond a blank line.
         """
         text, end = self._text, len(self._text)
         following = None if self._is_endless else _NEXT_BLOCK.search(text, self._at)
@@ -492,9 +492,9 @@ class Scanner:
 
 
 def _end_of_fence(indent: int, mark: str) -> re.Pattern[str]:
-    """Return the pattern of what ends a fence, or may end it.
+    """Return the pattern of text that ends a fence, or may end it.
 
-    That depends on the list it stands in, and on the reader where one word stands behind its mark.
+    That depends on the list around it, and on the reader if one word follows its mark.
     """
     run = rf"{mark[0]}{{{len(mark)},}}"
     ticks, word = rf"{run}[ \t]*\r?\n", rf" {{0,3}}{run}\S+[ \t]*\r?\n"
@@ -513,7 +513,7 @@ def _without(text: str, cuts: Sequence[Cut]) -> str:
 
 
 def _curled(text: str, start: int) -> Sequence[Cut]:
-    """Make curly brackets of all others."""
+    """Return the cuts that make all brackets curly."""
     return [
         (one.start(), one.end(), Why.UNPARSABLE, "{" if one["open"] else "}")
         for one in A_BRACKET.finditer(text, start)
@@ -521,7 +521,7 @@ def _curled(text: str, start: int) -> Sequence[Cut]:
 
 
 def _outside(cuts: Iterable[Cut], others: Sequence[Cut]) -> Iterator[Cut]:
-    """Yield the cuts that lie in none of others; all of them are in order."""
+    """Yield the cuts that overlap none of the others; both are in order."""
     at = 0
     for cut in cuts:
         while at < len(others) and others[at][1] <= cut[0]:
@@ -531,7 +531,7 @@ def _outside(cuts: Iterable[Cut], others: Sequence[Cut]) -> Iterator[Cut]:
 
 
 def _is_like(before: Reading, after: Reading, cuts: Sequence[Cut]) -> bool:
-    """Whether nothing but what was cut is read in another way."""
+    """Whether everything except the cuts is read as before."""
     if not after.text.strip():
         return True
     if [before.text[a:b] for a, b, _ in before.good] != [after.text[a:b] for a, b, _ in after.good]:
@@ -545,7 +545,7 @@ def _is_like(before: Reading, after: Reading, cuts: Sequence[Cut]) -> bool:
 
 
 def _texts(text: str, spans: Sequence[Span], cuts: Sequence[Cut]) -> Sequence[str]:
-    """Return the texts of code spans without what was cut out of them."""
+    """Return the texts of code spans without the cuts in them."""
     found = []
     for start, end in spans:
         within = [cut for cut in cuts if cut[0] < end and start < cut[1]]
