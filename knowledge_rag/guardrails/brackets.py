@@ -53,9 +53,9 @@ _TICKS: Final = re.compile(r"\\*`")
 _TICK_RUN: Final = re.compile(r"(?<![\\`])`+")
 INTO_ADDRESS: Final = re.compile(r"(?:(?:https?|ftp)://|www\.)[^\s<`]{0,1000}+`", re.IGNORECASE)
 _GOES_ON: Final = re.compile(r"(?:[A-Za-z0-9]|[\s,;:*_]*+[(]?lines?[\W_]*+\d)", re.IGNORECASE)
-"""Continues, behind a code span, a reference that begins in it."""
+"""Continues, after a code span, a reference that begins in it."""
 _PIPE: Final = re.compile(r"(?<!\\)(?:\\\\)*\|")
-"""A pipe that isn't escaped: to every reader, one behind an odd number of backslashes is."""
+"""A pipe that isn't escaped: to every reader, one after an odd number of backslashes is."""
 _ROW_BEGUN: Final = r"[ \t>]*+(?:(?:[-+*]|\d{1,9}[.)])[ \t]++)*+"
 _DELIMITERS: Final = r"\|?(?:[ \t]*+:?-[^|\n]*+(?:\||$))++[ \t\r]*+$"
 _TABLE_BEGUN: Final = re.compile(
@@ -76,7 +76,7 @@ class Bracket(NamedTuple):
 
     Args:
         start: its offset.
-        end: offset behind it.
+        end: offset after it.
         opens: whether it is an opening one.
         code: for each view, the code span that contains it, if any.
     """
@@ -100,7 +100,7 @@ class Bad(NamedTuple):
 
     Args:
         start: its offset.
-        end: offset behind it, and behind the address of its link.
+        end: offset after it, and after the address of its link.
         why: the reason.
         is_inside: whether it is inside another open bracket.
     """
@@ -236,7 +236,7 @@ class Reading:
     def _cut_by_lone_ticks(self) -> set[Span]:
         """Return the code spans that cmark shows as words.
 
-        Behind backticks that are never closed, it finds one span for each number of backticks.
+        After backticks that are never closed, it finds one span for each number of backticks.
         """
         cut: set[Span] = set()
         for view in self.views:
@@ -259,7 +259,7 @@ class Reading:
         return cut
 
     def _cut_by_addresses(self) -> set[Span]:
-        """Return the code spans behind an address with a backtick at its end: GitHub takes that for part of it."""
+        """Return the code spans after an address with a backtick at its end: GitHub takes that for part of it."""
         cut: set[Span] = set()
         ticks = [found.end() - 1 for found in INTO_ADDRESS.finditer(self.text)]
         for view in self.views if ticks else ():

@@ -2,8 +2,8 @@
 
 A reference backs the text before it: in prose, the sentence that it ends, or the part of it since
 the previous reference; in a list item or a table row, everything since the previous reference. A
-reference that begins a unit backs the text behind it. Code, items and rows without references of
-their own, and a quotation behind a colon, belong to the claim that introduces them; a reference on
+reference that begins a unit backs the text after it. Code, items and rows without references of
+their own, and a quotation after a colon, belong to the claim that introduces them; a reference on
 lines of its own backs the text above. A label before a reference ("Source:", "See") is part of it.
 """
 
@@ -51,7 +51,7 @@ class Unit:
     Args:
         kind: of the lines.
         start: offset of the first character.
-        end: offset behind the last character that is not white space.
+        end: offset after the last character that is not white space.
         indent: columns before the first character or the list mark.
     """
 
@@ -473,7 +473,7 @@ class _Finder:
 
 
 def _stand_together(unit: Unit, following: Unit) -> bool:
-    """Whether one reference below backs both units: items, rows, and any unit with the code behind it."""
+    """Whether one reference below backs both units: items, rows, and any unit with the code after it."""
     in_list = (UnitKind.ITEM, UnitKind.CODE, UnitKind.ROW)
     return following.kind is UnitKind.CODE or {unit.kind, following.kind} <= set(in_list)
 

@@ -99,7 +99,7 @@ def block_citations(block: object) -> Iterator[Mapping[str, Any]]:
 
 
 def offsets(citation: object) -> tuple[int, int, int] | None:
-    """Return the cited search result's index, its first cited item and the item behind the last one."""
+    """Return the cited search result's index, its first cited item and the item after the last one."""
     location = member(citation, "location", "searchResultLocation")
     index, start, end = (member(location, name) for name in ("searchResultIndex", "start", "end"))
     if _is_line(index) and _is_line(start) and _is_line(end):
@@ -114,7 +114,7 @@ def _is_line(value: object) -> bool:
 def with_references(said: str, references: list[str]) -> str:
     """Append references to a text, before its trailing white space.
 
-    Behind code they go on a line of their own: on a fence's line, they would keep it from closing.
+    After code they go on a line of their own: on a fence's line, they would keep it from closing.
     """
     body = said.rstrip()
     written = " ".join(dict.fromkeys(references))

@@ -118,7 +118,7 @@ class Danger:
     Args:
         label: the label of its row.
         start: offset of its first character in the text.
-        end: offset behind its last character.
+        end: offset after its last character.
     """
 
     label: str

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 Span = tuple[int, int]
-"""Offset of the first character, and behind the last one."""
+"""Offset of the first character, and after the last one."""
 
 
 class Kind(StrEnum):
@@ -41,7 +41,7 @@ class Warned:
         kind: of the warning.
         message: one sentence, on one line whatever it quotes, so that no line begins with a model's words.
         start: offset in the answer that may be shown.
-        end: offset behind it.
+        end: offset after it.
     """
 
     kind: Kind

@@ -51,7 +51,7 @@ class Said(NamedTuple):
 
     Attributes:
         text: as the service wrote it.
-        cited: places for references, in order: the offset behind a part of the text, and the items
+        cited: places for references, in order: the offset after a part of the text, and the items
             that the service names as its sources.
     """
 
@@ -140,7 +140,7 @@ def _conversed(response: object, request: object) -> Iterator[Passage | DropReas
 
 def _search_results(request: object) -> Iterator[Mapping[str, Any]]:
     for message in objects(member(request, "messages")):
-        if message.get("role") != "user":  # the model's own text is no evidence
+        if message.get("role") != "user":  # the model's own text isn't evidence
             continue
         for block in objects(message.get("content")):
             inner = objects(member(block, "toolResult", "content"))

@@ -23,7 +23,7 @@ APART: Final = "\0"
 """Separates words that aren't next to each other on the page."""
 
 MAX_ENTITY: Final = 31
-"""Maximum characters of a character reference's name, or of its number behind leading zeros."""
+"""Maximum characters of a character reference's name, or of its number after leading zeros."""
 MAX_TAG: Final = 200
 """Maximum characters of a tag in a block that is too long to parse."""
 _ODD: Final = rf"&(?:\#[xX]?0{{0,{MAX_ZEROS}}}+)?+[0-9A-Za-z]{{1,{MAX_ENTITY}}};?|[\\*`>\0-\x08\x0b\x0e-\x1f\x7f\x85]|~~+"
@@ -76,9 +76,9 @@ class Look:
         self._length = 0
         self._last = APART  # character
         self._odd = _odd("")  # finds text that a page shows otherwise than written
-        self._behind = 0  # offset behind the last added part
-        self._left_out = False  # whether anything was left out behind the last character
-        self._tags: list[Span] = []  # to be read behind their paragraph
+        self._behind = 0  # offset after the last added part
+        self._left_out = False  # whether anything was left out after the last character
+        self._tags: list[Span] = []  # to be read after their paragraph
         self._until = 0
 
     def add(self, text: str, first: int, moved: int, parts: Iterable[tuple[int, int, Way]]) -> None:
@@ -121,7 +121,7 @@ class Look:
         return start if written is None else start + _place(written, index - self._starts[at])
 
     def end_of(self, index: int) -> int:
-        """Return the offset behind the text shown before an index."""
+        """Return the offset after the text shown before an index."""
         at = bisect_right(self._starts, index - 1) - 1
         start, end, written = self._runs[at]
         return end if written is None else start + _place(written, index - 1 - self._starts[at]) + 1

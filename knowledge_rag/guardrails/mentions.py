@@ -1,9 +1,9 @@
-r"""Lines of documents that running text names: ``a.md:5-9``, ``a.md#L5-L9``, ``lines 5-9 of a.md``.
+r"""Finds mentions of documents' lines in running text: ``a.md:5-9``, ``a.md#L5-L9``, ``lines 5-9 of a.md``.
 
-They are references like those in brackets: a mention that resolves is a citation, any other one is
-replaced by a mark. They are looked for in what a page shows (:class:`~knowledge_rag.guardrails.look.Look`).
-Code is left alone, but for a code span that holds a mention and nothing else, and so is the address of a
-link, unless a reader sees it.
+They are references like those in brackets: a mention that resolves is a citation, and a mark replaces any
+other. The search covers the text that a page shows (:class:`~knowledge_rag.guardrails.look.Look`). Code is
+left alone, except a code span with a mention and nothing else; so is the address of a link, unless a reader
+sees it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
 
 MAX_NAME: Final = 1_024
-"""Characters of a document's name at most; a longer one is no mention."""
+"""Maximum characters of a document's name; a longer one is no mention."""
 AHEAD: Final = 120
-"""Characters behind a name that may say which lines are meant."""
+"""Maximum characters after a name to search for its lines."""
 BEFORE: Final = 64
-"""Characters before a name that may."""
+"""Maximum characters before a name to search for its lines."""
 
 _LONGEST: Final = len(".asciidoc") + 2
-"""Characters that decide where the ending of a document's name ends."""
+"""Maximum characters at the end of a text that may be the unfinished ending of a name."""
 _ENDS_NAME: Final = frozenset(
     OPENING
     + CLOSING
@@ -52,30 +52,30 @@ _ENDS_NAME: Final = frozenset(
     + APART
 )
 _ENDS_LINK: Final = frozenset("])")
-"""A name that ends behind it begins in the text of a link."""
+"""Characters after which a name's ending may stand alone: the name begins in the text of a link."""
 _LEAD: Final = re.compile(r"[*_~`]++")
 _TICKS: Final = re.compile(r"`++")
 _ADDRESS_BEGUN: Final = re.compile(r"\][(:][^\S\r\n]*+(?:\r\n?|\n)?[^\S\r\n]*+<?\Z")
-"""It may stand on the next line, but not below a blank one."""
+"""The text before an address, which may be on the next line, but not below a blank one."""
 _NOTE_BEGUN: Final = re.compile(r"\[\^[^\[\]\n]*\]:\s*<?\Z")
-"""Of a footnote's definition, pages show the text."""
+"""The beginning of a footnote's definition, whose text pages show."""
 _LINE_END: Final = re.compile(r"\r?\n")
 _MAY_BEGIN_BLOCK: Final = re.compile(r"[ \t]*(?:[`~*+><#-]|\d{1,9}[.)])")
 _MARKERS: Final = re.compile(r"[ \t]*(?:(?:>|[-*+]|\d{1,9}[.)])[ \t]*)*+")
 _MARKUP: Final = re.compile(r"<|&[#A-Za-z]|\[")
 _BEHIND: Final = 2 * MAX_NAME
-"""Characters that have gone out and are still looked at."""
+"""Characters to keep that have already been searched."""
 _KEPT: Final = 4_096
-"""As many more are there before any are forgotten."""
+"""Further characters from which it pays to drop any."""
 _MOST: Final = 65_536
-"""Characters as written that make up for those."""
+"""Characters of the written text from which fewer are dropped, too."""
 
 _Decision = tuple[int, int, "tuple[Evidence, ...] | Why"]
-"""First offset and the one behind the last of a mention, and what it refers to, or why it goes."""
+"""Start and end offset of a mention, and its evidence or the reason for removing it."""
 
 
 class AnswerScanner:
-    """Reads an answer piece by piece: what stands in brackets, then what its text mentions.
+    """Reads an answer piece by piece: references in brackets, then mentions in the text.
 
     Args:
         ledger: the evidence of the request.
@@ -84,29 +84,29 @@ class AnswerScanner:
 
     def __init__(self, ledger: Ledger, *, mark: bool = False) -> None:
         self.found = Findings()
-        """What was found so far; code and what is unchecked once the answer is over."""
+        """The findings so far; code and unchecked spans only at the end of the answer."""
         self._ledger = ledger
         self._scanner = Scanner(ledger, mark=mark)
-        self._text = ""  # that the scanner let go out, from offset ``_base`` on
+        self._text = ""  # the scanner's output from offset ``_base`` on
         self._base = 0
-        self._sent = 0  # offset in it up to which all has gone out
-        self._look = Look()  # what a page shows of it
+        self._sent = 0  # offset up to which it has gone out
+        self._look = Look()  # the text that a page shows of it
         self._seen = 0  # offset up to which that is known
-        self._at = 0  # index in the look from where on the next name is looked for
-        self._edge = 0  # behind the last mention
+        self._at = 0  # index in the look where the search for the next name begins
+        self._edge = 0  # index after the last mention
         self._parts: list[str] = []
         self._near = self._odd = (
             0  # how many of the scanner's references are in it, resolved or not
         )
         self._kept = 0  # how many of the scanner's findings have gone out
         self._taken = 0
-        self._written = 0  # what leads from the scanner's offsets to those of the answer as written
-        # at the scanner's offsets: first, behind, and the mark's length
+        self._written = 0  # added to a scanner's offset, it is the offset as written
+        # in the scanner's offsets: start, end, and the mark's length
         self._cuts: list[tuple[int, int, int]] = []
-        self._shift = 0  # what they removed, in characters
+        self._shift = 0  # how many characters they removed
 
     def feed(self, piece: str) -> str:
-        """Read more of the answer; return what can go out now."""
+        """Read more of the answer; return the text that can go out now."""
         self._text += self._scanner.feed(piece)
         self._read(min(self._base + len(self._text), self._scanner.settled), final=False)
         out = "".join(self._parts)
@@ -115,7 +115,7 @@ class AnswerScanner:
         return out
 
     def close(self, piece: str = "") -> str:
-        """Read the last of the answer; return what is left to go out."""
+        """Read the last of the answer; return the rest of its text."""
         self._text += self._scanner.close(piece)
         self._read(self._base + len(self._text), final=True)
         found = self._scanner.found
@@ -125,8 +125,8 @@ class AnswerScanner:
         return "".join(self._parts)
 
     def _read(self, settled: int, *, final: bool) -> None:
-        """Decide the mentions in what the scanner has settled, and let go out what is before the next one."""
-        if not final:  # more of these may follow, and they are one mark
+        """Decide the mentions in the text that the scanner has settled, and send the text before the next one."""
+        if not final:  # more tildes may follow, and together they are one mark
             new = self._text[self._seen - self._base : settled - self._base]
             settled -= len(new) - len(new.rstrip("~"))
         if settled > self._seen:
@@ -138,7 +138,7 @@ class AnswerScanner:
         decisions.sort(key=itemgetter(0, 1))
         for start, end, evidence in decisions:
             if start < self._sent:
-                continue  # within one that went
+                continue  # inside one that is removed
             if isinstance(evidence, Why):
                 self._cut(start, end, evidence)
             else:
@@ -151,7 +151,7 @@ class AnswerScanner:
         self._send(end)
 
     def _shown_parts(self, start: int, end: int) -> Iterator[tuple[int, int, Way]]:
-        """Yield the parts of what was settled, without what reads like a reference in brackets."""
+        """Yield the parts of the settled text, without brackets that read like references."""
         found, at = self._scanner.found, start
         base, text = self._base, self._text
         left_out: list[Span] = []
@@ -164,7 +164,7 @@ class AnswerScanner:
         for first, last in [*sorted(left_out), (end, end)]:
             if at < first:
                 part = at - base, first - base
-                if text.find("<", *part) < 0 and text.find("&", *part) < 0:  # read in one way
+                if text.find("<", *part) < 0 and text.find("&", *part) < 0:  # read alike in any way
                     yield *part, Way.MARKDOWN
                 else:
                     yield from self._ways(at, first)
@@ -186,7 +186,7 @@ class AnswerScanner:
             yield start - base, end - base, Way.MARKDOWN
 
     def _decide_all(self, decisions: list[_Decision], *, final: bool) -> int:
-        """Note the mentions that can be decided; return the index in the look before which all are."""
+        """Collect the mentions that can be decided; return the index in the look up to which all are."""
         text = self._look.text
         limit = len(text)
         while found := A_NAME.search(text, self._at):
@@ -207,7 +207,7 @@ class AnswerScanner:
         return self._name_start(limit)
 
     def _name_start(self, end: int) -> int:
-        """Return where the name starts that goes on at ``end``; ``end`` if it is too long for one."""
+        """Return the start of the name that continues at ``end``; ``end`` if it is too long for a name."""
         text, start = self._look.text, end
         first = max(self._edge, end - MAX_NAME - 1)
         while start > first and text[start - 1] not in _ENDS_NAME:
@@ -215,7 +215,7 @@ class AnswerScanner:
         return start if end - start <= MAX_NAME else end
 
     def _decide(self, start: int, end: int, decisions: list[_Decision]) -> int:
-        """Decide about a document's name in the look; return the index behind it and its lines."""
+        """Decide about a document's name in the look; return the index after it and its lines."""
         look = self._look.text
         spans, last = lines_behind(look, end, end + AHEAD)
         spans = spans or lines_before(look, max(0, start - BEFORE), start)
@@ -232,7 +232,7 @@ class AnswerScanner:
         names = names_of(self._text[first:name_end])
         evidence = resolve(tuple(Lines(names, *span) for span in spans), self._ledger)
         is_bad = isinstance(evidence, Why)
-        is_own = is_own_address(look[start:end]) > 0  # wherever it stands
+        is_own = is_own_address(look[start:end]) > 0  # anywhere
         if not is_own and self._is_address(first, look[start:last], is_bad=is_bad):
             return last
         if is_bad and not is_own and "://" in look[start:end] and look[end : end + 1] in ("#", "?"):
@@ -240,13 +240,13 @@ class AnswerScanner:
         is_plain = not _MARKUP.search(self._text, first, behind)
         said_until = behind if is_plain else name_end
         place = self._bare(first, said_until, name_end=name_end, is_bad=is_bad)
-        if place is None and not is_bad:  # where its lines go on in other code, they read otherwise
+        if place is None and not is_bad:  # lines that continue in other code may read otherwise
             evidence, is_bad = Why.UNPARSABLE, True
             place = self._bare(first, behind, name_end=name_end, is_bad=True)
         if place:
             if is_bad:
                 place = place[0], self._end_of_cut(*place)
-                if place[1] < name_end:  # the name goes on there, behind markup
+                if place[1] < name_end:  # the name continues there, after markup
                     line = self._text.rfind("\n", first, name_end) + 1
                     rest = _MARKERS.match(self._text, line, name_end)
                     begin = rest.end() if rest else line
@@ -258,7 +258,10 @@ class AnswerScanner:
         return last
 
     def _is_address(self, start: int, said: str, *, is_bad: bool) -> bool:
-        """Whether a name is the address of a link or of a definition, and no page shows it."""
+        """Whether a name is the address of a link or a definition that pages don't show.
+
+        A bad one is such an address if no page shows it, a good one if not all pages do.
+        """
         before = self._text[max(0, start - BEFORE) : start]
         begun = _ADDRESS_BEGUN.search(before)
         if not begun or _NOTE_BEGUN.search(before):
@@ -273,11 +276,11 @@ class AnswerScanner:
         return not (any(shown) if is_bad else all(shown))
 
     def _bare(self, start: int, end: int, *, name_end: int, is_bad: bool) -> Span | None:
-        """Return a mention with the code spans that hold parts of it, and without marks around it.
+        """Return a mention with the code spans that contain parts of it, and without marks around it.
 
         Returns:
-            Its first index and the one behind it; ``None`` if it is in code that holds more. Of one
-            that is bad and whose lines go on in such code, what stands before that code.
+            Its start and end index; ``None`` if it is in code with other text. For a bad one whose
+            lines continue in such code, the part before that code.
         """
         text, code = self._text, self._scanner.found.code
         marks = _LEAD.match(text, start, end)
@@ -290,7 +293,7 @@ class AnswerScanner:
         at = bisect_right(code, (self._base + lead, sys.maxsize)) - 1
         held = [span for span in code[max(at, 0) :] if span[1] > self._base + lead]
         held = [(a - self._base, b - self._base) for a, b in held if a < self._base + end]
-        if held and held[0][0] < opened and held[0][1] < name_end:  # it goes on behind code
+        if held and held[0][0] < opened and held[0][1] < name_end:  # it continues after code
             lead = max(lead, held.pop(0)[1])
         while is_bad and held and held[-1][0] >= name_end and held[-1][1] > last:
             end = last = held.pop()[0]
@@ -299,7 +302,7 @@ class AnswerScanner:
         return min([lead, *(a for a, _ in held)]), max([end, *(b for _, b in held)])
 
     def _without_ticks(self, start: int, end: int) -> Iterator[Span]:
-        """Yield a mention without backticks of other code spans than its own: the rest of those would change."""
+        """Yield a mention without backticks of code spans other than its own: removal would change those."""
         code = self._scanner.found.code
         for ticks in _TICKS.finditer(self._text, start, end):
             at = bisect_right(code, (self._base + ticks.start(), sys.maxsize)) - 1
@@ -312,7 +315,7 @@ class AnswerScanner:
             yield start, end
 
     def _end_of_cut(self, start: int, end: int) -> int:
-        """Leave lines alone that may begin a block: what is behind them would be read in another way."""
+        """Return the end of a cut before lines that may begin a block: without them, later text would read otherwise."""
         for line in _LINE_END.finditer(self._text, start, end):
             if _MAY_BEGIN_BLOCK.match(self._text, line.end()):
                 return line.start()
@@ -323,7 +326,7 @@ class AnswerScanner:
         self.found.kept.append(Kept(start - self._shift, end - self._shift, evidence))
 
     def _cut(self, start: int, end: int, why: Why) -> None:
-        """Let a mark go out instead; where the scanner took something out of it, in parts."""
+        """Send a mark instead of a mention; in parts, if the scanner removed text inside it."""
         text, base = self._text, self._base
         mark = f"{MARK} " if text[end - base : end - base + 1] in ("(", "[", ":") else MARK
         self._send(start)
@@ -347,7 +350,7 @@ class AnswerScanner:
         self._sent = end
 
     def _unmark(self, start: int) -> int:
-        """Remove the mark of what the scanner removed at an offset; return the one behind, 0 if it has none."""
+        """Drop the mark of the scanner's removal at an offset; return the offset after it, 0 if there is no mark."""
         one = self._scanner.found.taken[self._taken]
         if not one.mark:
             return 0
@@ -359,14 +362,14 @@ class AnswerScanner:
         return start + len(one.mark)
 
     def _send(self, end: int) -> None:
-        """Let everything up to an offset go out."""
+        """Send everything up to an offset."""
         if end > self._sent:
             self._pass_kept(end)
             self._parts.append(self._text[self._sent - self._base : end - self._base])
             self._sent = end
 
     def _pass_kept(self, before: int) -> None:
-        """Take over the scanner's references that end before an offset."""
+        """Add the scanner's references that end at or before an offset."""
         kept = self._scanner.found.kept
         while self._kept < len(kept) and kept[self._kept].end <= before:
             one = kept[self._kept]
@@ -376,7 +379,7 @@ class AnswerScanner:
             self._kept += 1
 
     def _pass_taken(self, before: int) -> int:
-        """Return what leads from an offset of the scanner's to that in the answer as written."""
+        """Return the number to add to a scanner's offset for the offset in the answer as written."""
         while self._next_taken() <= before:
             one = self._scanner.found.taken[self._taken]
             self._written += len(one.text) - len(one.mark)
@@ -384,12 +387,12 @@ class AnswerScanner:
         return self._written
 
     def _next_taken(self) -> int:
-        """Return the scanner's offset of what it removed next; a large number if that is nothing."""
+        """Return the offset of the scanner's next removal; a large number if there is none."""
         taken = self._scanner.found.taken
         return taken[self._taken].start - self._written if self._taken < len(taken) else sys.maxsize
 
     def _moved(self, spans: list[Span]) -> list[Span]:
-        """Return spans at the scanner's offsets at those of the answer as it goes out."""
+        """Convert spans from the scanner's offsets to those of the outgoing answer."""
         if not self._cuts:
             return spans
         starts = [start for start, _, _ in self._cuts]
@@ -397,14 +400,14 @@ class AnswerScanner:
 
         def moved(offset: int) -> int:
             before = bisect_left(starts, offset)
-            if before and offset < self._cuts[before - 1][1]:  # within a cut: where its mark ends
+            if before and offset < self._cuts[before - 1][1]:  # within a cut: the end of its mark
                 offset = self._cuts[before - 1][1]
             return offset - shifts[before]
 
         return [(moved(start), moved(end)) for start, end in spans]
 
     def _forget(self) -> None:
-        """Forget what has gone out, but for what a name needs to see before it."""
+        """Drop text that was searched, except as much as a name needs before it."""
         count = self._at - _BEHIND
         if count < _KEPT and (count <= 0 or len(self._text) < _MOST):
             return

@@ -60,7 +60,7 @@ GOES_ON: Final = re.compile(
     r"[*_`~\"']{0,6}(?:[^\s:#?,;(*_`~\"']|\s{1,3}[^\s(:,;laoi*_`~\"'])",
     re.IGNORECASE,
 )
-"""The way text continues behind a document's name if no lines follow."""
+"""The way text continues after a document's name if no lines follow."""
 _BEFORE: Final = re.compile(
     rf"lines?{_GAP}{_RANGES}{_GAP}(?:(?P<of>of|in|from){_GAP}(?:the{_GAP})?"
     rf"(?:(?:file|document|page|runbook|postmortem){_GAP})?)?[*_`~\"'(]{{0,3}}\Z",
@@ -136,7 +136,7 @@ _LIKE_FILE: Final = re.compile(
     rf"{_DOCUMENT}(?![\w-]|[.]\w|/)[^\d\[\]]{{0,30}}+\d++(?:[^\d\[\]]{{1,12}}+\d++){{0,20}}+[^\W\d_]{{0,4}}+[\W_]*+$",
     re.IGNORECASE,
 )
-"""A document and numbers behind it, with any words in between."""
+"""A document and numbers after it, with any words in between."""
 _NO_LINES: Final = re.compile(rf"{_DOCUMENT}\W++[12]\d{{3}}-\d\d(?:-\d\d)?[\W_]*+$", re.IGNORECASE)
 _DATE: Final = re.compile(r"\s*[12]\d{3}-(?:0[1-9]|1[0-2])(?:-[0-3]\d)?\s*$")
 _DIGIT: Final = re.compile(r"\d")
@@ -223,7 +223,7 @@ def common_reference(text: str, start: int) -> tuple[Reference, int] | None:
     """Read the two plainest notations as :func:`parse` does, only faster.
 
     Returns:
-        The targets of the bracket at ``start``, and the index behind it; ``None`` if that takes the
+        The targets of the bracket at ``start``, and the index after it; ``None`` if that takes the
         whole grammar.
     """
     found = _COMMON.match(text, start)
@@ -237,15 +237,15 @@ def common_reference(text: str, start: int) -> tuple[Reference, int] | None:
 
 
 def lines_behind(text: str, start: int, end: int) -> tuple[Sequence[tuple[int, int]], int]:
-    """Read the lines behind a document's name: ``:5-9``, ``#L5-L9``, ``, lines 5 and 9``.
+    """Read the lines after a document's name: ``:5-9``, ``#L5-L9``, ``, lines 5 and 9``.
 
     Args:
         text: that contains the name.
-        start: index behind the name.
-        end: index behind the last character to read.
+        start: index after the name.
+        end: index after the last character to read.
 
     Returns:
-        First and last lines, and the index behind them; none, and ``start``, if there are no lines.
+        First and last lines, and the index after them; none, and ``start``, if there are no lines.
     """
     found = _BEHIND.match(text, start, end)
     return (_ranges(found["ranges"]), found.end()) if found else ((), start)
@@ -337,7 +337,7 @@ def _lines(raw: str, text: Normalised, start: int) -> Reference | None:
 
 
 def _mentioned(raw: str, text: Normalised, start: int) -> Reference | None:
-    """Read documents with their lines right behind their names: ``a.md:5, b.md#L5-L9``."""
+    """Read documents with their lines right after their names: ``a.md:5, b.md#L5-L9``."""
     parts: list[Numbers | Lines] = []
     while document := A_DOCUMENT.search(text.text, start):
         spans, end = lines_behind(text.text, document.end(), len(text.text))

@@ -31,7 +31,7 @@ class Why(StrEnum):
     UNPARSABLE = "unparsable"
     """It resembles a reference and can't be parsed."""
     UNCLOSED = "unclosed"
-    """It begins like a reference, but its bracket is never closed, or only behind another one."""
+    """It begins like a reference, but its bracket is never closed, or only after another one."""
 
 
 def resolve(reference: Reference | Unparsable, ledger: Ledger) -> tuple[Evidence, ...] | Why:
@@ -72,7 +72,7 @@ class Kept:
 
     Args:
         start: offset of its first character in the outgoing answer.
-        end: offset behind its last one.
+        end: offset after its last one.
         evidence: the entries or lines that it refers to.
     """
 
@@ -87,7 +87,7 @@ class Taken:
 
     Args:
         start: offset of its first character in the text as written.
-        end: offset behind its last one.
+        end: offset after its last one.
         text: as written.
         why: the reason.
         mark: its replacement; "" for none.

@@ -228,7 +228,7 @@ class Positions:
     def __init__(self, removed: Iterable[Taken]) -> None:
         self._starts: list[int] = []  # of each mark, in the answer that may be shown
         self._ends: list[int] = []
-        self._shifts = [0]  # before the first mark, then behind each
+        self._shifts = [0]  # before the first mark, then after each
         for taken in removed:
             self._starts.append(taken.start - self._shifts[-1])
             self._ends.append(self._starts[-1] + len(taken.mark))

@@ -91,7 +91,7 @@ class Finding:
         rule: its kind.
         message: the details in one or two sentences, on one line whatever they quote.
         start: offset in the answer as written.
-        end: offset behind it.
+        end: offset after it.
     """
 
     rule: Rule

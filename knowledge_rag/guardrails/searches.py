@@ -107,7 +107,7 @@ NUMBERS: Final = (
 """Regular expressions to search for by default."""
 
 _APART: Final = r"[\w./:=-]"
-"""A number behind one of these is part of an identifier."""
+"""A number after one of these is part of an identifier."""
 _OF_ONE: Final = rf"(?<!{_APART}.)(?<=(?={'|'.join(NUMBERS)}).)"
 _BEGINS: Final = re.compile(rf"[\d$\u20ac\u00a3Uu]{_OF_ONE}", re.IGNORECASE)
 """The first character of one of NUMBERS: searching for a set of characters is many times faster."""

@@ -42,7 +42,7 @@ class Cited:
 
     Args:
         start: offset of its reference in the answer that may be shown.
-        end: offset behind that reference.
+        end: offset after that reference.
         number: of its entry in the ledger.
         citation: the lines, all of them retrieved for this request.
         content: the lines' text, byte for byte.

@@ -1,8 +1,8 @@
-"""Lays a sentence of a claim beside the stretch of the lines that it repeats, word by word.
+"""Aligns a sentence of a claim, word by word, with the stretch of the lines that it repeats.
 
-Where the stretch is found, what the two sides have and have not in common shows what was added, left
-out, exchanged or moved. The time is linear: a sentence is cut at a fixed length, frequent words don't
-vote for a place, and the stretch is bounded.
+The words that only one of the two sides has show additions, omissions, exchanges and moves. The time is
+linear: a sentence is cut at a fixed length, frequent words don't vote for a place, and the stretch is
+bounded.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 MAX_SENTENCE: Final = 64
-"""Words at which a sentence is cut."""
+"""Maximum words of a sentence; a longer one is cut."""
 _MOST_PLACES: Final = 24
-"""A word that the lines have more often doesn't vote for a place."""
+"""Maximum places of a word that votes for one; a more frequent word doesn't vote."""
 _MOST_TRIED: Final = 6
-"""Places of one word that are tried within the stretch."""
+"""Maximum places of one word to try within the stretch."""
 _SLACK: Final = 24
-"""Words of the lines before and behind the likeliest stretch that belong to it."""
+"""Words of the lines to add before and after the likeliest stretch."""
 _BUCKET: Final = 6
 _STRAYS: Final = 2
 _APART: Final = 8
-"""Words that the lines may have more between two neighbours."""
+"""Maximum further words that the lines may have between two neighbours."""
 
 _ENDS: Final = re.compile(r"[.!?;](?=[\"'*_`)\]]*\s)")
 _NOT: Final = re.compile(r"(?<=n)'t(?!\w)")
@@ -44,14 +44,15 @@ class Token(NamedTuple):
     """A word, name or number.
 
     Args:
-        key: equal for two forms of one word, two spellings of a name, two ways to write a quantity.
+        key: the same for all forms of a word, spellings of a name and notations of a quantity.
         word: in lower case.
-        start: offset of its first character in its text.
-        end: offset behind its last one.
+        start: offset of its first character in its line.
+        end: offset after its last one.
         line: index of its line.
         sentence: number of its sentence.
-        sort: ``#`` for a number, ``@`` for a name, ``""`` for a word.
-        broken: whether a comma, a bracket or the like stands before it.
+        sort: ``#`` for a number, ``@`` for a name, ``A`` for a capitalised word in a clause, ``""`` for
+            any other word.
+        broken: whether a line begins with it, or a comma, a bracket or the like is before it.
     """
 
     key: str
@@ -65,7 +66,7 @@ class Token(NamedTuple):
 
     @property
     def is_content(self) -> bool:
-        """Whether it says what a text is about."""
+        """Whether it isn't a stop word."""
         return self.word not in STOP_WORDS
 
 
@@ -80,12 +81,12 @@ def _key(name: str) -> tuple[str, str, str]:
 
 
 class _Lexeme(NamedTuple):
-    """What is known of a lexeme wherever it stands.
+    """The properties of a lexeme that don't depend on its place.
 
     Args:
-        name: without the punctuation around it; ``""`` if nothing else is there.
+        name: without the punctuation around it; ``""`` if it has nothing else.
         at: offset of the name within it.
-        parts: whether it is punctuation that parts a sentence.
+        parts: whether it is punctuation that separates parts of a sentence.
         key: of its token.
         word: of its token.
         sort: of its token, unless it is a number.
@@ -121,7 +122,7 @@ def _lexeme(text: str) -> _Lexeme:
 
 
 def tokens_of(lines: Sequence[str]) -> list[Token]:
-    """Cut lines into tokens; a sentence may go on in the next line if that begins in lower case."""
+    """Cut lines into tokens; a sentence may continue on the next line if that begins in lower case."""
     found: list[Token] = []
     sentence = length = 0
     for number, line in enumerate(lines):
@@ -171,7 +172,7 @@ def _read(line: str, known: _Lexeme, start: int) -> tuple[str, str, int, str]:
 
 
 class Stream:
-    """The tokens of some lines, and where each stands."""
+    """The tokens of some lines, with their positions."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.tokens = tokens_of(lines)
@@ -200,7 +201,7 @@ class Stream:
 
     @cached_property
     def bounds(self) -> Mapping[int, tuple[int, int]]:
-        """First position of each sentence, and the one behind its last."""
+        """First position of each sentence, and the one after its last."""
         bounds: dict[int, tuple[int, int]] = {}
         for position, token in enumerate(self.tokens):
             first, _ = bounds.get(token.sentence, (position, 0))
@@ -209,11 +210,11 @@ class Stream:
 
 
 class Alignment(NamedTuple):
-    """A sentence of a claim beside the lines.
+    """A sentence of a claim, aligned with the lines.
 
     Args:
         said: its tokens.
-        pairs: positions in the sentence and in the lines of what both have, both ascending.
+        pairs: positions in the sentence and in the lines of tokens that both have, both ascending.
         share: share of the sentence's content words in the pairs, 0..1.
     """
 
@@ -223,13 +224,13 @@ class Alignment(NamedTuple):
 
 
 def sentences(said: Sequence[Token]) -> Iterator[Sequence[Token]]:
-    """Part the tokens of a claim into its sentences."""
+    """Split the tokens of a claim into its sentences."""
     for _, tokens in groupby(said, key=lambda token: token.sentence):
         yield list(tokens)
 
 
 def quoted(said: Sequence[Token], stream: Stream) -> list[Alignment]:
-    """Return where the lines have a sentence token by token, at most as often as is looked for."""
+    """Return the places where the lines have a sentence token by token; the search is bounded."""
     keys = [token.key for token in said]
     rarest = min(range(len(keys)), key=lambda i: len(stream.places.get(keys[i], ())))
     found = []
@@ -242,7 +243,7 @@ def quoted(said: Sequence[Token], stream: Stream) -> list[Alignment]:
 
 
 def align(said: Sequence[Token], stream: Stream) -> Alignment | None:
-    """Lay a sentence beside the lines; ``None`` if they share too few words for a place."""
+    """Align a sentence with the lines; ``None`` if they share too few words for a place."""
     votes: dict[int, float] = defaultdict(float)
     for i, token in enumerate(said):
         places = stream.places.get(token.key, ())
@@ -276,7 +277,7 @@ def _trimmed(pairs: list[tuple[int, int]], stream: Stream) -> list[tuple[int, in
 def _extended(
     said: Sequence[Token], pairs: list[tuple[int, int]], stream: Stream
 ) -> list[tuple[int, int]]:
-    """Add what both sides have before and behind the stretch, as far away and in its sentence."""
+    """Add tokens that both sides have before and after the stretch, at the same distance and in its sentence."""
     if not pairs:
         return pairs
     (i, p), (j, q) = pairs[0], pairs[-1]
@@ -291,7 +292,7 @@ def _extended(
 
 
 def _parted(pairs: Sequence[tuple[int, int]], k: int, stream: Stream) -> bool:
-    """Whether the lines have much between two pairs that follow each other."""
+    """Whether the lines have many words, or a sentence's end, between a pair and the next one."""
     (i, p), (j, q) = pairs[k], pairs[k + 1]
     apart = (q - p) - (j - i)
     sentences_apart = stream.tokens[p].sentence != stream.tokens[q].sentence
@@ -301,7 +302,7 @@ def _parted(pairs: Sequence[tuple[int, int]], k: int, stream: Stream) -> bool:
 def _common(
     said: Sequence[Token], stream: Stream, low: int, high: int, shift: int
 ) -> list[tuple[int, int]]:
-    """Return the longest common subsequence (Hunt and Szymanski's way)."""
+    """Return the longest common subsequence (Hunt and Szymanski's algorithm)."""
     tails: list[int] = []
     links: list[tuple[int, int, object]] = []
     places_of: dict[int, Sequence[int]] = {}
@@ -325,7 +326,7 @@ def _common(
     last: object = links[-1] if links else None
     while isinstance(last, tuple):
         i, place, last = last
-        # of several places, the one next to what follows: the first words shall not drift away
+        # of several places, the one nearest the next pair: the first words must not drift away
         if pairs:
             tried = places_of[i]
             place = tried[bisect_left(tried, pairs[-1][1]) - 1]

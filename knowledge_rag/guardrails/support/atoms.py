@@ -1,4 +1,4 @@
-"""Finds what a claim states exactly: commands, flags, paths, hosts, names, numbers, dates.
+"""Finds the exact details of a claim: commands, flags, paths, hosts, names, numbers, dates.
 
 A word outside code is an atom only if no plain word looks like it (``p95``, ``us-east-1``,
 ``kube_pod_info``, ``NodeNotReady``); in code every word is one.
@@ -49,18 +49,18 @@ _PROMPT: Final = re.compile(
 _SHELL: Final = re.compile(r" --?[A-Za-z]|[|<>$]")
 
 _Place = tuple[str, int, str, bool, bool]
-"""A lexeme, its offset, the folded one in front, whether it is code and the first of it."""
+"""A lexeme, its offset, the folded one before it, whether it is code, and whether it is the first of a command."""
 
 
 class Atom(NamedTuple):
-    """One exact statement of a claim; a tuple, since a claim has many and a dataclass takes longer.
+    """One exact detail of a claim; a tuple, since a claim has many and a dataclass takes longer.
 
     Args:
-        kind: what it is.
+        kind: of the detail.
         start: offset of its first character in the claim.
-        end: offset behind its last one.
-        value: what to look for: a name without the punctuation around it, quantities, or a date.
-        before: folded name in front of it; a placeholder behind the same name is what it fills in.
+        end: offset after its last one.
+        value: to search for: a name without the punctuation around it, quantities, or a date.
+        before: the folded name before it; the atom fills in a placeholder after the same name.
     """
 
     kind: AtomKind
@@ -71,10 +71,10 @@ class Atom(NamedTuple):
 
 
 def find_atoms(plain: str, cut: Sequence[Piece], said: Iterable[str]) -> list[Atom]:
-    """List the atoms of a claim in its order.
+    """Return the atoms of a claim, in order.
 
     Args:
-        plain: the claim with markup blanked, as :func:`markup.plain` gives it.
+        plain: the claim with markup blanked, as :func:`markup.plain` returns it.
         cut: its pieces.
         said: its words.
     """
@@ -98,7 +98,7 @@ def _atoms(plain: str, places: Iterable[_Place]) -> list[Atom]:
 
 
 def _outside(places: Iterable[_Place], dates: Iterable[tuple[int, int, Date]]) -> Iterator[_Place]:
-    """Leave out the lexemes that begin within a date."""
+    """Return the lexemes that don't begin within a date."""
     inside = iter([*dates, (_NOWHERE, _NOWHERE, None)])
     start, end, _ = next(inside)
     for place in places:
@@ -115,7 +115,7 @@ def _may_hold_dates(plain: str, said: Iterable[str]) -> bool:
 
 
 def _places(plain: str, cut: Sequence[Piece]) -> Iterator[_Place]:
-    """Return the lexemes that may be atoms: most plain words outside code go by quickly."""
+    """Return the lexemes that may be atoms; most plain words outside code are skipped for speed."""
     stretches = iter([*_code(plain), (_NOWHERE, _NOWHERE)])
     code_start, code_end = next(stretches)
     before, opens = "", _is_command_line(plain, code_start, code_end)
@@ -140,7 +140,7 @@ def _is_command_line(plain: str, start: int, end: int) -> bool:
 
 
 def _code(plain: str) -> list[tuple[int, int]]:
-    """Return the stretches of code, and of lines that are a shell's without saying so."""
+    """Return the stretches of code; in a claim without backticks, those of shell commands."""
     if "`" in plain:
         return code_stretches(plain)
     return [
@@ -178,13 +178,13 @@ def _name(  # its arguments are positional, as the key of a cache
     opens: bool,  # noqa: FBT001
     behind_flag: bool,  # noqa: FBT001
 ) -> tuple[AtomKind, int, int, str] | None:
-    """Return what a lexeme names, if it names something: kind, start and end within it, name."""
+    """Return the name in a lexeme, if it has one: kind, start and end within it, name."""
     name = trimmed(unescaped(lexeme))
     if not name.isalnum() and not any(map(str.isalnum, name)):
         return None
     if holds_placeholder(name) and not literals(name):
         return None
-    # a hyphenated word behind a flag is its argument, not prose
+    # a hyphenated word after a flag is its argument, not prose
     argument = behind_flag and "-" in name
     kind = kind_of(name, in_code=in_code or argument, opens=opens and not argument)
     if kind is None:

@@ -1,8 +1,8 @@
-"""Checks without a model whether the lines that a claim cites hold what it states.
+"""Checks without a model whether the lines that a claim cites support it.
 
-Three things decide: every atom must be in the cited lines, enough of the claim's content words, and a
-sentence that the claim repeats must not be changed in what it says. The rest are warnings, among them a
-score. docs/verify.md lists what the checks can't see.
+Three things decide: every atom must be in the cited lines; so must enough of the claim's content words;
+and a sentence that the claim repeats must not change its meaning. The rest are warnings, including a
+score. docs/verify.md lists the limits.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.support.quantities import Quantity
 
 _NOUN: Final = 40
-"""Characters behind a number in which the word stands that it counts."""
+"""Maximum characters after a number to search for the word that it counts."""
 _CASE_COUNTS: Final = (AtomKind.FLAG, AtomKind.PATH)
 _OPPOSITE: Final = {">": "<", "<": ">"}
 
@@ -75,7 +75,7 @@ class Matcher:
         return None if None in lines else lines[0]
 
     def filled_by(self, atom: Atom) -> tuple[int, str] | None:
-        """Return the line and the placeholder that an atom fills in; ``None`` if there is none."""
+        """Return the line and the placeholder that an atom fills in, or ``None``."""
         if slot := self._index.slots.get(atom.before):
             return slot
         if isinstance(atom.value, str):
@@ -86,7 +86,7 @@ class Matcher:
         return None
 
     def counts_otherwise(self, claim: str, end: int) -> bool:
-        """Whether the lines have another number of what a number's word stands before."""
+        """Whether the lines count the things that follow a number word with another number."""
         behind = words(claim[end : end + _NOUN])
         return bool(behind) and stem(behind[0]) in self._index.counted
 
@@ -95,7 +95,7 @@ class Matcher:
         line = index.names.get(name)
         if line is None:
             line = index.parts.get(name)
-        # a sentence begins with a capital, whatever it begins with
+        # a sentence begins with a capital, whatever its first word
         if line is None and (atom.kind not in _CASE_COUNTS or not atom.before):
             line = index.folded.get(folded(name))
         if line is None and holds_placeholder(name):
@@ -103,7 +103,7 @@ class Matcher:
         return line
 
     def _around_placeholders(self, name: str) -> int | None:
-        """Find a name of which the claim leaves a part open."""
+        """Find a name with a placeholder in the claim, by the parts around it."""
         self._open_names += 1
         if self._open_names > _MAX_TEMPLATES:
             return None
@@ -111,7 +111,7 @@ class Matcher:
         return lines[0] if lines and None not in lines else None
 
     def _quantity(self, quantity: Quantity, direction: str) -> int | None:
-        """Find a number with its unit, or a number of which one side leaves the unit out."""
+        """Find a number with its unit, or without one if one side leaves it out."""
         index = self._index
         where = index.quantities.get(quantity.key)
         if where is None:
@@ -125,13 +125,13 @@ class Matcher:
 
 
 _ATOM_WEIGHT: Final = 2
-"""Words that a found atom counts for in coverage: a claim with three right names may use its own words."""
+"""Weight of an atom in coverage, in words: a claim with three right names may use its own words."""
 _MIN_WORDS: Final = 2
-"""Content words from which coverage is judged: a single one may well be the writer's own."""
+"""Minimum content words for judging coverage: a single one may well be the writer's own."""
 _MAX_TEMPLATES: Final = 32
-"""Placeholders within names (``pod/<name>``) tried for one claim; bounds the time for hostile lines."""
+"""Maximum placeholders within names (``pod/<name>``) to try for one claim; bounds the time for hostile lines."""
 _MAX_PLACED: Final = 20
-"""Missing atoms of one claim that are looked for elsewhere, so that time stays linear."""
+"""Maximum missing atoms of one claim to search for elsewhere, so that time stays linear."""
 
 
 def check_support(
@@ -140,13 +140,13 @@ def check_support(
     """Check a claim against the lines that it cites.
 
     Args:
-        claim: what is said, as Markdown, with or without its reference; offsets count in it.
+        claim: in Markdown, with or without its reference; offsets count in it.
         lines: the cited lines, in order; indices count in them.
-        elsewhere: other lines, of the same file say: a missing atom is looked for there, too.
+        elsewhere: other lines, such as those of the same file, to search for missing atoms.
 
     Returns:
-        The verdict, each atom with where it was found, the coverage and the warnings. A claim
-        that is a quotation (the cited lines hold it, white space aside) is always supported.
+        The verdict, each atom with its line, the coverage and the warnings. In a quotation (the cited
+        lines have the claim, apart from white space), all atoms and words count as found.
     """
     text = plain(claim)
     index = (_kept_index if len(lines) <= _MOST_LINES else EvidenceIndex)(tuple(lines))
@@ -190,7 +190,7 @@ def _each_alone(lines: tuple[str, ...]) -> list[EvidenceIndex]:
 
 
 _MOST_LINES: Final = 10_000
-"""Lines of which an index is kept for the next claim; of more, none is, so that memory is bounded."""
+"""Maximum lines whose index is cached for the next claim, so that memory is bounded."""
 _kept_index: Final = lru_cache(maxsize=64)(EvidenceIndex)
 _kept_apart: Final = lru_cache(maxsize=8)(_each_alone)
 
@@ -216,7 +216,7 @@ def _verdict(atoms: int, lost: int, coverage: float | None) -> Verdict:
 def _unless_quoted(
     claim: str, lines: Sequence[str], checks: list[AtomCheck], missing: set[str]
 ) -> tuple[list[AtomCheck], set[str]]:
-    """Take for found whatever a claim holds that is quoted from the lines, letter for letter."""
+    """Count everything as found in a claim that is quoted from the lines, letter for letter."""
     line = _quoted(claim, lines)
     if line is None:
         return checks, missing
@@ -224,7 +224,7 @@ def _unless_quoted(
 
 
 def _quoted(claim: str, lines: Sequence[str]) -> int | None:
-    """Return the line in which a claim that is quoted from the lines begins."""
+    """Return the line in which a quoted claim begins; ``None`` if it isn't quoted."""
     wanted = f" {' '.join(claim.split())} "
     parts = [" ".join(line.split()) for line in lines]
     position = f" {' '.join(filter(None, parts))} ".find(wanted)
@@ -258,7 +258,7 @@ def _with_places(
     checks: Sequence[AtomCheck],
     others: Sequence[Matcher],
 ) -> list[AtomCheck]:
-    """Add to missing atoms the other lines that hold them."""
+    """Add to missing atoms the other lines that have them."""
     placed, left = [], _MAX_PLACED
     for atom, check in zip(atoms, checks, strict=True):
         if check.found or left == 0:
@@ -281,7 +281,7 @@ def _filled(checks: Sequence[AtomCheck]) -> list[SupportWarning]:
 
 
 def _flipped(text: str, said: Iterable[str], index: EvidenceIndex) -> list[SupportWarning]:
-    """Find what is denied on one side only."""
+    """Find words that only one side denies."""
     denied = denials(text) if may_deny(said) else []
     if not denied and not index.may_deny:
         return []

@@ -1,8 +1,8 @@
-"""What a claim changes in the very sentence that it repeats: compared word by word, by rules.
+"""Finds changes that a claim makes to a sentence that it repeats, by comparing them word by word.
 
-A rule looks at one sentence of the claim beside the stretch of the lines that it repeats. Far from a
-repetition the rules are silent: there, coverage and the score decide. Only a destructive instruction
-has to stand in one sentence of the lines, verb and object together, however the rest is worded.
+A rule compares one sentence of the claim with the stretch of the lines that it repeats. Without a
+repetition the rules report nothing: there, coverage and the score decide. Only a destructive instruction
+must be in one sentence of the lines, verb and object together, however the rest is worded.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _STRICT: Final = frozenset(
         "without",
     ]
 )
-"""Words of which each turns a sentence into its opposite."""
+"""Words that turn a sentence into its opposite."""
 NEGATORS: Final = _STRICT.union(
     [
         "no",
@@ -84,7 +84,7 @@ NEGATORS: Final = _STRICT.union(
         "skip",
     ]
 )
-"""Words by which a sentence may deny something."""
+"""Words with which a sentence may deny something."""
 _CONDITIONS: Final = {
     "if": "if", "unless": "unless", "only": "only", "until": "until", "when": "if", "whenever": "if",
     "till": "until", "except": "unless", "once": "until",
@@ -98,23 +98,23 @@ _SAYS_SO_TOO: Final = {
         "until": "until till before once after unless when while as if",
     }.items()
 }
-"""For each kind of condition, the words by which a claim makes one, too."""
+"""For each kind of condition, the words with which a claim may also express it."""
 _NEITHER: Final = frozenset({("not", "only"), ("or", "not")})
-"""Words that make no condition and deny nothing together: "not only", "whether or not"."""
+"""Pairs of words that neither make a condition nor deny anything: "not only", "whether or not"."""
 _OPENS: Final = frozenset({"should"})
-"""Those that make one only where a clause begins: "should it fail", not "it should fail"."""
+"""Words that make a condition only at the beginning of a clause: "should it fail", not "it should fail"."""
 _LEADS: Final = frozenset({"first", "next", "then", "finally", "also", "and", "please"})
-"""Words that an answer puts in front of a sentence of the lines."""
+"""Words that an answer puts before a sentence of the lines."""
 _NEAR: Final = 0.6
 """Share of a sentence's content words in one stretch of the lines from which it counts as repeated."""
 _CLOSE: Final = 0.75
 """Share from which a change in it is certain."""
 _FEWEST: Final = 3
-"""Words that both sides have at least."""
+"""Minimum words that both sides must share."""
 
 
 def contradictions(claim: str, stream: Stream) -> tuple[Contradiction, ...]:
-    """Find what a claim changes, in its order.
+    """Find the changes that a claim makes to the lines, in the order of the claim.
 
     Args:
         claim: with markup blanked.
@@ -139,7 +139,7 @@ Found = tuple[Contradiction, tuple["Token", "Token"]]
 def _changes(said: Sequence[Token], stream: Stream) -> list[Found]:
     lead = next((k for k, token in enumerate(said[:-1]) if token.word not in _LEADS), 0)
     if quotes := quoted(said, stream) or (quoted(said[lead:], stream) if lead else ()):
-        # where the lines say it twice, one place that says it without more is enough
+        # if the lines say it twice, one place without further words is enough
         return min((list(_Sentence(laid, stream).around()) for laid in quotes), key=len)
     found = _turned(said, stream) or _reordered(said, stream) or _added(said, stream)
     if found and found[0].certain:
@@ -152,7 +152,7 @@ def _changes(said: Sequence[Token], stream: Stream) -> list[Found]:
 
 
 class _Sentence:
-    """One sentence of a claim beside the lines."""
+    """One sentence of a claim, aligned with the lines."""
 
     def __init__(self, laid: Alignment, stream: Stream) -> None:
         self._laid = laid
@@ -173,13 +173,13 @@ class _Sentence:
         self._line_keys = {tokens[p].key for p in range(self._first, self._last)}
 
     def changes(self) -> Iterator[Found]:
-        """Find what is not as in the lines."""
+        """Find all changes."""
         yield from self._gaps()
         if self._laid.share >= _NEAR:
             yield from self.around()
 
     def around(self) -> Iterator[Found]:
-        """Find what the lines' sentence says before and behind what the claim repeats of it."""
+        """Find negations and conditions in the lines' sentence before and after the repeated part."""
         said, tokens = self._laid.said, self._stream.tokens
         first, last = self._laid.pairs[0][1], self._laid.pairs[-1][1]
         lead = range(self._first, first)
@@ -191,14 +191,14 @@ class _Sentence:
         before = {token.word for token in said[: self._laid.pairs[0][0]]}
         for p in lead:
             kind = _CONDITIONS.get(tokens[p].word)
-            # the word is gone, no more
+            # only the word is missing
             alone = p == first - 1 and kind is not None and not _SAYS_SO_TOO[kind] & before
             if alone or (
                 self._lacks(tokens[p])
                 and sum(tokens[q].broken for q in range(p + 1, first + 1)) <= 1
             ):
                 if verbatim and not alone and tokens[p].line != tokens[first].line:
-                    return  # a line of a paragraph, quoted whole
+                    return  # a whole line of a paragraph is quoted
                 certain = verbatim or (alone and self._laid.share >= _CLOSE)
                 lines_say = tokens[p : min(first, p + 8)]
                 yield self._found(Change.CONDITION, said, lines_say, certain=certain)
@@ -209,7 +209,7 @@ class _Sentence:
             yield self._found(Change.CONDITION, said, lines_say, certain=verbatim)
 
     def _lacks(self, token: Token) -> bool:
-        """Whether a token of the lines makes a condition, and the claim makes none of its kind."""
+        """Whether a token of the lines makes a condition, and the claim has none of its kind."""
         kind = _CONDITIONS.get(token.word)
         return kind is not None and not _SAYS_SO_TOO[kind] & self._own
 
@@ -229,13 +229,13 @@ class _Sentence:
         return Contradiction(change, 0, 0, line, text, certain), (said[0], said[-1])
 
     def _gaps(self) -> Iterator[Found]:
-        """Compare what stands between two words that both sides have."""
+        """Compare the words between each two words that both sides have."""
         said, tokens = self._laid.said, self._stream.tokens
         before_i, before_p = -1, self._first - 1
         for i, p in [*self._laid.pairs, (len(said), self._last)]:
             mine = said[before_i + 1 : i]
             theirs = tokens[before_p + 1 : p]
-            # at the ends nothing holds the two sides together but one neighbour
+            # at the ends only one neighbour connects the two sides
             inner = before_i >= 0 and i < len(said)
             if mine and (theirs or inner):
                 yield from self._exchanged(mine, theirs, inner=inner)
@@ -246,9 +246,9 @@ class _Sentence:
     def _left_out(
         self, mine: Sequence[Token], theirs: Sequence[Token], around: Sequence[Token]
     ) -> Iterator[Found]:
-        """Find words that turn a sentence round, or make it depend on something, and are missing."""
+        """Find missing words that negate a sentence or make it depend on something."""
         for k, token in enumerate(theirs):
-            # the word alone is gone: the next one is there
+            # only the word is missing: the next one is there
             alone = k == len(theirs) - 1
             if k and (theirs[k - 1].word, token.word) in _NEITHER:
                 continue
@@ -262,7 +262,7 @@ class _Sentence:
                 yield self._found(Change.NEGATION, around, theirs[k : k + 4])
             kind = _CONDITIONS.get(token.word)
             if kind and not _SAYS_SO_TOO[kind] & own:
-                # a clause that is gone parts the words around it
+                # a missing clause separates the words around it
                 gap = len(theirs) - len(mine) if k == 0 or token.broken else 0
                 yield self._found(Change.CONDITION, around, theirs[k : k + 8], gap=gap)
 
@@ -271,7 +271,7 @@ class _Sentence:
     ) -> Iterator[Found]:
         only = len(mine) == len(theirs) == 1  # one word in the place of another
         share = self._laid.share
-        if only:  # they count for neither side
+        if only:  # these two words don't count
             content = sum(it.is_content for it in self._laid.said) - mine[0].is_content
             shared = sum(self._laid.said[i].is_content for i, _ in self._laid.pairs)
             share = shared / max(content, 1)
@@ -291,7 +291,7 @@ class _Sentence:
 
 
 _OPEN: Final = frozenset("$<{")
-"""Marks of what a claim may fill in."""
+"""Marks of placeholders, which a claim may fill in."""
 
 
 def _another(token: Token, other: Token) -> bool:
@@ -333,7 +333,7 @@ _Keys = frozenset[str]
 
 
 def _sides(said: Sequence[Token]) -> Iterator[tuple[int, tuple[_Keys, _Keys]]]:
-    """Return for each "then", "before" and "after" what comes first and what second, up to the next one."""
+    """Return, for each "then", "before" and "after", the words of its first and second part, up to the next one."""
     joints = [-1, *(k for k, token in enumerate(said) if token.word in _ORDER), len(said)]
     for before, k, behind in zip(joints, joints[1:], joints[2:], strict=False):
         yield k, _parts(said[before + 1 : k], said[k], said[k + 1 : behind], _BESIDE)
@@ -342,14 +342,14 @@ def _sides(said: Sequence[Token]) -> Iterator[tuple[int, tuple[_Keys, _Keys]]]:
 def _parts(
     left: Sequence[Token], joint: Token, right: Sequence[Token], most: int
 ) -> tuple[_Keys, _Keys]:
-    """Return the content words next to a joint, at most so many: of what is done first, and second."""
+    """Return at most ``most`` content words next to a joint, of the first thing to do and of the second."""
     before = frozenset([it.key for it in left if it.is_content][-most:])
     behind = frozenset([it.key for it in right if it.is_content][:most])
     return (behind, before) if joint.word == "after" else (before, behind)
 
 
 def _is_turned(mine: tuple[_Keys, _Keys], theirs: tuple[_Keys, _Keys]) -> bool:
-    """Whether each side of a claim has its words on the other side of the lines alone."""
+    """Whether the words of each side of a claim are only on the other side of the lines."""
     for own, same, other in ((mine[0], *theirs), (mine[1], theirs[1], theirs[0])):
         across, here = len(own & (other - same)), len(own & (same - other))
         if not own or across < _NEAR * len(own) or here > across / 3:
@@ -358,7 +358,7 @@ def _is_turned(mine: tuple[_Keys, _Keys], theirs: tuple[_Keys, _Keys]) -> bool:
 
 
 def _reordered(said: Sequence[Token], stream: Stream) -> Found | None:
-    """Find "B, then A" where the lines have A before B, and "B before A" where they have the other."""
+    """Find "B, then A" if the lines have A before B, and "B before A" if they have "A before B"."""
     for k, token in enumerate(said):
         if token.word not in _ORDER or not 1 < k < len(said) - 2:
             continue
@@ -381,7 +381,7 @@ _WHOLE: Final = 0.8
 
 
 def _added(said: Sequence[Token], stream: Stream) -> Found | None:
-    """Find a clause more: what it tells to do stands nowhere in the lines, or nowhere near its object."""
+    """Find an added clause: the lines don't have its verb, or don't have it near its object."""
     first = 0
     clauses = []
     for k, token in enumerate(said):
@@ -415,7 +415,7 @@ def _added(said: Sequence[Token], stream: Stream) -> Found | None:
 
 
 def in_place(laid: Alignment, gap: int = 0) -> bool:
-    """Whether the lines have the words close together, not scattered; apart from a gap of some words."""
+    """Whether the lines have the words close together, not scattered, except for a gap of ``gap`` words."""
     return laid.pairs[-1][1] - laid.pairs[0][1] - gap < 1.5 * len(laid.said) + 2
 
 
@@ -429,12 +429,12 @@ def _together(verb: Token, objects: Sequence[Token], stream: Stream) -> bool:
 _FEWEST_ADDED: Final = 2
 _TRIED: Final = 64
 _INSTRUCTS: Final = re.compile(r"(?:force-|hard-|soft-)?[a-z]+(?<!ed)(?<!ing)(?<!ly)(?<![^s]s)")
-"""What may be an instruction's verb: no participle, no third person."""
+"""A possible verb of an instruction: not a participle, not a third person."""
 _ADDS: Final = frozenset({"then", "and", "or", "but", "also"})
 _REACH: Final = 8
 _ORDER: Final = frozenset({"then", "before", "after"})
 _BESIDE: Final = 4
-"""Content words on either side that are compared."""
+"""Maximum content words on either side to compare."""
 _ORDER_KEYS: Final = tuple(sorted(map(stem, _ORDER)))
 
 
@@ -448,7 +448,7 @@ def _negates(a: str, b: str) -> bool:
 
 
 _BEFORE: Final = 24
-"""Characters in front of an instruction in which it may be forbidden."""
+"""Characters before an instruction to search for a negation."""
 
 
 def _destructions(claim: str, stream: Stream) -> Iterator[Contradiction]:
@@ -474,7 +474,7 @@ def _is_forbidden(claim: str, start: int) -> bool:
 
 @lru_cache(maxsize=256)
 def _destroyed(lines: str) -> tuple[frozenset[str], ...]:
-    """Return what the lines destroy, without the verb, which may be a synonym."""
+    """Return the objects that the lines destroy, without the verb, which may be a synonym."""
     return tuple(
         frozenset(it.key for it in tokens_of([lines[one.start : one.end]])[1:] if it.is_content)
         for one in dangers_in(lines)

@@ -1,6 +1,6 @@
-"""Where names, numbers and dates stand in some lines, for one pass over the lines.
+"""Indexes the names, numbers and dates of some lines.
 
-Each table is made when it is first asked for: most claims need one or two of them.
+Each table is made on first use: most claims need one or two of them.
 """
 
 from __future__ import annotations
@@ -63,11 +63,11 @@ class EvidenceIndex:
     """The lines that a claim cites.
 
     Args:
-        lines: as they stand in the file.
+        lines: as in the file.
     """
 
     def __init__(self, lines: Sequence[str]) -> None:
-        # a line is one line here, whatever it holds: only its own start may be a list mark
+        # a line counts as one even with a line break in it: only its start may have a list mark
         joined = "\n".join([line.replace("\n", " ") for line in lines])
         self.lines = unescaped(plain(joined)).split("\n") if lines else []
         self._pieces = [*map(pieces, self.lines)]
@@ -83,12 +83,12 @@ class EvidenceIndex:
 
     @cached_property
     def bag(self) -> Bag:
-        """The words, and which stand together."""
+        """The words, and those that are near each other."""
         return Bag(self.stream.text)
 
     @cached_property
     def language(self) -> str:
-        """ISO 639-1 code of the lines' language if it certainly isn't English, else ``""``."""
+        """ISO 639-1 code of the lines' language if it certainly isn't English, otherwise ``""``."""
         return foreign("\n".join(self.lines), self.words)
 
     @cached_property
@@ -105,7 +105,7 @@ class EvidenceIndex:
 
     @cached_property
     def parts(self) -> Mapping[str, int]:
-        """What stands between separators in lexemes, case kept: a file's name, a key, a host."""
+        """Parts between separators in lexemes, in their own case: a file's name, a key, a host."""
         first: dict[str, int] = {}
         for name, number in self.names.items():
             if "/" in name or ":" in name or "@" in name or "=" in name:
@@ -134,7 +134,7 @@ class EvidenceIndex:
 
     @cached_property
     def quantities(self) -> Mapping[tuple[Fraction, str], Mapping[str, int]]:
-        """Numbers with units, the comparisons that they stand in, and the first line of each."""
+        """Numbers with units, the directions of their comparisons, and the first line of each."""
         first: dict[tuple[Fraction, str], dict[str, int]] = {}
         for measured, number in self._measured:
             for quantity in measured.quantities:
@@ -143,7 +143,7 @@ class EvidenceIndex:
 
     @cached_property
     def written_numbers(self) -> Mapping[Fraction, int]:
-        """Numbers as written, whatever unit stands behind them."""
+        """Numbers as written, whatever their units."""
         first: dict[Fraction, int] = {}
         for measured, number in self._measured:
             for quantity in measured.quantities:
@@ -152,7 +152,7 @@ class EvidenceIndex:
 
     @cached_property
     def counted(self) -> set[str]:
-        """Stems of the words that a number stands before."""
+        """Stems of the words right after a number."""
         return {
             stem(behind[0])
             for measured, number in self._measured
@@ -161,7 +161,7 @@ class EvidenceIndex:
 
     @cached_property
     def dates(self) -> Mapping[Date, int]:
-        """Dates, and all that says less of the same."""
+        """Dates and their less exact forms."""
         first: dict[Date, int] = {}
         for number, (line, cut) in enumerate(zip(self.lines, self._pieces, strict=True)):
             for date in _dates(line, cut):
@@ -176,7 +176,7 @@ class EvidenceIndex:
 
     @cached_property
     def stances(self) -> Mapping[str, Stance]:
-        """For the stem of each word, how the lines use it."""
+        """The lines' use of each word, by its stem."""
         stances: dict[str, Stance] = {}
         for number, (line, cut) in enumerate(zip(self.lines, self._pieces, strict=True)):
             said = set(_words_of(cut))
@@ -189,12 +189,12 @@ class EvidenceIndex:
 
     @cached_property
     def denied(self) -> set[str]:
-        """Stems of what any line denies."""
+        """Stems of words that any line denies."""
         return {word for word, stance in self.stances.items() if stance.denied}
 
     @cached_property
     def slots(self) -> Mapping[str, tuple[int, str]]:
-        """Names that a placeholder stands behind (``--region <region>``): its line and itself."""
+        """For each name before a placeholder (``--region <region>``), the line and the placeholder."""
         behind: dict[str, tuple[int, str]] = {}
         for number, line in enumerate(self.lines):
             before = ""
@@ -207,7 +207,7 @@ class EvidenceIndex:
 
     @cached_property
     def templates(self) -> Sequence[tuple[str, str, int, str]]:
-        """Names with placeholders: what stands before and behind, the line, the name."""
+        """Names with placeholders: the text before and after these, the line, the name."""
         templates = []
         for name, number in self.names.items():
             if holds_placeholder(name):
@@ -218,12 +218,12 @@ class EvidenceIndex:
         return templates
 
     def uncovered(self, claimed: set[str]) -> set[str]:
-        """Return the claimed words of which the lines hold no form."""
+        """Return the claimed words of which the lines have no form."""
         unmatched = claimed - self.words
         return {word for word in unmatched if stem(word) not in self.stems} if unmatched else set()
 
     def line_with(self, text: str) -> int | None:
-        """Return the first line that holds a text, letter for letter."""
+        """Return the first line that contains a text, letter for letter."""
         return next((number for number, line in enumerate(self.lines) if text in line), None)
 
 
@@ -254,7 +254,7 @@ def _measured(line: str, cut: Sequence[Piece], *, spelled: bool) -> Iterator[Mea
 
 
 def _numbers_within(lexeme: str) -> Iterator[Measured]:
-    """Return the numbers of a name, ``9090`` in ``host:9090``."""
+    """Return the numbers in a name: ``9090`` in ``host:9090``."""
     for part in _PARTS.split(trimmed(lexeme)):
         if _NUMBER_PART.match(part) and (measured := quantity_at(part, 0)):
             yield measured

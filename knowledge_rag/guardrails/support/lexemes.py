@@ -1,8 +1,8 @@
-"""Cuts text into lexemes (words, names, numbers, paths) and caches what each piece of it holds.
+"""Cuts text into lexemes (words, names, numbers, paths) and caches the contents of each piece.
 
-Claims and evidence are cut by one pattern: what is cut the same way is found again. A piece is what
-stands between spaces. A lexeme spans a space only if it has a placeholder in it (``<db id>``,
-``{{ name }}``); in a text that may hold one, each lexeme is a piece.
+One pattern cuts claims and evidence, so that equal names are found. A piece is the text between two
+spaces. A lexeme spans a space only if it has a placeholder in it (``<db id>``, ``{{ name }}``); in a text
+that may have one, each lexeme is a piece.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _URL: Final = r"https?://[^\s()\[\]{}\"'`<>|$]+"  # with its query
 _NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$£€¥]+"
-_OPEN: Final = (  # placeholders stay whole, and part of what they stand in
+_OPEN: Final = (  # placeholders stay whole, and part of the name around them
     r"<[A-Za-z][\w .-]{0,60}>|\{\{[^{}\n]{1,60}\}\}|\{[A-Za-z][\w-]{0,60}\}|\$(?!\d)(?:\{[^{}\s]{1,60}\})?"
 )
 _THOUSANDS: Final = r"(?<=\d),(?=\d{3}(?!\d))"
@@ -41,11 +41,11 @@ PLACEHOLDER: Final = re.compile(
 _MARKS_OF_PLACEHOLDERS: Final = ("<", "{", "$", "...", "your-", "your_", "xxx")
 
 SEPARATORS: Final = re.compile(r"[/:@=]+")
-"""Inside a lexeme: what stands between them may be referred to alone, as a file's name is."""
+"""Inside a lexeme: a text may name the part between two of them alone, such as a file's name."""
 
 
 def unescaped(text: str) -> str:
-    """Remove the backslashes with which Markdown escapes a mark."""
+    """Remove Markdown's escaping backslashes."""
     return _ESCAPE.sub("", text) if "\\" in text else text
 
 
@@ -55,15 +55,15 @@ def trimmed(lexeme: str) -> str:
 
 
 def folded(lexeme: str) -> str:
-    """Return the form in which two spellings of a name are equal: case and width ignored."""
+    """Return a form that is equal for two spellings of a name: case and width are ignored."""
     if not lexeme.isascii():
         lexeme = unicodedata.normalize("NFKC", lexeme)
     return lexeme.casefold()
 
 
 def holds_placeholder(lexeme: str) -> bool:
-    """Whether any part of it is to be filled in: ``<db-id>``, ``$NAME``, ``{id}``, ``YOUR-NAME``."""
-    lowered = lexeme.lower()  # a look for the marks is quicker than the pattern, and mostly in vain
+    """Whether any part of it is a placeholder: ``<db-id>``, ``$NAME``, ``{id}``, ``YOUR-NAME``."""
+    lowered = lexeme.lower()  # searching for the marks is faster than the pattern; most have none
     for mark in _MARKS_OF_PLACEHOLDERS:
         if mark in lowered:
             return PLACEHOLDER.search(lexeme) is not None
@@ -71,7 +71,7 @@ def holds_placeholder(lexeme: str) -> bool:
 
 
 def literals(lexeme: str) -> list[str]:
-    """Return what stands around its placeholders, as far as it holds a letter or digit."""
+    """Return the parts around its placeholders that have a letter or digit."""
     return [part for part in PLACEHOLDER.split(lexeme) if any(map(str.isalnum, part))]
 
 
@@ -82,7 +82,7 @@ _COMMAND_TEXT: Final = (
     " systemctl tar tcpdump terraform traceroute wget yarn"
 )
 COMMANDS: Final = frozenset(_COMMAND_TEXT.split())
-"""Programs whose name is no English word: an atom outside code too."""
+"""Programs whose name isn't an English word: they are atoms outside code too."""
 
 _HOST: Final = re.compile(
     r"(?:(?:\d{1,3}\.){3}\d{1,3}(?:/\d+)?|(?:[\w-]{1,63}\.){2,30}[A-Za-z]{2,24}"
@@ -96,8 +96,8 @@ def kind_of(name: str, *, in_code: bool, opens: bool) -> AtomKind | None:
 
     Args:
         name: without punctuation around it.
-        in_code: whether it stands in code, where a plain word is an atom too.
-        opens: whether it is the first in its code, where a command stands.
+        in_code: whether it is in code, where a plain word is an atom too.
+        opens: whether it is the first in its code, and so a command.
     """
     if not name.isalnum() and (kind := _kind_by_marks(name, in_code=in_code)):
         return kind
@@ -109,7 +109,7 @@ def kind_of(name: str, *, in_code: bool, opens: bool) -> AtomKind | None:
 
 
 def _kind_by_marks(name: str, *, in_code: bool) -> AtomKind | None:
-    """Return the kind that a name's punctuation shows."""
+    """Return the kind of a name by its punctuation; ``None`` if that doesn't show it."""
     if name.startswith("-"):
         return AtomKind.FLAG
     if ":" in name and ("://" in name or name.startswith("arn:")):
@@ -142,7 +142,7 @@ def _is_prose(name: str) -> bool:
 
 
 LONGEST_KEPT: Final = 64
-"""Characters up to which a piece is cached: longer ones seldom repeat."""
+"""Maximum characters of a piece to cache: longer ones seldom repeat."""
 MOST_KEPT: Final = 16_384
 
 _ATOM_WORDS: Final = COMMANDS | NUMBER_WORDS
@@ -153,17 +153,17 @@ _width: Final = attrgetter("width")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What is in a piece.
+    """The contents of a piece.
 
     Args:
-        width: its length in characters, with the space behind it.
+        width: its length in characters, with the space after it.
         words: in lower case.
         lexemes: in order.
-        places: of each lexeme its offset within the piece, itself, and itself with case ignored.
-        last: the last of them with case ignored; ``""`` if there is none.
-        bare: the lexemes that have punctuation around them, each with what it is without.
+        places: for each lexeme, its offset within the piece, itself, and its folded form.
+        last: the folded form of the last lexeme; ``""`` if there is none.
+        bare: the lexemes with punctuation around them, each with its form without that.
         may_be_atom: whether any lexeme may be an atom outside code.
-        digits: whether there is any.
+        digits: whether it has a digit.
     """
 
     width: int
@@ -192,7 +192,7 @@ def placed(text: str, cut: Sequence[Piece]) -> Iterable[tuple[int, Piece]]:
 
 
 def with_digits(text: str, cut: Sequence[Piece]) -> Iterator[tuple[int, str]]:
-    """Return the lexemes that hold a digit, with their offsets in the text."""
+    """Return the lexemes with a digit, with their offsets in the text."""
     for at, piece in placed(text, cut):
         if piece.digits:
             for offset, lexeme, _ in piece.places:

@@ -1,4 +1,4 @@
-"""Blanks what is markup and no statement: list marks, headings, HTML tags, references.
+"""Blanks markup that states nothing: list marks, headings, HTML tags, references.
 
 Every function keeps the text's length, so that offsets into the result are offsets into the text.
 """
@@ -37,7 +37,7 @@ _TYPOGRAPHY: Final = {
 
 
 def plain(text: str) -> str:
-    """Return the text with markup blanked and typographic marks as ASCII; of the same length."""
+    """Return the text with markup blanked and typographic marks as ASCII, at the same length."""
     if not text.isascii():
         for mark, meant in _TYPOGRAPHY.items():  # str.translate takes fifty times as long
             text = text.replace(mark, meant)
@@ -50,7 +50,7 @@ def plain(text: str) -> str:
 
 
 def _without_line_marks(text: str) -> str:
-    # line by line: to look for the starts of lines by a pattern takes several times as long
+    # line by line: finding the starts of lines with a pattern takes several times as long
     if "\n" in text:
         return "\n".join(map(_without_mark, text.split("\n")))
     return _without_mark(text)
@@ -68,10 +68,10 @@ def _blank(found: re.Match[str]) -> str:
 
 
 def code_stretches(text: str) -> list[tuple[int, int]]:
-    """Return the offsets of what stands in code spans and fences, in order.
+    """Return the offsets of the contents of code spans and fences, in order.
 
-    A run of backticks is closed by the next run of the same length (CommonMark 6.1); a run that
-    nothing closes is text. The info string of a fence is not code.
+    The next run of backticks with the same length closes a run (CommonMark 6.1); a run that nothing
+    closes is text. The info string of a fence is not code.
     """
     runs = [found.span() for found in _RUN.finditer(text)]
     closing: dict[int, int] = {}

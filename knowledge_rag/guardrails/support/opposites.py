@@ -1,4 +1,4 @@
-"""Words that say the opposite of each other, in operations and in plain English.
+"""Words that are opposites of each other, in operations and in plain English.
 
 A pair belongs here if exchanging the words in an instruction reverses it, and no ordinary rewording
 exchanges them. Forms of one word needn't be listed: words are compared by their stems.

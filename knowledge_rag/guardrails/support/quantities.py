@@ -1,7 +1,7 @@
 """Numbers with their units, and dates, in one form.
 
 ``60s``, ``60 seconds`` and ``1 min`` are the same. Times, sizes in bytes and percentages are
-converted; whatever follows any other number (``3 replicas``) is a word, not a unit. ``2024-03-05``,
+converted; after any other number (``3 replicas``) comes a word, not a unit. ``2024-03-05``,
 ``5 March 2024`` and ``Mar 5, 2024`` are the same day; dates of digits and slashes are left alone,
 since the month is ambiguous.
 """
@@ -75,9 +75,9 @@ class Quantity(NamedTuple):
     """A number with its unit.
 
     Args:
-        value: in the dimension's base unit: seconds, bytes, months, percent; else as written.
+        value: in the dimension's base unit: seconds, bytes, months, percent; as written without one.
         dimension: ``s``, ``B``, ``month``, ``%``, or ``""`` for a bare number.
-        written: the number that was written; a compound has none of its own and gives its value.
+        written: the number as written; for a compound, which has none, its value.
     """
 
     value: Fraction
@@ -86,17 +86,17 @@ class Quantity(NamedTuple):
 
     @property
     def key(self) -> tuple[Fraction, str]:
-        """What equal quantities have in common, however they are written."""
+        """A key that is the same for equal quantities, however they are written."""
         return self.value, self.dimension
 
 
 class Measured(NamedTuple):
-    """Quantities as they stand in a text.
+    """Quantities of a text.
 
     Args:
-        end: offset behind them.
+        end: offset after them.
         quantities: one, or the two ends of a range.
-        direction: ``>`` or ``<`` for a stated comparison, else ``""``.
+        direction: ``>`` or ``<`` for a stated comparison, otherwise ``""``.
     """
 
     end: int
@@ -105,9 +105,9 @@ class Measured(NamedTuple):
 
 
 def quantity_at(text: str, start: int) -> Measured | None:
-    """Read what begins at an offset as a quantity; ``None`` if it is none.
+    """Read a quantity that begins at an offset; ``None`` if there is none.
 
-    A range gives both its ends, in the unit that stands behind the second one.
+    A range has both its ends, in the unit after the second one if only that has one.
     """
     if found := _COMPOUND.match(text, start):
         parts = _PART.findall(found[0])
@@ -124,7 +124,7 @@ def quantity_at(text: str, start: int) -> Measured | None:
 
 
 def quantity_of_word(text: str, start: int, end: int) -> Measured:
-    """Read a number written as one of :data:`NUMBER_WORDS`, with the unit behind it."""
+    """Read a number written as one of :data:`NUMBER_WORDS`, with the unit after it."""
     unit = _UNIT_BEHIND.match(text, end)
     value = _WORDS[text[start:end].casefold()]
     dimension, factor = _UNITS[unit[1]] if unit else ("", Fraction(1))
@@ -167,21 +167,21 @@ _ISO: Final = re.compile(
 
 
 class Date(NamedTuple):
-    """A day, or a month of a year; 0 for what is not said."""
+    """A day, a month of a year, or a day of any year; parts that aren't given are 0."""
 
     year: int
     month: int
     day: int
 
     def less_exact(self) -> Iterator[Date]:
-        """Return this date and what says less of it: its month, its day of any year."""
+        """Return this date and its less exact forms: its month, its day of any year."""
         for year, month, day in product(*({part, 0} for part in self)):
             if month and (year or day):
                 yield Date(year, month, day)
 
 
 def iso_date_at(text: str, start: int) -> tuple[int, Date] | None:
-    """Read what begins at an offset as an ISO date; return the offset behind it and the date."""
+    """Read an ISO date that begins at an offset; return the offset after it and the date."""
     if found := _ISO.match(text, start):
         return found.end(), Date(int(found["year"]), int(found["month"]), int(found["day"]))
     return None

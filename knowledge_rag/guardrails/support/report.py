@@ -1,4 +1,4 @@
-"""What a support check says about a claim."""
+"""The report of a support check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 MIN_COVERAGE: Final = 0.55
-"""Share of a claim's content words and atoms that the cited lines must hold, 0..1.
+"""Share of a claim's content words and atoms that must be in the cited lines, 0..1.
 
 Chosen on one half of the mutated guidance, see docs/decisions/0011-support-checks.md.
 """
@@ -21,7 +21,7 @@ DOUBTED: Final = 0.5
 
 
 class AtomKind(StrEnum):
-    """What must be in the cited lines as it stands in the claim."""
+    """Kinds of atoms: details that the cited lines must have exactly as in the claim."""
 
     COMMAND = "command"
     FLAG = "flag"
@@ -35,7 +35,7 @@ class AtomKind(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What came of a claim."""
+    """The result of checking a claim."""
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
@@ -43,7 +43,7 @@ class Verdict(StrEnum):
 
 
 class WarningKind(StrEnum):
-    """What a person should look at, and what does not decide the verdict."""
+    """Kinds of warnings: a person should check them, and they don't decide the verdict."""
 
     NEGATION = "negation"
     """The claim denies what the lines say, or says what they deny."""
@@ -52,22 +52,22 @@ class WarningKind(StrEnum):
 
 
 class Change(StrEnum):
-    """How a claim departs from the sentence of the lines that it repeats."""
+    """Kinds of changes in a claim to the sentence of the lines that it repeats."""
 
     NEGATION = "negation"
     """It drops or adds a "not"."""
     CONDITION = "condition"
     """It drops an "if", "unless", "only" or "until"."""
     OPPOSITE = "opposite"
-    """It says the opposite word."""
+    """It has the opposite of a word."""
     VALUE = "value"
     """It has another number or name in the same place."""
     ORDER = "order"
-    """It tells two things in the other order."""
+    """It puts two things in the opposite order."""
     CLAUSE = "clause"
     """It adds an instruction that the lines don't have."""
     DANGER = "danger"
-    """It tells to destroy something, and no sentence of the lines does."""
+    """It says to destroy something, and no sentence of the lines does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +75,12 @@ class Contradiction:
     """A change in a claim.
 
     Args:
-        change: which.
+        change: its kind.
         start: offset in the claim of the words in question.
-        end: offset behind them.
+        end: offset after them.
         line: index of the line that says otherwise.
-        lines_say: what it says there, in lower case; ``""`` if nothing.
-        certain: whether it decides the verdict; else it is something to look at.
+        lines_say: the words there, in lower case; ``""`` if there are none.
+        certain: whether it decides the verdict; otherwise it is a warning.
     """
 
     change: Change
@@ -92,16 +92,16 @@ class Contradiction:
 
 
 class AtomCheck(NamedTuple):
-    """One atom of a claim and where it was found; a tuple, since a claim has many.
+    """One atom of a claim and its place in the lines; a tuple, since a claim has many.
 
     Args:
-        kind: what it is.
-        text: as it stands in the claim.
+        kind: of the atom.
+        text: as in the claim.
         start: offset of its first character in the claim.
-        end: offset behind its last one.
-        line: index of the first cited line that holds it; ``None`` if none does.
-        elsewhere: for a missing one, indices of the other given lines that hold it, ascending.
-        placeholder: of the cited line, which it fills in; ``""`` if it stands there itself.
+        end: offset after its last one.
+        line: index of the first cited line that has it; ``None`` if none does.
+        elsewhere: for a missing one, indices of the other given lines that have it, ascending.
+        placeholder: the one in the cited line that it fills in; ``""`` if the line has the atom itself.
     """
 
     kind: AtomKind
@@ -114,19 +114,19 @@ class AtomCheck(NamedTuple):
 
     @property
     def found(self) -> bool:
-        """Whether the cited lines hold it."""
+        """Whether the cited lines have it."""
         return self.line is not None
 
 
 @dataclass(frozen=True, slots=True)
 class SupportWarning:
-    """Something to look at.
+    """A warning about a claim.
 
     Args:
-        kind: what.
+        kind: of the warning.
         text: the words of the claim.
         start: their offset in the claim.
-        end: offset behind them.
+        end: offset after them.
         line: index of the cited line in question.
     """
 
@@ -139,18 +139,18 @@ class SupportWarning:
 
 @dataclass(frozen=True, slots=True)
 class SupportReport:
-    """Whether the cited lines hold what a claim says.
+    """The result of comparing a claim with its cited lines.
 
     Args:
         verdict: supported, unsupported or nothing to check.
         atoms: in the order of the claim.
         coverage: share of the claim's content words and atoms that are in the cited lines, 0..1;
-            ``None`` if it has fewer words than are judged.
+            ``None`` if it has too few words to judge, or they were not judged.
         missing_words: content words that are not there, in order, each once.
-        warnings: in the order of the claim.
-        contradictions: what the claim changes in the lines, in the order of the claim.
-        doubt: how likely it is that the lines don't support the claim, 0..1, as the score sees it;
-            ``None`` if its words were not judged.
+        warnings: those for filled placeholders, then those for negations, each in the order of the claim.
+        contradictions: changes that the claim makes to the lines, in the order of the claim.
+        doubt: likelihood, by the score, that the lines don't support the claim, 0..1; ``None`` if its
+            words were not judged.
         language: ISO 639-1 code of the language in which the words were not judged; ``""`` if they were.
     """
 
@@ -165,12 +165,12 @@ class SupportReport:
 
     @property
     def contradicted(self) -> bool:
-        """Whether the claim certainly changes what the lines say."""
+        """Whether the claim certainly changes the meaning of the lines."""
         return any(it.certain for it in self.contradictions)
 
     @property
     def missing(self) -> tuple[AtomCheck, ...]:
-        """The atoms that the cited lines do not hold."""
+        """The atoms that the cited lines don't have."""
         return tuple(atom for atom in self.atoms if not atom.found)
 
 
@@ -186,18 +186,18 @@ _SAID: Final = {
 
 
 def described(found: Contradiction, claim: str) -> str:
-    """Return in one line what a claim changes."""
+    """Return the description of a change, in one line."""
     said = " ".join(claim[found.start : found.end].split())
     return _SAID[found.change].format(claim=said, lines=found.lines_say)
 
 
 def describe(atom: AtomCheck) -> str:
-    """Return in one line what is wrong with a missing atom."""
+    """Return the description of a missing atom, in one line."""
     return f"{atom.kind} {atom.text} is not in the cited lines"
 
 
 def line_ranges(numbers: Iterable[int]) -> str:
-    """Name lines as a reader would, from their numbers in ascending order.
+    """Return the short form of line numbers, which are in ascending order.
 
     >>> line_ranges([30, 31, 35])
     '30-31, 35'

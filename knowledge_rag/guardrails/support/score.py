@@ -1,7 +1,8 @@
-"""The score: a logistic regression over how far the lines repeat a claim's words, as a probability.
+"""The score: the probability that the lines don't support a claim, by logistic regression.
 
-It looks also at the names and numbers that they lack, and at whether the claim speaks as a person does.
-The weights are in :mod:`.weights`, which ``python -m benchmarks train-claims`` writes.
+Its features are how far the lines repeat the claim's words, the names and numbers that they lack, and
+whether the claim speaks as a person does. ``python -m benchmarks train-claims`` writes the weights,
+:mod:`.weights`.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ _WORD: Final = re.compile(r"[^\W_]+(?:'[a-z]+)?")
 _WRITERS: Final = frozenset(["i", "i'm", "i've", "i'd", "i'll", "my", "me", "mine", "myself"])
 _READERS: Final = frozenset(["you", "your", "yours", "we", "our", "us"])
 _REACH: Final = (1, 2, 3)
-"""How many content words on a pair may stand in the lines."""
+"""Distances, in content words, at which the lines may have a pair."""
 
 
 class Word(NamedTuple):
     """A word or number.
 
     Args:
-        text: as it is written.
+        text: as written.
         lower: in lower case.
-        stem: of that.
-        is_content: whether it says what a text is about.
+        stem: of the word in lower case.
+        is_content: whether it isn't a stop word.
     """
 
     text: str
@@ -50,12 +51,12 @@ def _word(text: str) -> Word:
 
 
 def words_of(text: str) -> list[Word]:
-    """Cut a text into words and numbers."""
+    """Return the words and numbers of a text, in order."""
     return list(map(_word, _WORD.findall(text)))
 
 
 class Bag:
-    """The words of some lines, and which stand together."""
+    """The words of some lines, and those that are near each other."""
 
     def __init__(self, text: str) -> None:
         words = words_of(text)
@@ -73,7 +74,7 @@ class Bag:
 
 
 class Claimed:
-    """A claim beside the lines.
+    """A claim with the lines that it cites.
 
     Args:
         text: with markup blanked.
@@ -138,6 +139,6 @@ _WEIGHED: Final = [(FEATURES[name], weight) for name, weight in WEIGHTS.items()]
 
 
 def doubt_of(claimed: Claimed) -> float:
-    """Return how likely it is that the lines don't support a claim, 0..1."""
+    """Return the probability that the lines don't support a claim, 0..1."""
     log_odds = BIAS + sum(weight * feature(claimed) for feature, weight in _WEIGHED)
     return 1 / (1 + math.exp(-log_odds))

@@ -1,7 +1,7 @@
-"""Content words: how many of a claim's are in the cited lines, and which are denied.
+"""Content words of claims and lines, and those that a text denies.
 
-Words are compared by their stems. This catches a citation of another section; it can't tell a
-sentence from another one of the same words, which is what atoms and negation are for.
+Words are compared by their stems. This catches a citation of another section; it can't distinguish two
+sentences with the same words, for which there are atoms and negation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _STOP_TEXT: Final = (
     " ve ll d e g i"
 )
 STOP_WORDS: Final = frozenset(_STOP_TEXT.split())
-"""Words that say nothing of what a text is about."""
+"""Words that say nothing about a text's subject."""
 
 _AROUND_STEPS: Final = (
     "already another check confirm determine ensure execute follow instead look open run see verify"
@@ -54,7 +54,7 @@ _ANY_WORD: Final = re.compile(r"[^\W\d_]+")
 _ASCII_WORD: Final = re.compile(r"[a-z]+")
 
 NEGATIONS: Final = frozenset({"no", "not", "never", "cannot", "without", "avoid", "t"})
-"""Without one of these words (``t`` is what ``don't`` ends in) a text denies nothing."""
+"""Without one of these words (``t`` is the end of ``don't``) a text denies nothing."""
 
 _NEGATOR: Final = re.compile(
     r"\b(?:no|not|never|cannot|without|avoid|no longer|(?:don|doesn|didn|isn|aren|wasn|won|can|couldn"
@@ -64,7 +64,7 @@ _NEGATOR: Final = re.compile(
 
 
 def words(text: str) -> list[str]:
-    """Return a text's words in lower case, in order, the stop words too."""
+    """Return a text's words in lower case, in order, including stop words."""
     lowered = text.casefold()
     return (_ASCII_WORD if lowered.isascii() else _WORD).findall(lowered)
 
@@ -73,10 +73,10 @@ _FEWEST_FOREIGN: Final = 2
 
 
 def foreign(text: str, all_words: AbstractSet[str]) -> str:
-    """Return the ISO 639-1 code of a text's language if it certainly isn't English, else ``""``.
+    """Return the ISO 639-1 code of a text's language if it certainly isn't English, otherwise ``""``.
 
-    English lines have words that look foreign (``ci``, ``pod``), so several are asked for, and more of
-    them than of English ones.
+    English lines have words that look foreign (``ci``, ``pod``), so several are needed, and more of them
+    than of English ones.
 
     Args:
         text: any.
@@ -94,7 +94,7 @@ def foreign(text: str, all_words: AbstractSet[str]) -> str:
 
 
 class Denied(NamedTuple):
-    """A negation in a text, or a word: its offsets, and the stem in question."""
+    """A negation in a text, or a word: its offsets, and the stem of the word."""
 
     start: int
     end: int
@@ -102,7 +102,7 @@ class Denied(NamedTuple):
 
 
 def denials(text: str) -> list[Denied]:
-    """Find what a text denies: the first content word behind each negation."""
+    """Find the words that a text denies: the first content word after each negation."""
     denied = []
     for found in _NEGATOR.finditer(text):
         behind = [word for word in words(found["scope"]) if word not in STOP_WORDS]
@@ -112,17 +112,17 @@ def denials(text: str) -> list[Denied]:
 
 
 def may_deny(all_words: Iterable[str]) -> bool:
-    """Whether a text of these words can deny anything: a cheap look before :func:`denials`."""
+    """Whether a text with these words can deny anything: a cheap test before :func:`denials`."""
     return not NEGATIONS.isdisjoint(all_words)
 
 
 class Stance(NamedTuple):
-    """How lines use a word.
+    """The lines' use of a word.
 
     Args:
-        line: index of the first line that holds it.
+        line: index of the first line that has it.
         denied: whether any line denies it.
-        always_denied: whether every line that holds it does.
+        always_denied: whether every line that has it does.
     """
 
     line: int
@@ -131,7 +131,7 @@ class Stance(NamedTuple):
 
 
 def occurrences(text: str, said: Iterable[str], stems: set[str]) -> list[Denied]:
-    """Find where a text, of which the words are known, says words of these stems, the first time each."""
+    """Find the first word with each of these stems in a text, whose words are ``said``."""
     left, found_all = stems.intersection(map(stem, said)), []
     for found in _ANY_WORD.finditer(text) if left else ():
         word = stem(found[0].casefold())
