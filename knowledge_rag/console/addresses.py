@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 
 
 def document_url(source_file: str, start_line: int = 0, end_line: int = 0) -> str:
-    """Return the path of a document's page, with the lines in its fragment where they are given."""
+    """Return the path of a document's page, with the lines, if any, in its fragment."""
     lines = f"#L{start_line}-L{end_line}" if start_line else ""
     return "/doc/" + quote(source_file) + lines
 
 
 def citation_url(citation: Citation) -> str:
-    """Return the path of the page that shows what a citation cites."""
+    """Return the path of the page that shows the lines of a citation."""
     return document_url(citation.source_file, citation.start_line, citation.end_line)

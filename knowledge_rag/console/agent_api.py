@@ -1,6 +1,6 @@
-"""Answers other agents over A2A: a card that says what they may ask, and a task for each question.
+"""Answers other agents over A2A: a card that describes the agent, and a task for each question.
 
-The protocol is the SDK's. Here are what it asks for: the answer to a message, and limits.
+The SDK implements the protocol; this module adds the answer to a message, and limits.
 """
 
 from __future__ import annotations
@@ -88,10 +88,10 @@ CARD_PATH: Final = AGENT_CARD_WELL_KNOWN_PATH
 _MARKDOWN: Final = "text/markdown"
 _JSON: Final = "application/json"
 LIMIT: Final = "max_tokens"
-"""In the metadata of a request."""
+"""Key in the metadata of a request."""
 
 _BASE: Final = "base"
-"""In the state of a call: the console's address, as its client has it."""
+"""Key in the state of a call: the console's address as the client uses it."""
 
 _OVER: Final = frozenset(
     {
@@ -132,14 +132,14 @@ def agent_card(base: str) -> AgentCard:
 
 
 class Agents:
-    """The routes for other agents, and what they share.
+    """The routes for other agents, and their shared state.
 
     Args:
-        asker: of questions.
+        asker: answers questions.
     """
 
     def __init__(self, asker: Asker) -> None:
-        # it quotes requests in its warnings, and no question may stand in a log
+        # it quotes requests in its warnings, and questions must not get into a log
         logging.getLogger("a2a").setLevel(logging.CRITICAL)
         executor = _Executor(Replies(asker))
         self._handler = DefaultRequestHandler(
@@ -158,7 +158,7 @@ class Agents:
         return {PATH: _bounded(rpc.endpoint)}
 
     async def aclose(self) -> None:
-        """End the tasks that are still worked on."""
+        """End the running tasks."""
         await self._handler.aclose()
 
 
@@ -169,7 +169,7 @@ async def _card(request: Request) -> Response:
 
 
 def _bounded(endpoint: Handler) -> Handler:
-    """Let only JSON of a limited size and depth through to the SDK, which reads whatever comes."""
+    """Let only JSON of a limited size and depth through to the SDK, which has no such limits."""
 
     async def bounded(request: Request) -> Response:
         try:
@@ -189,7 +189,7 @@ def _bounded(endpoint: Handler) -> Handler:
 
 
 class _Calls(DefaultServerCallContextBuilder):
-    """Notes the address that a client has called."""
+    """Stores the address that a client has called."""
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)
@@ -233,7 +233,7 @@ def _check(params: SendMessageRequest) -> None:
         raise InvalidParamsError("a part of the message has no text")
     if message.task_id:
         raise UnsupportedOperationError(
-            "each question is a task of its own: leave out taskId, and keep contextId to go on"
+            "each question is a task of its own: leave out taskId, and keep contextId to continue"
         )
     if len(message.context_id) > MAX_CONTEXT_ID:
         raise InvalidParamsError(f"contextId may have {MAX_CONTEXT_ID} characters")
@@ -242,8 +242,8 @@ def _check(params: SendMessageRequest) -> None:
 class _Executor(AgentExecutor):
     """Answers a message with a task.
 
-    An answer is an artifact, and the task completed. Without an answer, the task has failed or was rejected, and its
-    message says why.
+    An answer is an artifact of a completed task. Without an answer, the task fails or is rejected, and its message
+    says why.
     """
 
     def __init__(self, replies: Replies) -> None:
@@ -271,7 +271,7 @@ class _Executor(AgentExecutor):
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         """See ``a2a.server.agent_execution.AgentExecutor``; the SDK has ended :meth:`execute`."""
-        assert context.task_id is not None  # noqa: S101 - it is what is cancelled
+        assert context.task_id is not None  # noqa: S101 - only a task is cancelled
         assert context.context_id is not None  # noqa: S101 - likewise
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
@@ -311,10 +311,10 @@ class _Executor(AgentExecutor):
 
 
 def _most_tokens(metadata: Mapping[str, Any]) -> int:
-    """Return the longest answer that a message allows, 0 for any; protobuf has no whole numbers."""
+    """Return the maximum tokens that a message allows, 0 for any number; protobuf has no whole numbers."""
     given = metadata.get(LIMIT, 0)
     if not isinstance(given, float | int) or given != int(given) or 0 != given < MIN_TOKENS:
-        raise Refused(400, f"{LIMIT} must be a whole number from {MIN_TOKENS} on")
+        raise Refused(400, f"{LIMIT} must be a whole number of at least {MIN_TOKENS}")
     return int(given)
 
 
@@ -344,7 +344,7 @@ def _data(reply: Reply) -> dict[str, Any]:
 
 
 class Contexts:
-    """What each conversation has come to, within limits of number and bytes: the one without news for longest goes."""
+    """The last turns of conversations, within limits of number and bytes; the one unused for longest is dropped first."""
 
     def __init__(self, most: int = MAX_CONTEXTS, most_bytes: int = MAX_CONTEXTS_BYTES) -> None:
         self._most = most
@@ -353,11 +353,11 @@ class Contexts:
         self._kept: OrderedDict[str, tuple[list[Turn], int]] = OrderedDict()
 
     def turns(self, context_id: str) -> list[Turn]:
-        """Return the turns of a conversation; none if it is new or was forgotten."""
+        """Return the turns of a conversation; none if it is new or was dropped."""
         return self._kept.get(context_id, ([], 0))[0]
 
     def keep(self, context_id: str, turns: list[Turn]) -> None:
-        """Remember a conversation's turns instead of earlier ones."""
+        """Store a conversation's turns in place of earlier ones."""
         size = sum(len(it["content"].encode(errors="surrogatepass")) for it in turns)
         self._bytes += size - self._kept.pop(context_id, ([], 0))[1]
         self._kept[context_id] = turns, size
@@ -366,12 +366,12 @@ class Contexts:
 
 
 class _Tasks(InMemoryTaskStore):
-    """Keeps the last tasks in memory, within limits of number and bytes. They are found by their ids."""
+    """Stores the last tasks in memory by id, within limits of number and bytes."""
 
     def __init__(self) -> None:
         super().__init__()
         self._sizes: OrderedDict[str, int] = OrderedDict()
-        """Of tasks that are over, the oldest first."""
+        """Sizes of tasks that are over, the oldest first."""
 
     async def save(self, task: Task, context: ServerCallContext) -> None:
         await super().save(task, context)
@@ -382,7 +382,7 @@ class _Tasks(InMemoryTaskStore):
             await self.delete(oldest, context)
 
     async def list(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """Return the tasks of one context: nobody is told what others ask."""
+        """Return the tasks of one context: clients must not see the questions of others."""
         if not params.context_id:
             raise InvalidParamsError("contextId is missing: tasks are listed for one context")
         return await super().list(params, context)

@@ -1,4 +1,4 @@
-"""A pasted alert as the page shows it, and the reading of what was pasted."""
+"""Reads a pasted alert, and makes its card for the page."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
 _JSON: Final = re.compile(r"\s*(?:\{|\[\s*[{\[\"])")
-"""How JSON begins; ``[FIRING:1] DiskFull`` is a title."""
+"""The beginning of JSON; ``[FIRING:1] DiskFull`` is a title."""
 
 
 def pasted_incident(text: str) -> Incident | None:
     """Return the incident whose JSON was pasted; ``None`` for a question in words.
 
     Raises:
-        Refused: it begins like JSON, and isn't any, or has nothing to look up.
+        Refused: it begins like JSON, but isn't JSON or has nothing to look up.
     """
     incident = Incident.pasted_in(text)
     if incident is None and _JSON.match(text):
@@ -44,11 +44,11 @@ def _trouble(text: str) -> str:
 
 
 def alert_card(incident: Incident, source_files: Collection[str] = ()) -> dict[str, Any]:
-    """Return what the page shows of a pasted incident.
+    """Return the card that the page shows for a pasted incident.
 
     Args:
-        incident: as it was read.
-        source_files: retrieved documents; a link that leads to one of them opens it in the console.
+        incident: as read.
+        source_files: retrieved documents; a link to one of them opens it in the console.
     """
     return {
         "name": name_of(incident),
@@ -73,7 +73,7 @@ def _row(alert: Incident) -> dict[str, str]:
 
 
 def _runbook(link: str, source_files: Collection[str]) -> dict[str, str]:
-    """Return a link as it was written, and where it leads: to a document if one fits it, else to the web."""
+    """Return a link as written, and its target: a document if one fits it, otherwise the web."""
     shown = {"text": link}
     meant = Link.said_in(link)
     fits = {name: it for name in source_files if meant.parts and (it := fit(meant, name, ""))}

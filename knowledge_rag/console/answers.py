@@ -1,4 +1,4 @@
-"""Recent answers, kept across restarts, and a file of reports about wrong citations."""
+"""Recent answers, stored across restarts, and a file of reports about wrong citations."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 
 _ID_BYTES: Final = 16
 _DAMAGED: Final = (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError)
-"""What reading an answer's file may raise."""
+"""Exceptions that reading an answer's file may raise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +39,16 @@ class Answer:
     """One answer.
 
     Args:
-        question: as it was asked.
+        question: as asked.
         asked_at: ISO 8601, UTC.
         advisor: name of the advisor.
         filters: set by the reader.
-        text: verified, in Markdown.
+        text: verified Markdown.
         blocks: the text, rendered.
         sources: cards of the evidence.
         recommendation: see ``schemas/recommendation.schema.json``.
-        removed: references that were removed.
-        parts: the text, cut into words and references, as the orchestrator reports it.
+        removed: the removed references.
+        parts: the text, split into words and references, as the orchestrator reports it.
         by_model: whether a model wrote it.
         incident: card of a pasted alert.
     """
@@ -84,10 +84,10 @@ class Answer:
 
 
 class Answers:
-    """The last answers, by unguessable ids; safe to use from several threads.
+    """The last answers, by unguessable ids; thread-safe.
 
     Args:
-        folder: keeps them across restarts, a file each, readable by its owner alone; ``None`` keeps them in memory.
+        folder: stores them across restarts, a file each, readable by its owner only; ``None`` keeps them in memory.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -97,7 +97,7 @@ class Answers:
         self._folder = folder
 
     def keep(self, answer: Answer) -> str:
-        """Keep an answer; return its id. The oldest ones go where there are too many."""
+        """Store an answer and return its id; the oldest ones are dropped if there are too many."""
         key = secrets.token_urlsafe(_ID_BYTES)
         data = _written(answer)
         with self._lock:
@@ -109,25 +109,25 @@ class Answers:
             if self._folder is not None:
                 try:
                     _store(self._folder, key, data)
-                except OSError as error:  # it is kept in memory, and the reader waits for it
+                except OSError as error:  # it is in memory, and the reader waits for it
                     reason = error.strerror or type(error).__name__
                     _logger.warning("an answer is kept in memory only: %s", reason)
         return key
 
     def sources(self, source_file: str) -> list[Mapping[str, Any]]:
-        """Return the cards of a document in answers of this run, the last answer's first."""
+        """Return the cards of a document in answers of this run, those of the last answer first."""
         with self._lock:
             kept = [answer for answer, _ in reversed(self._kept.values())]
         return [one for answer in kept for one in answer.sources if one["source"] == source_file]
 
     def get(self, key: str) -> Answer | None:
-        """Return an answer; ``None`` if there is none of that id, it isn't kept any more, or its file is damaged."""
+        """Return an answer; ``None`` if no answer has that id, it was dropped, or its file is damaged."""
         with self._lock:
             found = self._kept.get(key)
         return found[0] if found else self._stored(key)
 
     def outcomes(self) -> Iterator[tuple[str, str]]:
-        """Yield question and status of each kept answer, the last one first."""
+        """Yield question and status of each stored answer, the last one first."""
         with self._lock:
             kept = dict(reversed(self._kept.items()))
         for answer, _ in kept.values():
@@ -140,7 +140,7 @@ class Answers:
 
     def _stored(self, key: str) -> Answer | None:
         for path in _files(self._folder):
-            if path.stem == key:  # a name that is there: no path is made of a request
+            if path.stem == key:  # compared with existing names: a request must not make up a path
                 try:
                     return _read(path.read_bytes())
                 except _DAMAGED:
@@ -149,7 +149,7 @@ class Answers:
 
 
 def _written(answer: Answer) -> bytes:
-    """Return the answer's file: its fields, and their digest. Blocks are rendered again from the parts."""
+    """Return the answer's file: its fields and their digest; blocks are rendered again from the parts."""
     fields = {one.name: getattr(answer, one.name) for one in dataclasses.fields(answer)}
     kept = json.dumps({name: value for name, value in fields.items() if name != "blocks"})
     return json.dumps({"sha256": _digest(kept), "answer": kept}).encode()
@@ -159,7 +159,7 @@ def _fields(data: bytes) -> dict[str, Any]:
     """Return the fields of an answer's file.
 
     Raises:
-        ValueError: the file is not as it was written.
+        ValueError: the file was changed.
     """
     file = json.loads(data)
     if _digest(file["answer"]) != file["sha256"]:
@@ -213,7 +213,7 @@ _INSUFFICIENT_STORAGE = 507
 
 
 class Reports:
-    """Appends reports to a file, readable by its owner alone; thread-safe. ``None`` keeps no reports."""
+    """Appends reports to a file, readable by its owner only; thread-safe. A path of ``None`` refuses reports."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
@@ -243,4 +243,4 @@ class Reports:
         whole = known.endswith(b"\n") or not known
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         with os.fdopen(handle, "ab") as opened:
-            opened.write(line if whole else b"\n" + line)  # one that was cut off stays one line
+            opened.write(line if whole else b"\n" + line)  # a line that was cut off stays a line

@@ -47,7 +47,7 @@ _MAX_KEY: Final = 64
 _MAX_DIGITS: Final = 6
 _MAX_NUMBER: Final = 10_000
 _LOOKED_AT: Final = 100
-"""Documents among which examples are looked for."""
+"""Maximum documents to search for examples."""
 _TEXTS: Final = {
     "md": ("text/markdown", to_markdown),
     "slack": ("text/plain", to_chat),
@@ -58,7 +58,7 @@ _TEXTS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """The handlers, and what they share."""
+    """The handlers, and their shared state."""
 
     asker: Asker
     reports: Reports
@@ -69,7 +69,7 @@ class Api:
     """One at a time: answers come first."""
 
     async def console(self, request: Request) -> Response:
-        """Return the version, the advisors, what is asked, and examples of questions."""
+        """Return the version, the knowledge base's description, the advisors, and examples of questions."""
         del request
         listed = await asyncio.to_thread(self.asker.documents.listed, _LOOKED_AT)
         runbooks = [one["title"] for one in listed or () if one.get("document_type") == "runbook"]
@@ -97,7 +97,7 @@ class Api:
         return Json({"documents": listed})
 
     async def document(self, request: Request) -> Response:
-        """Return a document, by the exact name that it was ingested under."""
+        """Return a document, by the exact name under which it was ingested."""
         ranges = read_ranges(request.query_params.getlist("lines"))
         source, known = (request.query_params.get(name, "") for name in ("source", "known"))
         shown = await asyncio.to_thread(self._view, source, ranges)
@@ -126,7 +126,7 @@ class Api:
     def _page(self, source: str, number: int) -> bytes:
         data = self.asker.documents.original(source)
         if data is None:
-            raise Refused(404, "the file isn't here any more as it was ingested")
+            raise Refused(404, "the file has changed since it was ingested, or is gone")
         try:
             return base64.b64decode(read_confined(f"{PAGE}{number}", source, data)["png"])
         except UnreadableDocument as error:
@@ -135,7 +135,7 @@ class Api:
     def _document(self, source: str) -> IngestedDocument:
         document = self.asker.documents.read(source)
         if document is None:
-            raise Refused(404, "no document of this name was ingested")
+            raise Refused(404, "no document with this name was ingested")
         return document
 
     def _view(self, source: str, ranges: Sequence[tuple[int, int]]) -> dict[str, Any]:
@@ -149,13 +149,13 @@ class Api:
         return Json(self.asker.metrics.to_dict(self.asker.running))
 
     async def health(self, request: Request) -> Response:
-        """Return what there is to mend, as far as it is known; POST begins to look."""
+        """Return the problems found so far; POST starts the checks."""
         if request.method == "POST":
             self.health_checks.begin()
         return Json(self.health_checks.to_dict())
 
     async def answer(self, request: Request) -> Response:
-        """Return a recent answer: as the page reads it, or as a file if the id ends in .json or one of _TEXTS."""
+        """Return a recent answer: for the page, or as a file if the id ends in .json or one of _TEXTS."""
         key, _, suffix = request.path_params["name"].partition(".")
         answer = await asyncio.to_thread(self._answer, key)
         if suffix == "":
@@ -165,14 +165,14 @@ class Api:
         if suffix == "json":
             return Json(to_json(answer), headers=_saved_as(answer, suffix))
         if suffix not in _TEXTS:
-            raise Refused(404, f"an answer can be had as .json, .{', .'.join(_TEXTS)}")
+            raise Refused(404, f"answers are available as .json, .{', .'.join(_TEXTS)}")
         kind, export = _TEXTS[suffix]
         text = export(answer, self.repository)
         headers = _saved_as(answer, suffix)
         return Response(text, media_type=f"{kind}; charset=utf-8", headers=headers)
 
     async def verify(self, request: Request) -> Response:
-        """Compare an answer with its evidence: pasted ones, or a kept answer with what it was written from."""
+        """Compare an answer with its evidence: both pasted, or both of a stored answer."""
         body = await read_object(request, MAX_EVIDENCE_BYTES)
         only(body, "answer", "evidence", "answerId")
         key = text_in(body, "answerId", _MAX_KEY)
@@ -191,7 +191,7 @@ class Api:
         return verification(text, evidence, documents.current(), documents.may_have)
 
     async def report(self, request: Request) -> Response:
-        """Keep a report of a wrong citation, and return its file's path."""
+        """Store a report of a wrong citation, and return its file's path."""
         body = await read_object(request, MAX_SHORT_BODY_BYTES)
         only(body, "answerId", "number", "comment")
         key = text_in(body, "answerId", _MAX_KEY, required=True)
@@ -199,7 +199,7 @@ class Api:
         number = whole_in(body, "number", _MAX_NUMBER)
         source = next((one for one in answer.sources if one["number"] == number), None)
         if source is None:
-            raise Refused(404, "the answer has no source of this number")
+            raise Refused(404, "the answer has no source with this number")
         report = {
             "at": utc_now(),
             "question": answer.question,
@@ -219,6 +219,6 @@ class Api:
 
 
 def _saved_as(answer: Answer, suffix: str) -> dict[str, str]:
-    """Return the header that names a saved file, without words of the question."""
+    """Return the header with the name for a saved file, which has no words of the question."""
     when = "".join(character for character in answer.asked_at[:19] if character.isdigit())
     return {"Content-Disposition": f'attachment; filename="answer-{when}.{suffix}"'}

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 Handler = Callable[[Request], Awaitable[Response]]
 
 _WORTH_BYTES: Final = 1_000
-"""Of a response that is compressed for a browser that accepts it; streams of events never are."""
+"""Minimum size of a response to compress, if the browser accepts it; streams of events never are."""
 
 _logger = logging.getLogger(__name__)
 
@@ -59,14 +59,14 @@ class ConsoleSettings:
 
     Args:
         about: the knowledge base, in a few words.
-        repository: where documents can be changed; ``None`` if that isn't known.
-        reports: file of reports of wrong citations; ``None`` keeps none.
-        answers: folder that keeps answers across restarts; ``None`` keeps them in memory.
-        budget: of each query.
+        repository: for links to change documents; ``None`` if unknown.
+        reports: file for reports of wrong citations; ``None`` refuses them.
+        answers: folder that stores answers across restarts; ``None`` keeps them in memory.
+        budget: for each query.
         corrected: corrects spelling mistakes in a question.
-        corpus: folder that was ingested, for the health page; ``None`` if it isn't known.
-        rules: files, folders or patterns of alert rules, likewise.
-        agents: answers other agents; ``None`` has no such paths.
+        corpus: folder that was ingested, for the health page; ``None`` if unknown.
+        rules: files, folders or patterns of alert rules, for the health page.
+        agents: answers other agents; ``None`` leaves these paths out.
     """
 
     about: str = ""
@@ -92,10 +92,10 @@ def create_console(
 
     Args:
         retrieval: of the knowledge base.
-        documents: that citations lead to; ``None`` for the retrieved passages alone.
+        documents: that citations lead to; ``None`` for the retrieved passages only.
         advisors: by name, the default first.
         settings: of the console.
-        prepare: work that the first question would have to wait for, started with the server.
+        prepare: work to start with the server, so that the first question needn't wait for it.
     """
     settings = settings or ConsoleSettings()
     metrics = ConsoleMetrics(utc_now())
@@ -129,7 +129,7 @@ def create_console(
 
     async def no_route(request: Request, error: Exception) -> Response:
         """Answer a wrong path or method: people get the page, programs JSON."""
-        assert isinstance(error, HTTPException)  # noqa: S101 - registered for it alone
+        assert isinstance(error, HTTPException)  # noqa: S101 - registered only for it
         if error.status_code == 404 and "text/html" in request.headers.get("accept", ""):
             return pages.shown(404)
         wrong = Refused(error.status_code, error.detail, error.headers)
@@ -181,7 +181,7 @@ def _routes(
 
 
 def _answered(handler: Handler) -> Handler:
-    """Turn what a handler raises into a response."""
+    """Turn a handler's exceptions into responses."""
 
     async def answered(request: Request) -> Response:
         try:
@@ -189,7 +189,7 @@ def _answered(handler: Handler) -> Handler:
         except Refused as error:
             return _refused(request, error)
         except ClientDisconnect:
-            return Response(status_code=400)  # nobody is left to read it
+            return Response(status_code=400)  # the client has left
         except KnowledgeRagError as error:
             _logger.warning("%s", described(error))
             return _refused(request, Refused(503, "the knowledge base could not be read"))

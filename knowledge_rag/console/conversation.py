@@ -1,7 +1,7 @@
-"""What a conversation asks: its last turn, and as much of the turns before as that refers to.
+"""Finds the question of a conversation: its last turn, with earlier turns that it refers to.
 
-The turns come from the client, so none is believed. An earlier turn of the user's is asked again like a new question;
-of the assistant's last turn it only counts whether it shows the names that the knowledge base offers now.
+The turns come from the client, so none is trusted. An earlier turn of the user is asked again like a new question; the
+assistant's last turn only counts if it shows the names that the knowledge base offers now.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ MAX_TURNS: Final = 1_000
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
 _TEXTS: Final = frozenset({"text", "input_text", "output_text"})
-"""Types of a turn's parts that are text, in any of the APIs."""
+"""Types of text parts in a turn, in any of the APIs."""
 
 _NUMBER: Final = re.compile(r"\W*(\d{1,2})\W*")
 _OFFERED: Final = re.compile(r"^(\d{1,2})\. (.+)$", re.MULTILINE)
 _LONGEST_NAME: Final = 500
-"""Characters of a name that chooses."""
+"""Maximum characters of a name that makes a choice."""
 
 
 class Turn(TypedDict):
-    """What one side has said."""
+    """One side's words."""
 
     role: str
     content: str
@@ -41,12 +41,12 @@ class Turn(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation whose last turn is to be answered.
+    """A conversation whose last turn needs an answer.
 
     Args:
         asked: the user's last turn.
-        before: the user's turn that it may refer to; ``""`` without any.
-        offered: the assistant's turn right before the last one; ``""`` without any.
+        before: the user's turn that it may refer to; ``""`` if there is none.
+        offered: the assistant's turn right before the last one; ``""`` if there is none.
     """
 
     asked: str
@@ -55,17 +55,17 @@ class Conversation:
 
     @property
     def may_choose(self) -> bool:
-        """Whether the last turn is the number or the name of something that the assistant's turn lists."""
+        """Whether the last turn is the number or the name of an entry in the assistant's list."""
         if not self.before or len(self.asked) > _LONGEST_NAME:
             return False
         number, name, listed = _number(self.asked), _folded(self.asked), self._listed
         return number in listed or any(_folded(it).startswith(name) for it in listed.values())
 
     def choice(self, offered: Sequence[tuple[str, Citation]]) -> tuple[str, int] | None:
-        """Return document and line of what the last turn chooses; ``None`` if it chooses nothing.
+        """Return document and line of the last turn's choice; ``None`` if it makes none.
 
         Args:
-            offered: names and lines that the knowledge base offers for :attr:`before`, now. Only these can be
+            offered: names and lines that the knowledge base now offers for :attr:`before`. Only these can be
                 chosen, and only if the assistant's turn shows the same name at the same number.
         """
         listed, number = self._listed, _number(self.asked)
@@ -89,7 +89,7 @@ class Conversation:
 
     @property
     def question(self) -> str:
-        """The last turn; if it refers to the turn before, with what that was about."""
+        """The last turn; if it refers to the turn before, with the topic of that."""
         if not self.is_follow_up:
             return self.asked
         pasted = Incident.pasted_in(self.before)
@@ -97,13 +97,13 @@ class Conversation:
         return f"{' '.join(topic.split())}: {self.asked}"
 
     def turns_with(self, reply: str) -> list[Turn]:
-        """Return the turns that a server has to remember: what it is about, and the reply that may offer a choice."""
+        """Return the turns that a server must store: the topic, and the reply, which may offer a choice."""
         topic = _topic([(USER, self.before), (USER, self.asked)])
         return [{"role": USER, "content": topic}, {"role": ASSISTANT, "content": reply}]
 
     @property
     def _listed(self) -> dict[int | None, str]:
-        """What the assistant's turn lists, by number."""
+        """The entries of the assistant's list, by number."""
         return {int(number): shown for number, shown in _OFFERED.findall(self.offered)}
 
 
@@ -111,11 +111,11 @@ def read_conversation(turns: object, where: str) -> Conversation:
     """Read the turns of a request, oldest first.
 
     Args:
-        turns: from the request; entries that are no turn of the user or the assistant are left out.
+        turns: from the request; earlier entries that aren't turns of the user or the assistant are left out.
         where: their place in the request, for errors.
 
     Raises:
-        Refused: they are no list of turns, too many, the last one isn't the user's, or it isn't text.
+        Refused: they aren't a list of turns or are too many, or the last one isn't the user's or isn't text.
     """
     if not isinstance(turns, list) or not turns:
         raise Refused(400, f"{where} must be a list of turns, and not an empty one")
@@ -131,7 +131,7 @@ def read_conversation(turns: object, where: str) -> Conversation:
 
 
 def _topic(said: Iterable[tuple[str, str]]) -> str:
-    """Return the user's last turn that says by itself what it is about."""
+    """Return the user's last turn that names its topic itself."""
     topic = ""
     for role, text in said:
         is_own = role == USER and text.strip() and _number(text) is None
@@ -141,7 +141,7 @@ def _topic(said: Iterable[tuple[str, str]]) -> str:
 
 
 def _text(turn: Mapping[str, Any], strict: str = "") -> str:
-    """Return the words of a turn; with ``strict``, the name of the turns, refuse what isn't text."""
+    """Return the words of a turn; with ``strict``, the name of the turns, refuse any other content."""
     content = turn.get("content")
     if isinstance(content, str):
         return content

@@ -1,4 +1,4 @@
-"""A document as the page shows it: its lines, outline, and the state of cited lines."""
+"""The JSON of a document's page: its lines, its outline and the state of cited lines."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def read_ranges(values: Sequence[str]) -> tuple[Range, ...]:
         found = _RANGE.fullmatch(value)
         first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
         if not 1 <= first <= last <= MAX_LINE:
-            raise Refused(400, f"{value[:40]!r} is no range of lines")
+            raise Refused(400, f"{value[:40]!r} is not a range of lines")
         ranges.append((first, last))
     return tuple(ranges)
 
@@ -90,16 +90,16 @@ def view(
 
 
 def rendered_view(document: IngestedDocument, documents: KeptDocuments) -> dict[str, Any]:
-    """Return a document as HTML, and the version of it that this is."""
+    """Return a document as HTML, with its version."""
     if not is_markdown(document.source_file):
-        raise Refused(404, "a document of this format has no other form than its lines")
+        raise Refused(404, "a document of this format can only be shown as lines")
     lines = [line or "" for line in document.lines]
     html = rendered_document(document.source_file, lines, documents.may_have)
     return {"version": _version(document), "html": html}
 
 
 def without_known(shown: dict[str, Any], version: str) -> dict[str, Any]:
-    """Leave out the lines and what follows from them, for a page that has this version of them."""
+    """Leave out the lines, pages and sections for a page that already has this version of them."""
     if shown["version"] != version:
         return shown
     return {name: value for name, value in shown.items() if name not in _OF_THE_LINES}
@@ -114,7 +114,7 @@ def _version(document: IngestedDocument) -> str:
 def _whole(
     document: IngestedDocument, corpus: Corpus | None, repository: RepositoryLinks | None
 ) -> dict[str, Any]:
-    """Return the state of the file now, and where it can be changed."""
+    """Return the current state of the file, and the address for changing it."""
     known: dict[str, Any] = {}
     if corpus is not None:
         now = corpus.now(document.source_file)
@@ -133,7 +133,7 @@ def _ranges(
     stale: Sequence[Stale | None],
     repository: RepositoryLinks | None,
 ) -> list[dict[str, Any]]:
-    """Return each range as far as the document has it; ``missing`` if it has no such lines."""
+    """Return each range, up to the document's last line; ``missing`` if it has no such lines."""
     listed = []
     for asked, became in zip(ranges, stale, strict=True):
         first, last = _clamped(document, asked) or asked
@@ -160,7 +160,7 @@ def _stale(
     corpus: Corpus | None,
     cards: Sequence[Mapping[str, Any]],
 ) -> list[Stale | None]:
-    """Return the state of each range, by an answer's lines if it cites them, else by the ingested ones."""
+    """Return the state of each range: of an answer's lines if it cites them, otherwise of the ingested ones."""
     there = [_clamped(document, one) for one in ranges]
     cited = [_cited(document, *one) if one else None for one in there]
     known = {at: one for at, one in enumerate(cited) if one is not None}
@@ -172,7 +172,7 @@ def _stale(
 
 
 def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines | None:
-    """Return lines as they were ingested; ``None`` where one of them was not kept."""
+    """Return lines as ingested; ``None`` if one of them wasn't stored."""
     lines = document.lines[first - 1 : last]
     content = "\n".join(line for line in lines if line is not None)
     if None in lines:
@@ -181,7 +181,7 @@ def _cited(document: IngestedDocument, first: int, last: int) -> CitedLines | No
 
 
 def _sections(text: str) -> list[dict[str, Any]]:
-    """Return the line, level and text of each heading, and the anchors that links may name it by."""
+    """Return the line, level and text of each heading, and its anchors for links."""
     starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
     return [
         {

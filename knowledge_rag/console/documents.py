@@ -1,4 +1,4 @@
-"""The documents that citations lead to: as they were ingested, and as they are now."""
+"""The documents that citations lead to: as ingested, and as they are now."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _BOM = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class IngestedDocument:
-    r"""A document as it was ingested.
+    r"""A document as ingested.
 
     Args:
         source_file: path relative to the corpus root.
-        sha256: of its bytes, 64 hex digits; ``""`` where it isn't known.
-        lines: verbatim, a ``\r`` included; ``None`` for a line that was not kept: blank, or front matter.
-        is_complete: whether they are all of the document's, as its hash proves.
+        sha256: of its bytes, 64 hex digits; ``""`` if unknown.
+        lines: verbatim, a ``\r`` included; ``None`` for a line that wasn't stored: blank, or front matter.
+        is_complete: whether the hash proves that these are all lines of the document.
         metadata: title, document_type, service, ...
-        pages: of a PDF, the first known line of each page, and its number.
+        pages: for a PDF, the first known line of each page, and its number.
     """
 
     source_file: str
@@ -58,7 +58,7 @@ SHOWN_METADATA: Final = (
     "document_type", "service", "severity", "incident_id", "owner", "last_reviewed", "status",
     "last_changed", "tags", "alerts",
 )  # fmt: skip
-"""Metadata of a document that the page shows."""
+"""A document's metadata that the page shows."""
 
 
 @runtime_checkable
@@ -69,14 +69,14 @@ class _Listing(Protocol):
 
 
 class KeptDocuments:
-    """Documents that citations lead to, made of passages, which lack front matter and blank lines; the methods block.
+    """Documents that citations lead to, assembled from passages, which lack front matter and blank lines.
 
-    Missing lines come from the file, if the corpus holds it with the same hash; else they are empty, if the hash of the
-    whole proves that. The hash of a web page or a PDF says nothing of the text that was made of it.
+    Missing lines come from the file, if the corpus has it with the same hash; otherwise they are empty, if the hash of
+    the whole proves that. The hash of a web page or a PDF doesn't prove its extracted text. The methods block.
 
     Args:
         passages: of the knowledge base.
-        corpus: the folder that was ingested, as it is now; ``None`` if it isn't known.
+        corpus: the folder that was ingested, as it is now; ``None`` if unknown.
     """
 
     def __init__(self, passages: Passages, corpus: Corpus | None = None) -> None:
@@ -84,11 +84,11 @@ class KeptDocuments:
         self._corpus = corpus
 
     def current(self) -> Corpus | None:
-        """Return the documents as they are now; ``None`` where they are unknown."""
+        """Return the documents as they are now; ``None`` if unknown."""
         return self._corpus
 
     def listed(self, limit: int) -> list[dict[str, Any]] | None:
-        """Return path, title and metadata of the first documents by path; ``None`` where they can't be listed."""
+        """Return path, title and metadata of the first documents by path; ``None`` if they can't be listed."""
         if not isinstance(self._passages, _Listing):
             return None
         return [
@@ -98,13 +98,13 @@ class KeptDocuments:
         ]
 
     def may_have(self, source_file: str) -> bool:
-        """Whether there is a document of exactly this name; true where asking would take a request each."""
+        """Whether there is a document with exactly this name; true if each check would take a request."""
         return not isinstance(self._passages, _Listing) or bool(
             self._passages.passages(source_file)
         )
 
     def read(self, source_file: str) -> IngestedDocument | None:
-        """Return the document of exactly this name; ``None`` if there is none.
+        """Return the document with exactly this name; ``None`` if there is none.
 
         Raises:
             KnowledgeRagError: the documents can't be read.
@@ -120,7 +120,7 @@ class KeptDocuments:
         return IngestedDocument(*known, tuple(_pages(passages)))
 
     def original(self, source_file: str) -> bytes | None:
-        """Return the file that a document was ingested from; ``None`` if it isn't here, or has changed since."""
+        """Return the file that a document was ingested from; ``None`` if it isn't available or has changed since."""
         passages = self._passages.passages(source_file)
         read: Callable[[str], bytes | None] | None = getattr(self._corpus, "data", None)
         if not passages or read is None:
@@ -132,7 +132,7 @@ class KeptDocuments:
     def _file(
         self, source_file: str, sha256: str, kept: Sequence[str | None]
     ) -> tuple[str, ...] | None:
-        """Return the file's lines if its hash is the ingested one and it holds the kept lines."""
+        """Return the file's lines if its hash is the ingested one and it has the stored lines."""
         now = self._corpus.now(source_file) if self._corpus else None
         if now is None or now.text is None or now.sha256 != sha256:
             return None
@@ -178,13 +178,13 @@ _METADATA = {
 
 
 class AnswerPassages:
-    """Passages of documents of which only retrieved ones are known; see ``knowledge_base.Passages``."""
+    """Retrieved passages of documents, if no others are known; see ``knowledge_base.Passages``."""
 
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
 
     def passages(self, source_file: str) -> list[RetrievalResult]:
-        """Return the retrieved passages of a document's last version."""
+        """Return the retrieved passages of a document's latest version."""
         cards = self._answers.sources(source_file)
         last = [one for one in cards if one.get("documentSha256") == cards[0].get("documentSha256")]
         found = {_lines(one): result_of(one) for one in last}
@@ -192,7 +192,7 @@ class AnswerPassages:
 
 
 def retrieved_lines(cards: Sequence[Mapping[str, Any]], first: int, last: int) -> CitedLines | None:
-    """Return lines of a document as the last answer that rests on them has them."""
+    """Return lines of a document from the last answer that has them as a source."""
     for card in cards:
         start, end = _lines(card)
         if start <= first <= last <= end:
@@ -207,7 +207,7 @@ def _lines(card: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def result_of(card: Mapping[str, Any]) -> RetrievalResult:
-    """Return the result that a card shows."""
+    """Return the retrieval result of a card."""
     metadata: dict[str, MetadataValue] = {
         name: card[key] for key, name in _METADATA.items() if key in card
     }
@@ -217,7 +217,7 @@ def result_of(card: Mapping[str, Any]) -> RetrievalResult:
 class CachedCorpus:
     """Reads each file of a corpus once during a request; see ``guardrails.staleness.Corpus``.
 
-    A text that is gone from its own file isn't looked for in web pages and PDFs, which take long to read.
+    A text that is gone from its own file isn't searched for in web pages and PDFs, which are slow to read.
     """
 
     def __init__(self, corpus: Corpus) -> None:
@@ -225,7 +225,7 @@ class CachedCorpus:
         self._read: dict[str, FileNow | None] = {}
 
     def files(self) -> Iterable[str]:
-        """Return the documents to look for a text in: MAX_SEARCHED_FILES at most."""
+        """Return at most MAX_SEARCHED_FILES documents to search for a text."""
         texts = (name for name in self._corpus.files() if not is_extracted(name))
         return islice(texts, MAX_SEARCHED_FILES)
 
@@ -241,9 +241,9 @@ Stale = dict[str, Any]
 
 
 def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
-    """Return the state of each citation in its own file, in order; ``None`` where it is the same, or unknown.
+    """Return the state of each citation in its own file, in order; ``None`` if it is the same or unknown.
 
-    Web pages and PDFs take long to read: only the view of a document checks those.
+    Web pages and PDFs are slow to read: only the view of a document checks those.
     """
     if corpus is None:
         return [None] * len(cited)
@@ -257,12 +257,12 @@ def stale_at_a_glance(cited: Sequence[CitedLines], corpus: Corpus | None) -> lis
 
 
 def stale_anywhere(cited: Sequence[CitedLines], corpus: Corpus | None) -> list[Stale | None]:
-    """Return the same, with lines that are gone from their own file looked for in all others."""
+    """Return the same, but search all other files for lines that are gone from their own."""
     return (
         [stale_json(one) for one in compare_all(cited, corpus)] if corpus else [None] * len(cited)
     )
 
 
 def stale_json(one: Staleness) -> Stale | None:
-    """Return the JSON form of a state; ``None`` where the lines are the same."""
+    """Return the JSON form of a state; ``None`` if the lines are the same."""
     return None if one.state is State.SAME else to_dict(one) | {"message": describe(one)}

@@ -1,4 +1,4 @@
-"""Turns what a consultation reports into the console's events: source cards, rendered text, warnings."""
+"""Turns a consultation's reports into the console's events: source cards, rendered text, warnings."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _card(
 
 
 def as_of_now(shown: Sequence[Mapping[str, Any]], corpus: Corpus | None) -> list[dict[str, Any]]:
-    """Return an earlier answer's cards, each with what became of its lines since."""
+    """Return an earlier answer's cards, each with the current state of its lines."""
     cited = [
         CitedLines(Citation(**one["citation"]), one["content"], one.get("documentSha256"))
         for one in shown
@@ -111,15 +111,15 @@ class AnswerEvents:
     """The console events of one consultation, and the verified answer so far; the methods block.
 
     Args:
-        corpus: as it is now; ``None`` where it isn't known.
+        corpus: as it is now; ``None`` if unknown.
         now: ISO 8601.
         pasted: the incident whose JSON was pasted; ``None`` for a question in words.
         sources: the cards that the answer refers to.
         text: the answer.
-        parts: it, as the orchestrator cut it.
+        parts: the answer as the orchestrator split it.
         by_model: whether a model wrote it.
-        blocks: it, rendered, by number.
-        cited: file, first and last line of each citation in it.
+        blocks: the rendered answer, by number.
+        cited: file, first and last line of each of its citations.
     """
 
     corpus: Corpus | None
@@ -136,13 +136,13 @@ class AnswerEvents:
 
     @property
     def incident(self) -> dict[str, Any]:
-        """The pasted alert's card, its links led to the retrieved documents; empty for a question in words."""
+        """The pasted alert's card, with links to the retrieved documents; empty for a question in words."""
         if self.pasted is None:
             return {}
         return {"incident": alert_card(self.pasted, {one["source"] for one in self.sources})}
 
     def events_for(self, reported: Iterable[Mapping[str, Any]]) -> list[Event]:
-        """Return the console events for what the consultation reported since the last call."""
+        """Return the console events for the consultation's reports since the last call."""
         return list(self._events(reported))
 
     def end(self, consultation: Consultation) -> list[Event]:
@@ -179,7 +179,7 @@ class AnswerEvents:
                 yield "status", {"stage": "writing", "message": "Writing the answer"}
             case "restarted":
                 self._start_over()
-                message = "What was shown so far is void: the answer is written anew"
+                message = "The text so far is withdrawn: the answer is being rewritten"
                 reason = event.get("reason")
                 yield "status", {"stage": "restarted", "message": message, "reason": reason}
 
@@ -217,7 +217,7 @@ class AnswerEvents:
 
 
 def removed_of(consultation: Consultation) -> list[dict[str, Any]]:
-    """Return the references that were removed from an answer, and why."""
+    """Return the references that were removed from an answer, with the reasons."""
     verified = consultation.verified
     if verified is None:
         return []
@@ -239,5 +239,5 @@ def _found(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def html_of(blocks: Mapping[int, str]) -> Sequence[str]:
-    """Return an answer's rendered blocks in their order, without empty ones."""
+    """Return an answer's rendered blocks in order, without empty ones."""
     return [blocks[number] for number in sorted(blocks) if blocks[number]]

@@ -1,7 +1,7 @@
 """Exports an answer with its citations: as Markdown for people, as JSON for programs.
 
-The product's own words and the documents' lines come first, under headings of levels that an answer's own can't have.
-A model's words come last, each line quoted, so that they can't hide or imitate the evidence.
+The product's own words and the documents' lines come first, under headings at levels that an answer's headings can't
+have. A model's words come last, each line quoted, so that they can't hide or imitate the evidence.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.repository_links import RepositoryLinks
 
 BY_MODEL: Final = "## Written by a model"
-"""Over the words of a model; only the citations in them come from the documents."""
+"""The heading above a model's words; only the citations in them come from the documents."""
 
 _ALERTS: Final = {
     "ok": "documented",
@@ -45,24 +45,24 @@ def to_markdown(answer: Answer, repository: RepositoryLinks | None = None) -> st
     """Return the outcome and its evidence, the procedures, the cited lines, then a model's words, quoted.
 
     Args:
-        answer: to be exported.
-        repository: where cited lines can be linked; ``None`` if that isn't known.
+        answer: to export.
+        repository: for links to cited lines; ``None`` if unknown.
     """
     return neutralise("\n".join(_markdown(answer, repository))) + "\n"
 
 
 def to_note(answer: Answer, repository: RepositoryLinks | None = None) -> str:
-    """Return an answer as plain text, for notes of a pager or a ticket."""
+    """Return an answer as plain text, for notes in a pager or a ticket."""
     return to_text(message_of(answer, repository))
 
 
 def to_chat(answer: Answer, repository: RepositoryLinks | None = None) -> str:
-    """Return an answer as text to paste into a chat; nobody is mentioned."""
+    """Return an answer as text to paste into a chat; it mentions nobody."""
     return to_text(message_of(answer, repository), for_chat=True)
 
 
 def message_of(answer: Answer, repository: RepositoryLinks | None = None) -> Message:
-    """Return what an answer says, to be written in another form."""
+    """Return the contents of an answer, for writing it in another form."""
     parts = answer.parts or ({"text": answer.text},)
     made = message_from(answer.question, answer.recommendation, parts, by_model=answer.by_model)
     rows = (answer.incident or {}).get("alerts", ())
@@ -71,7 +71,7 @@ def message_of(answer: Answer, repository: RepositoryLinks | None = None) -> Mes
 
 
 def cited_sources(answer: Answer) -> list[Mapping[str, Any]]:
-    """Return the sources that an answer cites, in their order there; all of them if it cites none."""
+    """Return the sources that an answer cites, in the order of the answer; all of them if it cites none."""
     cited = [one["number"] for part in answer.parts for one in part.get("citations", ())]
     by_number = {source["number"]: source for source in answer.sources}
     found = [by_number[number] for number in dict.fromkeys(cited) if number in by_number]
@@ -127,7 +127,7 @@ def _warning(one: Mapping[str, Any]) -> str:
 
 def _removed(removed: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     for one in removed:
-        yield from ("- It stands for nothing that was retrieved:", "")
+        yield from ("- Nothing retrieved matches it:", "")
         yield from (f"  {line}" for line in fenced(one["reference"]))
 
 

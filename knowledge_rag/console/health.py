@@ -1,7 +1,6 @@
-"""What a team has to mend, with the file and line: gaps that the command line finds, and what the console knows itself.
+"""Problems for a team to fix, with file and line: gaps that the command line finds, and those that the console knows.
 
-Each check of the command line is a process of its own at low priority, one after the other, so that no answer waits for
-one.
+Each check of the command line is a process of its own at low priority, one at a time, so that no answer waits for one.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ if TYPE_CHECKING:
     from knowledge_rag.core.repository_links import RepositoryLinks
 
 STALE_DAYS: Final = 365
-"""Since a review that are reported."""
+"""Days since a review after which a document is reported."""
 _LOW_PRIORITY: Final = 10
 _RUN: Final = frozenset({0, 1})
-"""Exit codes of a check that was carried out: nothing found, and findings."""
+"""Exit codes of a check that succeeded: without findings, and with findings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of one check.
+    """The result of one check.
 
     Args:
-        findings: each with file, line, level, kind and message, where it has them.
-        checked: how many documents or alerts were looked at.
-        of: what those are, in one word.
+        findings: each with file, line, level, kind and message, as far as it has them.
+        checked: number of documents or other things checked.
+        of: the kind of those things, in one word.
     """
 
     findings: Sequence[Mapping[str, Any]]
@@ -61,8 +60,8 @@ class Check:
 
     Args:
         name: of its section.
-        run: carries it out, and raises :exc:`CheckError`; ``None`` if something for it is missing.
-        missing: what, as an instruction.
+        run: runs the check, and raises :exc:`CheckError`; ``None`` if a setting for it is missing.
+        missing: an instruction to add that setting.
     """
 
     name: str
@@ -71,17 +70,17 @@ class Check:
 
 
 class CheckError(Exception):
-    """A check could not be carried out; the message says why."""
+    """A check failed; the message says why."""
 
 
 @dataclass(slots=True)
 class Health:
-    """Carries out checks in the background, and keeps what came of them; safe to use from several threads.
+    """Runs checks in the background, and stores their results; thread-safe.
 
     Args:
         checks: in the order of the page.
-        may_have: whether the console has a document of a path.
-        repository: where documents can be changed.
+        may_have: whether the console has a document at a path.
+        repository: for links to change documents.
     """
 
     checks: Sequence[Check]
@@ -93,7 +92,7 @@ class Health:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def begin(self) -> None:
-        """Begin to check, unless that is under way."""
+        """Start the checks, unless they are running."""
         with self._lock:
             if self._running is not None and self._running.is_alive():
                 return
@@ -116,7 +115,7 @@ class Health:
         return {"state": state, "since": self._since, "sections": sections}
 
     def _work(self) -> None:
-        for one in reversed(self.checks):  # the longest one, of the alerts, stands first
+        for one in reversed(self.checks):  # the slowest one, of the alerts, is first
             if one.run is None:
                 continue
             self._put(one.name, {"state": "computing"})
@@ -124,7 +123,7 @@ class Health:
                 self._put(one.name, self._section(one.run()))
             except CheckError as error:
                 self._put(one.name, {"state": "failed", "message": str(error)})
-            except Exception as error:  # noqa: BLE001 - logged without its message; the page must not wait on
+            except Exception as error:  # noqa: BLE001 - logged without its message; the page must not keep waiting
                 log_defect(error, f"the check of {one.name} failed")
                 self._put(one.name, {"state": "failed", "message": "it failed; see the log"})
 
@@ -144,7 +143,7 @@ class Health:
         }
 
     def _links(self, finding: Mapping[str, Any], linked: Callable[[str], bool]) -> dict[str, str]:
-        """Return the pages of a finding's line: the console's own, and where it can be changed."""
+        """Return the addresses of a finding's line: in the console, and for changing it."""
         file, line = finding.get("file"), finding.get("line", 1)
         if not file or not linked(file):
             return {}
@@ -164,10 +163,10 @@ def checks_of(
     """Return the checks of a console.
 
     Args:
-        folder: that was ingested; ``None`` if it isn't known.
+        folder: that was ingested; ``None`` if unknown.
         rules: files, folders or patterns of alert rules.
         documents: of the knowledge base.
-        answers: that were given.
+        answers: the recent ones.
         commands: runs commands of the command line.
     """
     needs_folder = "Start serve with --corpus DIR, the folder that was ingested."
@@ -192,7 +191,7 @@ def checks_of(
 
 
 class Commands:
-    """Runs commands of this program, each in a process of its own, at low priority; one at a time."""
+    """Runs commands of this program one at a time, each in a process of its own at low priority."""
 
     def __init__(self) -> None:
         self._running: subprocess.Popen[bytes] | None = None
@@ -203,11 +202,11 @@ class Commands:
         """Run a command, and return its JSON.
 
         Raises:
-            CheckError: it could not do its work, or took too long.
+            CheckError: it failed or took too long.
         """
         with self._lock:
             if self._closed:
-                raise CheckError("the console ends")
+                raise CheckError("the console is shutting down")
             self._running = subprocess.Popen(  # noqa: S603 - this program's own
                 [sys.executable, "-m", "knowledge_rag", *command],
                 stdin=subprocess.DEVNULL,
@@ -229,7 +228,7 @@ class Commands:
         raise CheckError(lines[-1] if lines else f"knowledge-rag {command[0]} failed")
 
     def close(self) -> None:
-        """End what is running, and begin nothing more."""
+        """End the running command, and start no others."""
         with self._lock:
             self._closed = True
         if self._running is not None and self._running.poll() is None:
@@ -309,7 +308,7 @@ def _never_reviewed(documents: KeptDocuments) -> Checked:
 
 
 def _unanswered(answers: Answers) -> Checked:
-    """Return the questions of kept answers for which nothing is documented, the most frequent first."""
+    """Return the questions of stored answers for which nothing is documented, the most frequent first."""
     asked = list(answers.outcomes())
     counts = Counter(question for question, status in asked if status == Status.NO_MATCH)
     found = [

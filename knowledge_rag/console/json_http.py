@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 
 class Json(JSONResponse):
-    """A response of JSON in ASCII: half a character in a model's text travels, and breaks nothing."""
+    """A response of JSON in ASCII: so half a character in a model's text causes no error."""
 
-    def render(self, content: Any) -> bytes:  # noqa: ANN401 - whatever JSON can hold
+    def render(self, content: Any) -> bytes:  # noqa: ANN401 - any JSON
         """Return the JSON, in ASCII."""
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 def base_of(request: Request) -> str:
-    """Return the server's address as the client has it, without a path and a slash at its end."""
+    """Return the server's address as the client uses it, without a path or a trailing slash."""
     return str(request.base_url).rstrip("/")
 
 
 def check_type(request: Request) -> None:
-    """Check that a body is to be JSON: pages of other sites can't send that type without a preflight.
+    """Check that a body's type is JSON: pages of other sites can't send that type without a preflight.
 
     Raises:
-        Refused: it is of another type.
+        Refused: it has another type.
     """
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -42,7 +42,7 @@ async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str,
     """Read a JSON object.
 
     Raises:
-        Refused: it is of another type, too large, or no JSON object.
+        Refused: it has another type, is too large, or isn't a JSON object.
     """
     check_type(request)
     body = decoded(await read_body(request, most))
@@ -52,7 +52,7 @@ async def read_object(request: Request, most: int = MAX_BODY_BYTES) -> dict[str,
 
 
 def text_in(body: dict[str, Any], name: str, most: int, *, required: bool = False) -> str:
-    """Return a text of the body, stripped; ``""`` where it is absent or null."""
+    """Return a text of the body, stripped; ``""`` if it is absent or null."""
     value = body.get(name)
     if value is None:
         value = ""
@@ -66,7 +66,7 @@ def text_in(body: dict[str, Any], name: str, most: int, *, required: bool = Fals
 
 
 def whole_in(body: dict[str, Any], name: str, most: int) -> int:
-    """Return a whole number of the body, 0 where it is absent."""
+    """Return a whole number of the body, 0 if it is absent."""
     value = body.get(name, 0)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise Refused(400, f"{name} must be a whole number up to {most}")
@@ -74,6 +74,6 @@ def whole_in(body: dict[str, Any], name: str, most: int) -> int:
 
 
 def only(body: dict[str, Any], *names: str) -> None:
-    """Refuse other members than these: a misspelt filter must not be ignored."""
+    """Refuse any other members: a misspelt filter must not be ignored."""
     if unknown := sorted(set(body) - set(names)):
-        raise Refused(400, f"unknown member {unknown[0][:80]!r}; known are {', '.join(names)}")
+        raise Refused(400, f"unknown member {unknown[0][:80]!r}; known members: {', '.join(names)}")

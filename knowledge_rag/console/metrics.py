@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 SHOWN_SOURCES: Final = 8
 TIMED_QUERIES: Final = 1_000
-"""Latest queries that the search time is computed from."""
+"""Number of latest queries from which the search time is computed."""
 
 NO_STEPS: Final = "no_steps"
-"""Outcome of a question: passages came back, but no steps. It may be documented."""
+"""Outcome of a question: retrieval returned passages, but no steps. It may be documented."""
 NO_ADVICE: Final = "no_advice"
-"""Outcome of a question: passages came back, but nothing that was written could be proven."""
+"""Outcome of a question: retrieval returned passages, but nothing in the written answer could be proven."""
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class _Quality:
 
 
 class ConsoleMetrics:
-    """Counts; safe to use from several threads."""
+    """The counts; thread-safe."""
 
     def __init__(self, since: str) -> None:
         self._since = since

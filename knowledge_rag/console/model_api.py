@@ -1,4 +1,4 @@
-"""Answers chat clients in the formats of OpenAI and Anthropic: the advice, its citations as annotations."""
+"""Answers chat clients in the formats of OpenAI and Anthropic, with citations as annotations."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ if TYPE_CHECKING:
     from knowledge_rag.console.replies import Replies
 
 MODEL: Final = "knowledge-rag"
-"""The model whose answers the default advisor writes; with ``-NAME`` behind it, the advisor of that name."""
+"""The model for the default advisor; with ``-NAME`` appended, for the advisor of that name."""
 
 _MAX_MODEL: Final = 200
 _MAX_KEY: Final = 100
 _CREATED: Final = 0
-"""Of a model: it isn't known when an advisor was made."""
+"""Creation time of a model: an advisor has none."""
 
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class ModelApi:
-    """The handlers, and what they share."""
+    """The handlers, and their shared state."""
 
     replies: Replies
 
     async def models(self, request: Request) -> Response:
-        """Return the models, or the one that the path names."""
+        """Return all models, or the one in the path."""
         name = request.path_params.get("name")
         if name is not None:
             self._advisor(name)
@@ -60,7 +60,7 @@ class ModelApi:
         return Json({"object": "list", "data": [_model(it) for it in self._models()]})
 
     async def reply(self, request: Request) -> Response:
-        """Answer the last turn of a conversation, in the format of the path; as a stream if so wanted."""
+        """Answer the last turn of a conversation, in the format of the path; as a stream if requested."""
         form = FORMS[request.url.path]
         body = await read_object(request, MAX_CONVERSATION_BYTES)
         _check(body)
@@ -95,7 +95,7 @@ class ModelApi:
         if advisor == model or advisor not in advisors:
             known = ", ".join(self._models())
             raise Unfit(
-                404, f"there is no such model; known are {known}", "model", "model_not_found"
+                404, f"there is no such model; known models: {known}", "model", "model_not_found"
             )
         return advisor
 
@@ -139,11 +139,11 @@ def _previous(body: Mapping[str, Any]) -> str:
 
 
 _TALK: Final = "talk-"
-"""What the id of a reply to no question begins with: no answer is kept for it."""
+"""The beginning of the id of a reply to small talk: no answer is stored for it."""
 
 
 def _small_talk(body: Mapping[str, Any], model: str) -> Reply:
-    """Return the reply to what is no question; the answer before it stays the one that is referred to."""
+    """Return the reply to small talk; later turns still refer to the answer before it."""
     key = _previous(body) or f"{_TALK}{secrets.token_hex(8)}"
     return Reply(key, model, int(time.time()), WELCOME)
 
@@ -154,7 +154,7 @@ async def _said(form: Form, reply: Reply) -> AsyncIterator[ServerSentEvent]:
 
 
 def _check(body: Mapping[str, Any]) -> None:
-    """Refuse options that an answer would not keep to. Sampling parameters are ignored."""
+    """Refuse options that an answer would not follow. Sampling parameters are ignored."""
     for name in ("stream", "background"):
         if not isinstance(body.get(name) or False, bool):
             raise Unfit(400, f"{name} must be true or false", name)
@@ -172,11 +172,11 @@ def _check(body: Mapping[str, Any]) -> None:
 
 
 def _most_tokens(body: Mapping[str, Any], form: Form) -> int:
-    """Return the longest answer that a request allows, 0 for any."""
+    """Return the maximum tokens that a request allows, 0 for any number."""
     given = {name: body[name] for name in form.limits if body.get(name) is not None}
     for name, value in given.items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise Unfit(400, f"{name} must be a whole number from 1 on", name)
+            raise Unfit(400, f"{name} must be a whole number of at least 1", name)
     return min(given.values(), default=0)
 
 
@@ -187,7 +187,7 @@ def _model(name: str) -> dict[str, Any]:
 
 
 async def _while_connected(request: Request, work: Coroutine[Any, Any, _Result]) -> _Result:
-    """Do work for as long as the client waits for it.
+    """Run work for as long as the client waits for it.
 
     Raises:
         ClientDisconnect: it has left, and the work is cancelled.

@@ -1,7 +1,7 @@
 """Replies in the formats of OpenAI's Chat Completions and Responses and of Anthropic's Messages, whole and streamed.
 
-A reply is complete, and every citation in it proven, before its first character is sent: none of these formats can
-take back what was streamed.
+A reply is complete, and every citation in it proven, before its first character is sent: these formats can't retract
+streamed text.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Unfit(Refused):
 
     Args:
         status: HTTP status.
-        message: what is wrong.
+        message: the problem.
         param: the member's name.
-        code: of the error, as the API has it.
+        code: the API's code for the error.
     """
 
     def __init__(self, status: int, message: str, param: str, code: str | None = None) -> None:
@@ -41,7 +41,7 @@ class Form(Protocol):
     """The format of an API.
 
     Args:
-        limits: members of a request that bound the answer's tokens, where a client is free to leave them out.
+        limits: optional members of a request that bound the answer's tokens.
     """
 
     limits: ClassVar[tuple[str, ...]]
@@ -53,7 +53,7 @@ class Form(Protocol):
         """Yield a reply as a stream."""
 
     def failed(self, error: Refused) -> ServerSentEvent:
-        """Return the last event of a stream that came to no reply."""
+        """Return the last event of a stream that ends without a reply."""
 
     def error(self, error: Refused) -> dict[str, Any]:
         """Return the body of a response with an error's status."""
@@ -172,13 +172,13 @@ class Responses:
 
 
 RESPONSE: Final = "resp_"
-"""In front of an answer's key in the id of a response."""
+"""Prefix of an answer's key in the id of a response."""
 
 
 class Messages:
-    """Anthropic's Messages; a text is cut into blocks, each of which ends with its citation."""
+    """Anthropic's Messages; a text is split into blocks that each end with a citation."""
 
-    # each client has to send max_tokens, so it says nothing of what is wanted
+    # every client must send max_tokens, so it doesn't express a wish
     limits: ClassVar[tuple[str, ...]] = ()
 
     def whole(self, reply: Reply) -> dict[str, Any]:
@@ -260,11 +260,11 @@ FORMS: Final[dict[str, Form]] = {
     "/v1/responses": Responses(),
     "/v1/messages": Messages(),
 }
-"""By path."""
+"""Formats by path."""
 
 
 def refusal(path: str, error: Refused) -> dict[str, Any]:
-    """Return the body of an error in the format of the API that a path belongs to, else the console's own."""
+    """Return the body of an error in the format of the path's API, otherwise in the console's own."""
     if form := next((it for at, it in FORMS.items() if f"{path}/".startswith(f"{at}/")), None):
         return form.error(error)
     return _openai_error(error) if path.startswith("/v1/") else {"error": str(error)}

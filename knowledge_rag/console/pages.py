@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Pages:
-    """Serves the one page, which reads from its address what to show, and its files."""
+    """Serves the one page, which decides by its address what to show, and its files."""
 
     def __init__(self, assets: Mapping[str, Asset]) -> None:
         self._assets = assets
@@ -27,7 +27,7 @@ class Pages:
         return self.shown(200)
 
     def shown(self, status: int) -> Response:
-        """Serve the page with a status: it says itself what is missing."""
+        """Serve the page with a status; the page itself reports a missing document."""
         return self._file("index.html", status)
 
     async def asset(self, request: Request) -> Response:
@@ -48,7 +48,7 @@ TYPES: Final[Mapping[str, str]] = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-"""The kinds of files that are served; others in the folder are not."""
+"""Media types of the files to serve, by ending; other files in the folder aren't served."""
 
 FOLDER: Final = Path(__file__).parent / "static"
 

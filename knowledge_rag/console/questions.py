@@ -1,4 +1,4 @@
-"""Reads questions from requests, and answers each by one consultation, as a stream of events."""
+"""Reads questions from requests, and answers each with one consultation, as a stream of events."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _TYPES: Final = frozenset(kind.value for kind in DocumentType)
 _RUNBOOK: Final = DocumentType.RUNBOOK.value
 _FILTERS: Final = tuple(name for name in FILTER_KEYS if name != SOURCE_FILE)
-"""Not ``source_file``: no score threshold applies to one document, so nothing would ever be undocumented."""
+"""Without ``source_file``: no score threshold applies to one document, so nothing would ever be undocumented."""
 
 _LINES: Final = len(":1234567-1234567")
 
@@ -83,7 +83,7 @@ class Question:
 
     @property
     def incident(self) -> Incident:
-        """The pasted incident, else one with the question as its title."""
+        """The pasted incident, otherwise one with the question as its title."""
         asked = self.pasted or Incident(title=one_line(self.text) or "")
         return replace(asked, at=self.at)
 
@@ -109,7 +109,7 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     else:
         asked = name_of(pasted)
     if not any(character.isalnum() for character in asked):
-        raise Refused(400, "question has no letter and no digit")
+        raise Refused(400, "question has no letter or digit")
     filters = {
         name: value for name in _FILTERS if (value := text_in(body, name, MAX_FILTER_CHARACTERS))
     }
@@ -120,7 +120,7 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
         raise Refused(400, f"advisor must be one of {', '.join(advisors)}")
     most = whole_in(body, "max_tokens", MAX_TOKENS)
     if 0 < most < MIN_TOKENS:
-        raise Refused(400, f"max_tokens must be a whole number from {MIN_TOKENS} on")
+        raise Refused(400, f"max_tokens must be a whole number of at least {MIN_TOKENS}")
     return Question(asked, advisor, filters, pasted, _place_in(body), most)
 
 
@@ -158,7 +158,7 @@ _Queue = asyncio.Queue[Mapping[str, Any] | None]
 
 @dataclass(slots=True)
 class Asker:
-    """Answers questions, some at a time."""
+    """Answers questions, at most MAX_ASKS at a time."""
 
     retrieval: Retrieval
     advisors: Mapping[str, Advisor]
@@ -172,19 +172,19 @@ class Asker:
 
     @property
     def running(self) -> int:
-        """How many questions are being answered."""
+        """Number of questions being answered."""
         return len(self._tasks)
 
     def prepare(self, work: Coroutine[Any, Any, None]) -> None:
-        """Begin what the first question would have to wait for; earlier questions wait for it."""
+        """Start work that questions need; those that come before its end wait for it."""
         self._ready = asyncio.get_running_loop().create_task(work)
 
     def begin(self, question: Question) -> AsyncIterator[ServerSentEvent]:
-        """Begin to answer, and return :meth:`events` as the page reads them."""
+        """Start to answer, and return :meth:`events` in the form that the page reads."""
         return _numbered(self.events(question))
 
     def events(self, question: Question) -> AsyncGenerator[Event]:
-        """Begin to answer, and return the events; closing them ends the consultation.
+        """Start to answer, and return the events; closing them ends the consultation.
 
         Raises:
             Refused: too many questions are being answered.
@@ -194,7 +194,7 @@ class Asker:
         loop = asyncio.get_running_loop()
 
         def notify(event: Mapping[str, Any]) -> None:
-            with suppress(RuntimeError):  # the loop has ended, and with it whoever listened
+            with suppress(RuntimeError):  # the loop has ended, and its listeners with it
                 loop.call_soon_threadsafe(queue.put_nowait, event)
 
         task = loop.create_task(self._consult(question, self.advisors[question.advisor], notify))
@@ -203,7 +203,7 @@ class Asker:
         return self._events(question, queue, task)
 
     async def offered(self, question: Question) -> Consultation:
-        """Return what a question comes to without a model; it counts in no metric.
+        """Return the consultation of a question without a model; no metric counts it.
 
         Raises:
             Refused: too many questions are being answered.
@@ -226,7 +226,7 @@ class Asker:
     def _over(self, queue: _Queue, task: asyncio.Task[Consultation]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # reported where the events end, if anyone still listens
+            task.exception()  # reported at the end of the events, if anyone still listens
         queue.put_nowait(None)
 
     async def _consult(self, question: Question, advisor: Advisor, notify: Notify) -> Consultation:
@@ -234,10 +234,10 @@ class Asker:
         retrieval = self.retrieval
         if queries is None and question.filters:
             retrieval = NarrowedRetrieval(retrieval, question.filters)
-        async with asyncio.timeout(self.seconds):  # even where nobody ever began to listen
+        async with asyncio.timeout(self.seconds):  # even if nobody ever listens
             if self._ready is not None and not self._ready.done():
                 notify({"event": "preparing"})
-                await asyncio.wait([self._ready])  # a reader who leaves does not end it for others
+                await asyncio.wait([self._ready])  # a reader who leaves doesn't end it for others
             incident = question.incident
             incident = replace(incident, title=self.corrected(incident.title))
             fit = None
@@ -277,7 +277,7 @@ class Asker:
     def _end(
         self, question: Question, stream: AnswerEvents, consultation: Consultation
     ) -> list[Event]:
-        """Keep the answer, and return its last events."""
+        """Store the answer, and return its last events."""
         recommendation = consultation.recommendation.to_dict()
         kept = Answer(
             question.text,
@@ -303,16 +303,16 @@ class Asker:
 
 
 def _words_of(incident: Incident, consultation: Consultation) -> str:
-    """Return an answer as chat clients get it, without the addresses of its links."""
+    """Return an answer's text for chat clients, without the addresses of its links."""
     return note_from(message_of(incident, consultation), lambda _: "").text
 
 
 def _unheard(event: Mapping[str, Any]) -> None:
-    """Take an event that nobody waits for."""
+    """Ignore an event."""
 
 
 async def _next(queue: _Queue, deadline: float) -> list[Mapping[str, Any]]:
-    """Wait for an event, and return it with those that follow it already; none when it is over.
+    """Wait for an event, and return it with those already queued after it; none at the end.
 
     Raises:
         TimeoutError: the deadline has passed.

@@ -1,6 +1,6 @@
-"""A document rendered as HTML, in which each block names the lines that it is made of.
+"""Renders a document as HTML, in which each block names its lines.
 
-It is for reading: what is cited are the lines, which the page shows as they are.
+It is for reading: citations refer to the lines, which the page shows as they are.
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ if TYPE_CHECKING:
 
 _LINES: Final = "data-lines"
 _HEADINGS: Final = {"h1": "h2", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
-"""The page's own heading is the document's title."""
+"""Levels of a document's headings on the page, whose own heading is the document's title."""
 _OF_LINES: Final = ("blockquote", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p", "pre", "tr")
 """Elements that name their lines; so does a ``span``, one for each line of code."""
 _RANGE: Final = re.compile(r"[0-9]{1,9}-[0-9]{1,9}")
 _OWN: Final = re.compile(r"/doc/[^\s\"'<>\\]*|#[^\s\"'<>\\]*")
-"""Addresses of the page's own, and the anchors of this document."""
+"""The console's own addresses, and the anchors of this document."""
 _ELSEWHERE: Final = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 _PAGES: Final = ("", ".md", "/README.md", "/index.md")
-"""Endings that sites leave away in a link to a document."""
+"""Endings that sites omit in a link to a document."""
 
 
 def rendered_document(source_file: str, lines: Sequence[str], exists: Callable[[str], bool]) -> str:
     """Return a document as HTML without its front matter; links lead to ingested documents and the web.
 
     Args:
-        source_file: its path, which its relative links start from; its format follows from it.
-        lines: of it.
-        exists: whether a document of a path was ingested, or may have been.
+        source_file: its path, which decides its format and the base of its relative links.
+        lines: of the document.
+        exists: whether a document at a path was ingested, or may have been.
     """
     if sum(map(len, lines)) > MAX_RENDERED_CHARACTERS:
         raise Refused(
@@ -72,7 +72,7 @@ class _DocumentHtml(Html):
     """Writes a document's HTML; each line of its code is an element."""
 
     def words(self, content: str, env: EnvType) -> str:
-        """Escape words: a document's are never references."""
+        """Escape words; in a document, they are never references."""
         del env
         return escapeHtml(content)
 
@@ -122,7 +122,7 @@ def _lines_of(token: Token, source: Sequence[str]) -> str:
 
 
 def _lead(tokens: Sequence[Token], source_file: str, exists: Callable[[str], bool]) -> None:
-    """Lead the links of a block to documents; a link to anything else that isn't on the web is words."""
+    """Point the links of a block to documents; a link to anything else that isn't on the web becomes words."""
     opened: Token | None = None
     for token in tokens:
         if token.type == "link_open":

@@ -1,6 +1,6 @@
 """Renders an answer as HTML while it is written, in outermost blocks of its Markdown; only the last ones change.
 
-In Markdown and in the HTML made of it, a reference is a mark. The sanitiser lets no citation pass: citations are put in
+In the Markdown and its HTML, a mark replaces each reference. The sanitiser lets no citation pass: citations are inserted
 afterwards, from the verified answer's own references.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from knowledge_rag.channel.marks import Reference
 
 WRITTEN: Final = "written"
-"""Key of the rendering's ``env``: each reference as it stands in the answer, by its number."""
+"""Key of the rendering's ``env``: the text of each reference in the answer, by its number."""
 
 PLACED: Final = "placed"
 """Key of the rendering's ``env``: the numbers of the references that the HTML shows, in any form."""
@@ -52,7 +52,7 @@ LABEL: Final = "label"
 _LANGUAGE: Final = re.compile(r"[a-z0-9+#-]{1,20}")
 _ALIGNED: Final = re.compile(r"text-align:(left|center|right)")
 _HEADINGS: Final[Mapping[str, str]] = {"h1": "h3", "h2": "h3", "h3": "h4", "h4": "h5", "h5": "h6"}
-"""An answer's headings stand below the page's own."""
+"""Levels of an answer's headings, below those of the page."""
 
 
 def mark_of(number: int) -> str:
@@ -104,7 +104,7 @@ _CLEANER: Final = nh3.Cleaner(
 
 
 def sanitised(html: str, references: Sequence[Reference]) -> str:
-    """Clean HTML, then replace its marks by links to what they refer to."""
+    """Clean HTML, then replace its marks with links to the cited lines."""
     return _REFERENCE.sub(lambda mark: _linked(references[int(mark[1])]), _CLEANER.clean(html))
 
 
@@ -114,7 +114,7 @@ def _linked(reference: Reference) -> str:
 
 def _link(cited: Mapping[str, object]) -> str:
     number, citation = cited["number"], cited["citation"]
-    assert isinstance(number, int)  # noqa: S101 - tells the type checker what the orchestrator gives
+    assert isinstance(number, int)  # noqa: S101 - for the type checker: the orchestrator's types
     assert isinstance(citation, dict)  # noqa: S101 - likewise
     file, first, last = (citation[key] for key in ("source_file", "start_line", "end_line"))
     label = f"[{number}] {file}, lines {first}-{last}"
@@ -131,10 +131,10 @@ def parser() -> MarkdownIt:
 
 
 class Html(RendererHTML):
-    """Writes HTML; each method is called by the parser for the kind of token that it is named for."""
+    """Writes HTML; the parser calls each method for the kind of token in its name."""
 
     def words(self, content: str, env: EnvType) -> str:
-        """Escape words; a reference where none can be, in code, is shown as it was written."""
+        """Escape words; a reference in code, where none can be, is shown as written."""
 
         def written(found: re.Match[str]) -> str:
             number = int(found[1])
@@ -165,7 +165,7 @@ class Html(RendererHTML):
     def code_block(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
-        """Return code that is indented."""
+        """Return indented code."""
         del options
         return f"<pre><code>{self.words(tokens[idx].content, env)}</code></pre>\n"
 
@@ -179,7 +179,7 @@ class Html(RendererHTML):
     def link_close(
         self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType
     ) -> str:
-        """End a link, and say where it leads: its words may say something else."""
+        """End a link, and show its host: its words may name another."""
         del options, env
         host = urlsplit(str(tokens[idx].meta.get("href", ""))).hostname
         if not host:
@@ -214,7 +214,7 @@ def _name_hosts(tokens: Sequence[Token]) -> None:
         if token.type == "link_open":
             href = str(token.attrs.get("href", ""))
             token.attrs = {"href": href}
-            token.hidden = not href  # `[]()` leads nowhere
+            token.hidden = not href  # `[]()` has no target
         elif token.type == "link_close":
             token.meta = {"href": href}
 
@@ -223,12 +223,12 @@ PATIENT_CHARACTERS: Final = 4_096
 """Open text up to this length is rendered again with every piece."""
 
 PATIENT_SHARE: Final = 16
-"""Longer text is rendered when one part in so many is new, so that all renderings together stay linear."""
+"""Longer text is rendered when one part in this many is new, so that all renderings together stay linear."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Sanitised HTML that replaces the block of the same number, from 0 on; ``""`` removes it."""
+    """Sanitised HTML that replaces the block with the same number, from 0; ``""`` removes it."""
 
     number: int
     html: str
@@ -240,7 +240,7 @@ class AnswerRenderer:
     def __init__(self) -> None:
         self._references: list[Reference] = []
         self._open = ""
-        self._rendered = 0  # how long the open part was when it was rendered last
+        self._rendered = 0  # length of the open part at the last rendering
         self._closed = 0
         self._shown: list[str] = []
 
@@ -249,14 +249,14 @@ class AnswerRenderer:
         self._open += marked_parts(parts, self._references)
 
     def is_due(self) -> bool:
-        """Whether enough has come since the last rendering to make the next one."""
+        """Whether enough text has come since the last rendering for the next one."""
         grown = len(self._open) - self._rendered
         return grown > 0 and (
             len(self._open) <= PATIENT_CHARACTERS or grown * PATIENT_SHARE >= len(self._open)
         )
 
     def render(self) -> list[Block]:
-        """Return the blocks that have changed since the last time."""
+        """Return the blocks that have changed since the last call."""
         blocks = list(_blocks(self._open, parser()))
         html = [self._html(block) for block in blocks]
         changed = [
@@ -286,7 +286,7 @@ class AnswerRenderer:
             self._open = self._open[over[-1].end :]
 
     def _html(self, block: _Parsed) -> str:
-        """Render a block, every reference of its source in it: in its place, or else at the end."""
+        """Render a block with every reference of its source, in its place or else at the end."""
         meant = places_in(block.source)
         env: dict[str, Any] = {
             PLACED: set(),
@@ -308,7 +308,7 @@ class _Parsed:
 
 
 def _blocks(source: str, parse: MarkdownIt) -> Iterator[_Parsed]:
-    """Cut Markdown into its outermost blocks; blank lines belong to the block above them."""
+    """Split Markdown into its outermost blocks; blank lines belong to the block above them."""
     tokens = parse.parse(source, {})
     opening = [at for at, token in enumerate(tokens) if token.level == 0 and token.nesting >= 0]
     lines = [0, *(at + 1 for at, character in enumerate(source) if character == "\n")]

@@ -1,4 +1,4 @@
-"""Replies to conversations, for programs: the answer as Markdown, and where its citations stand in it."""
+"""Replies to conversations, for programs: the answer as Markdown, with the positions of its citations."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ class Annotation:
 
     Args:
         start: offset of its first character.
-        end: offset behind its last one.
-        number: that it shows, from 1; the same lines have the same number.
+        end: offset after its last one.
+        number: the one that it shows, from 1; the same lines have the same number.
         place: document and lines.
-        url: opens the cited lines; made by this server.
+        url: opens the cited lines; this server makes it.
         title: file and lines, as ``runbooks/rds.md:3-9``.
         cited: the lines themselves, with secrets masked.
     """
@@ -59,14 +59,14 @@ class Reply:
     """An answer to send.
 
     Args:
-        key: of the kept answer.
-        model: as it was asked for.
+        key: of the stored answer.
+        model: as requested.
         created: seconds since 1970, UTC.
         text: Markdown.
-        annotations: in their order; none overlaps another.
+        annotations: in order, none overlapping another.
         status: of the answer.
         by_model: whether a model wrote it.
-        choices: names that the next turn can choose from, each by its number, from 1.
+        choices: names that the next turn can choose from; their numbers start at 1.
     """
 
     key: str
@@ -92,9 +92,9 @@ class Page:
     """Writes answers as Markdown.
 
     Args:
-        model: as it was asked for.
-        base: the console's address, where the cited lines are shown.
-        asked: the last turn's words; an answer to something else begins with what that was.
+        model: as requested.
+        base: the console's address, for links to cited lines.
+        asked: the last turn's words; an answer to another question begins with that question.
     """
 
     model: str = ""
@@ -102,11 +102,11 @@ class Page:
     asked: str = ""
 
     def reply(self, key: str, answer: Answer) -> Reply:
-        """Return the reply that an answer is.
+        """Return the reply for an answer.
 
         Args:
             key: of the answer.
-            answer: that was kept.
+            answer: the stored one.
         """
         message = message_of(answer)
         is_said = answer.question == " ".join(self.asked.split())
@@ -149,18 +149,18 @@ class Replies:
     """Answers conversations.
 
     Args:
-        asker: of questions.
+        asker: answers questions.
     """
 
     asker: Asker
 
     async def question(self, conversation: Conversation, advisor: str) -> Question:
-        """Return what to ask: a procedure that the last turn chooses, else its words.
+        """Return the question to ask: for a procedure that the last turn chooses, otherwise for its words.
 
-        A number alone is never looked up: it chooses, or what it follows is answered again.
+        A number alone is never looked up: it makes a choice, or the turn before it is answered again.
 
         Raises:
-            Refused: it is no question, or the server is busy or late.
+            Refused: it isn't a question, or the server is busy or late.
         """
         if conversation.is_follow_up and not await self._found(conversation, advisor):
             conversation = replace(conversation, before="", offered="")
@@ -168,16 +168,16 @@ class Replies:
         if not conversation.may_choose and not conversation.is_number:
             return asked
         if not conversation.before:
-            raise Refused(400, "a number alone is no question: ask in words")
+            raise Refused(400, "a number alone isn't a question: ask in words")
         before = self._read(conversation.before, advisor)
         at = conversation.choice(await self._offered(before))
         return replace(before, at=at) if at or conversation.is_number else asked
 
     async def reply(self, events: AsyncGenerator[Event], page: Page) -> Reply:
-        """Return what the events of an answer come to.
+        """Return the reply at the end of an answer's events.
 
         Raises:
-            Refused: it came to no answer.
+            Refused: there is no answer.
         """
         async with aclosing(events):
             async for name, data in events:
@@ -191,7 +191,7 @@ class Replies:
         return page.reply(key, answer)
 
     async def _found(self, conversation: Conversation, advisor: str) -> bool:
-        """Whether the turn before comes to anything, now: else it is no context."""
+        """Whether the turn before now finds anything; otherwise it gives no context."""
         given = (await self._consulted(self._read(conversation.before, advisor))).recommendation
         return given.status is not Status.NO_MATCH or bool(given.meant)
 
@@ -212,7 +212,7 @@ class Replies:
 
 
 def _lines(sources: Iterable[Mapping[str, Any]], place: Place) -> str:
-    """Return cited lines, as they were retrieved; ``""`` if no source holds them all."""
+    """Return cited lines as retrieved; ``""`` if no source has them all."""
     name, first, last = place
     for one in sources:
         citation = one["citation"]

@@ -1,4 +1,4 @@
-"""Refuses requests of other pages, and restricts what a browser may do with the console's page.
+"""Refuses requests from other pages, and restricts the console's page in browsers.
 
 The console serves one person on their own machine and has no authentication. So it answers only to names of this
 machine, against DNS rebinding, and only to its own page.
@@ -35,7 +35,7 @@ POLICY: Final = "; ".join(
         "trusted-types knowledge-rag",
     )
 )
-"""The Content-Security-Policy: code and styles from files of ours alone, and no other place to talk to."""
+"""The Content-Security-Policy: code and styles only from our own files, and connections only to our server."""
 
 _HEADERS: Final = {
     "Content-Security-Policy": POLICY,
@@ -53,7 +53,7 @@ _OWN: Final = frozenset({"same-origin", "none"})
 
 
 class Guard:
-    """Refuses requests of others with 403, and adds security headers."""
+    """Refuses requests from other pages and for other hosts with 403, and adds security headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -85,12 +85,12 @@ class Guard:
         host = headers.get("host", "").lower()
         named = _HOST.fullmatch(host)
         if named is None or named[1] not in LOOPBACK_HOSTS:
-            raise Refused(403, "this Host is not answered")
+            raise Refused(403, "requests for this Host are refused")
         origin = headers.get("origin")
         if origin is not None and origin.lower() != f"http://{host}":
-            raise Refused(403, "pages of another origin are not answered")
+            raise Refused(403, "requests from another origin are refused")
         if not _is_own(scope, headers):
-            raise Refused(403, "pages of another site are not answered")
+            raise Refused(403, "requests from another site are refused")
 
 
 def _is_own(scope: Scope, headers: Headers) -> bool:
@@ -103,5 +103,5 @@ def _is_own(scope: Scope, headers: Headers) -> bool:
         and headers.get("sec-fetch-mode") == "navigate"
         and headers.get("sec-fetch-dest") == "document"
     )
-    # a link from a chat to a document is what addresses are for; what a page fetches is not
+    # links from a chat to a document are allowed; requests of another site's page aren't
     return follows_link and not scope["path"].startswith(("/api/", "/v1/"))

@@ -43,7 +43,7 @@ class FunctionInItsProcess:
     Args:
         endpoint_url: of the knowledge base's wire API.
         deadline_seconds: the function's own, for each query; by default as in AWS.
-        knowledge_base: behind it, to correct spelling mistakes by; ``None`` leaves queries as they are.
+        knowledge_base: the searched one, for correcting spelling mistakes; ``None`` leaves queries as they are.
     """
 
     name = "local"
@@ -64,7 +64,7 @@ class FunctionInItsProcess:
         self._invoke({"query": "warm up", "max_results": 1})
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Invoke it; the function has a deadline of its own."""
+        """Invoke the function, which has a deadline of its own."""
         del deadline
         event = {**to_arguments(query), **current_ids()}
         if self._knowledge_base is None:
@@ -100,11 +100,11 @@ def running(app: ASGIApp, port: int | None = None) -> Iterator[str]:
     """Serve a console on loopback for as long as the block runs; yields its address.
 
     Args:
-        app: of :func:`knowledge_rag.console.app.create_console`.
-        port: 0 takes a free one; ``None`` the usual one, or a free one where that is taken.
+        app: from :func:`knowledge_rag.console.app.create_console`.
+        port: 0 for a free one; ``None`` for DEFAULT_PORT, or a free one if that is taken.
 
     Raises:
-        ServerFailed: the port is taken, or the server does not start.
+        ServerFailed: the port is taken, or the server doesn't start.
     """
     try:
         server = _started(app, DEFAULT_PORT if port is None else port)
@@ -144,5 +144,5 @@ def local_console(
         with running(app, port) as url:
             yield url
     finally:
-        function.close()  # first: who still waits for it then fails at once
+        function.close()  # first: then its waiting callers fail at once
         retrieval.close()

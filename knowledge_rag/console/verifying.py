@@ -1,4 +1,4 @@
-"""A pasted or kept answer compared with its evidence, as the page shows it: each claim where it stands."""
+"""Compares a pasted or stored answer with its evidence, for a page that shows each claim in its place."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def pasted_evidence(text: str) -> EvidenceFile:
     """Read evidence as ``verify --evidence`` does.
 
     Raises:
-        Refused: it is no JSON, or holds no evidence.
+        Refused: it isn't JSON, or has no evidence.
     """
     try:
         return read_evidence(decoded_evidence(text))
@@ -49,18 +49,18 @@ def verification(
     corpus: Corpus | None,
     exists: Callable[[str], bool],
 ) -> dict[str, Any]:
-    """Return what verifying an answer gave.
+    """Return the JSON form of a verified answer.
 
     Args:
         answer: in Markdown; ``""`` takes the one in the evidence.
         evidence: of its request.
-        corpus: as it is now; ``None`` where it isn't known.
-        exists: whether the console has a document of a path, and so a page that shows it.
+        corpus: as it is now; ``None`` if unknown.
+        exists: whether the console has a document at a path, and so a page that shows it.
 
     Returns:
-        ``pieces`` (the answer as written, cut where a claim or a finding begins or ends), ``claims`` (by the numbers
-        that pieces have), ``passages`` (the cited lines), ``findings`` on no claim, ``evidence``, and ``verified`` and
-        ``metrics`` as ``knowledge-rag verify --json`` has them.
+        ``pieces`` (the answer as written, split where a claim or a finding begins or ends), ``claims`` (pieces refer to
+        them by number), ``passages`` (the cited lines), ``findings`` outside claims, ``evidence``, and ``verified`` and
+        ``metrics`` as in ``knowledge-rag verify --json``.
 
     Raises:
         Refused: there is no answer.
@@ -91,12 +91,12 @@ def verification(
 
 @dataclass(slots=True)
 class _Page:
-    """An answer, each character of it with its claim, and with the reference or the gravest finding there.
+    """An answer, with the claim and the reference or most severe finding of each character.
 
     Args:
         review: of the answer.
         cited: the distinct citations of its claims, in order.
-        others: findings on no claim.
+        others: findings outside claims.
     """
 
     review: Review
@@ -130,7 +130,7 @@ class _Page:
         self.others = self._findings.get(-1, [])
 
     def pieces(self) -> Iterator[dict[str, Any]]:
-        """Yield the answer in pieces of one claim and one mark."""
+        """Yield the answer in pieces with one claim and one mark each."""
         at = 0
         known = zip(self._claim_at, self._mark_at, strict=True)
         for (claim, mark), same in groupby(known):
@@ -172,7 +172,7 @@ class _Page:
 
 
 def _within(cited: Cited, holding: Iterable[Any]) -> Iterator[int]:
-    """Yield the lines of a citation that hold a detail of the claim."""
+    """Yield the lines of a citation that have a detail of the claim."""
     where = cited.citation
     for place in holding:
         if place.source_file == where.source_file and (
@@ -195,7 +195,7 @@ def _passages(
     corpus: Corpus | None,
     exists: Callable[[str], bool],
 ) -> list[dict[str, Any]]:
-    """Return the cited lines, each with its page, and what became of it since."""
+    """Return the cited lines, each with its page and current state."""
     lines = [CitedLines.part(one, reviewed.ledger) for one in cited.values()]
     files = {one.citation.source_file for one in lines}
     known = {file for file in files if exists(file)}

@@ -110,7 +110,7 @@ def test_a_number_means_nothing_to_another_context(url):
     talked(url, UNCLEAR)
     (came,) = talked(url, "2")
     assert came.states == ["rejected"]
-    assert "a number alone is no question" in came.text
+    assert "a number alone isn't a question" in came.text
 
 
 def test_a_turn_that_refers_to_the_one_before_is_asked_about_the_same(url):

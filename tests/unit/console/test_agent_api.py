@@ -182,7 +182,7 @@ def test_a_limit_of_tokens_leaves_out_whole_procedures_and_names_their_lines():
     for wrong in (99, -1, 100.5, "200"):
         came = limited(wrong)
         assert came.states == ["rejected"]
-        assert "max_tokens must be a whole number from 100 on" in came.text
+        assert "max_tokens must be a whole number of at least 100" in came.text
 
 
 # refusals
@@ -215,7 +215,7 @@ def test_a_message_that_can_t_be_answered_is_refused_with_the_reason_and_has_no_
 @pytest.mark.parametrize(
     ("asked", "state", "reason"),
     [
-        ("7", "rejected", "a number alone is no question"),
+        ("7", "rejected", "a number alone isn't a question"),
         ("?!", "rejected", "no letter and no digit"),
         ("x" * 20_001, "rejected", "question has 20001 characters"),
     ],

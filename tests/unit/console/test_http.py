@@ -106,7 +106,7 @@ def test_a_document_is_rendered_with_the_version_of_its_lines(console):
 def test_a_document_that_was_not_ingested_is_not_rendered(console, source):
     response = console("GET", f"/api/rendered?source={source}")
     assert response.status_code == 404
-    assert response.json() == {"error": "no document of this name was ingested"}
+    assert response.json() == {"error": "no document with this name was ingested"}
 
 
 def test_a_document_without_markdown_has_its_lines_only():
@@ -174,7 +174,7 @@ def test_a_name_that_was_made_to_lead_here_is_not(console, host):
         response = console("GET", path, headers={"Host": host.encode()})
         assert (response.status_code, response.json()) == (
             403,
-            {"error": "this Host is not answered"},
+            {"error": "requests for this Host are refused"},
         )
 
 

@@ -104,7 +104,7 @@ def test_another_model_is_not_there(name):
     for path in FORMS:
         response = sent(console(), "POST", path, json=body_of(path, model=name))
         assert response.status_code == 404
-        assert "known are knowledge-rag" in error_of(path, response)[1]
+        assert "known models: knowledge-rag" in error_of(path, response)[1]
     error = sent(console(), "POST", CHAT, json=body_of(CHAT, model=name)).json()["error"]
     assert (error["param"], error["code"]) == ("model", "model_not_found")
     assert sent(console(), "GET", f"/v1/models/{name or 'x'}").status_code == 404
@@ -159,7 +159,7 @@ def test_a_lone_half_of_a_character_in_a_model_s_text_breaks_nothing(path):
         ({"content": b"{"}, 400, "not valid JSON"),
         ({"content": b"[]"}, 400, "not a JSON object"),
         ({"content": b"x" * (MAX_CONVERSATION_BYTES + 1)}, 413, "more than 4194304 bytes"),
-        ({"json": {}}, 404, "known are knowledge-rag"),
+        ({"json": {}}, 404, "known models: knowledge-rag"),
         ({"json": {"model": "knowledge-rag"}}, 400, "must be a list of turns"),
         ({"json": {"model": 7}}, 400, "model must be text"),
         ({"content": b"{}", "headers": {"Content-Type": "text/plain"}}, 415, "application/json"),
