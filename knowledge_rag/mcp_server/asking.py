@@ -1,7 +1,7 @@
-"""The tools that answer: whole procedures for an alert, the skill to load, a list of documents, what no longer works.
+"""The tools that answer: procedures for an alert, the skill to load, lists of documents and of outdated commands.
 
-What ``ask`` gives is what every other way out gives; its evidence is kept, so that a model's answer that draws on it can
-be verified.
+``ask`` returns the same answer as all other interfaces; its evidence is stored for verifying a model's answer that draws
+on it.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 Report = Callable[[int, int, str], Awaitable[None]]
-"""Reports progress: steps done, of how many, and what is being done."""
+"""Reports progress: steps done, total steps, and the current one."""
 
 MAX_PAGE: Final = 100
-"""Documents that are listed at once."""
+"""Maximum documents to list at once."""
 MAX_LINKS: Final = 50
-"""Links to lines beside one answer."""
+"""Maximum links to lines beside one answer."""
 _STAGES: Final = 3
 _OF_EVIDENCE: Final = 50
-"""Tokens of the sentence that names an answer's evidence."""
+"""Tokens for the sentence with the id of an answer's evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,9 @@ class Said:
     Args:
         texts: for a model.
         body: the structured content.
-        cited: lines that are linked, the first ones first.
-        outcome: the evidence; ``None`` for what is no answer.
-        lines: that are cited, for clients that show the card.
+        cited: lines to link, in order.
+        outcome: the evidence; ``None`` for a result that isn't an answer.
+        lines: returns the cited lines, for clients that show the card.
     """
 
     texts: tuple[str, ...]
@@ -83,14 +83,14 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Carries the tools out.
+    """Runs the tools that answer.
 
     Args:
         retrieval: the knowledge base.
         corrected: corrects spelling mistakes in a question.
-        documents: of the knowledge base; ``None`` where they can't be read.
-        skills: makes the knowledge base's, as of now; ``None`` where there are none.
-        advisor: writes what ``ask`` gives; ``None`` for the procedures as they stand.
+        documents: of the knowledge base; ``None`` if they can't be read.
+        skills: returns the knowledge base's current skills; ``None`` if it has none.
+        advisor: writes the answer of ``ask``; ``None`` for the procedures as written in the documents.
     """
 
     retrieval: Retrieval
@@ -128,7 +128,7 @@ class Asking:
         uris = {skill.name: uri_of(skill) for skill in it.skills if not skill.flagged}
         given = [body["load"]] if "load" in body else []
         for one in (*given, *body["could_be"], *body["closest"]):
-            if one["name"] in uris:  # no other is served
+            if one["name"] in uris:  # others aren't served
                 one["uri"] = uris[one["name"]]
         return Said((said,), body)
 
@@ -151,7 +151,7 @@ class Asking:
         return Said((neutralise("\n".join((f"{head}.", *lines))),), body)
 
     async def check_drift(self, arguments: Mapping[str, object], _: Report) -> Said:
-        """Return what was found at ingest to work no longer in a document's lines."""
+        """Return the commands of a document that were found at ingest to work no longer."""
         _only(arguments, "source_file")
         name = _text_in(arguments, "source_file", required=True)
         passages = await asyncio.to_thread(self._documents().passages, name)
@@ -207,7 +207,7 @@ class Asking:
 
 
 class _Unexplained:
-    """Leaves out what a search for earlier incidents says of its filter, which nobody typed."""
+    """Drops the notice of a search for earlier incidents about its filter, which nobody typed."""
 
     def __init__(self, retrieval: Retrieval) -> None:
         self.floors = getattr(retrieval, "floors", None)
@@ -224,7 +224,7 @@ def _text_of(consultation: Consultation) -> str:
 
 
 def _texts_of(consultation: Consultation) -> Iterator[str]:
-    """Yield how it ended and what to read first, then the steps."""
+    """Yield the outcome and the reading, then the steps."""
     given = consultation.recommendation
     whole = given.to_dict()
     head = [f"{outcome_line(whole)} {evidence_line(whole)}".strip()]
@@ -252,8 +252,8 @@ _READING: Final = (
 )
 
 
-_TAKEN_OUT: Final = "a reference to nothing that was retrieved was taken out"
-"""It isn't shown again, since a model could repeat it."""
+_TAKEN_OUT: Final = "a reference that matches nothing retrieved was removed"
+"""The reference isn't shown, since a model could repeat it."""
 BARRED: Final = (
     "The bar at the left of each line marks a model's words and is no part of them; the structured "
     "content has the text without it."
@@ -261,7 +261,7 @@ BARRED: Final = (
 
 
 def barred(text: str) -> str:
-    """Put the bar before each line of a model's words."""
+    """Return a model's words with the bar before each line."""
     return "\n".join(f"{BAR}{line}".rstrip() for line in text.split("\n"))
 
 
@@ -301,10 +301,10 @@ def _text_in(
 
 
 def tokens_in(arguments: Mapping[str, object]) -> int | None:
-    """Return the longest text that a call allows; ``None`` for any."""
+    """Return the maximum tokens that a call allows; ``None`` for any number."""
     value = arguments.get("max_tokens")
     if value is None:
         return None
     if not isinstance(value, int) or isinstance(value, bool) or value < MIN_TOKENS:
-        raise InvalidRequest(f"max_tokens must be a whole number from {MIN_TOKENS} on")
+        raise InvalidRequest(f"max_tokens must be a whole number of at least {MIN_TOKENS}")
     return value

@@ -1,7 +1,7 @@
 """The card that hosts show beside an answer of ``ask``: MCP Apps (SEP-1865, ``io.modelcontextprotocol/ui``).
 
-The card is one page without any data. The host hands it the tool's structured content. Nothing runs in it but its own
-script, which its policy names by hash, and nothing is loaded.
+The card is one page without any data; the host passes it the tool's structured content. It runs only its own script,
+which its policy names by hash, and loads nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ OF_TOOL: Final[dict[str, Any]] = {"ui": {"resourceUri": URI}}
 """``_meta`` of the tool whose results the card shows."""
 
 MAX_CHARACTERS: Final = 200_000
-"""Of all cited lines together; for those beyond it the card shows their places."""
+"""Maximum length of all cited lines together; for further ones, the card shows their places."""
 
 shown_by = client_supports_apps
 """Whether a request's client shows cards."""
@@ -79,7 +79,7 @@ def read() -> types.ReadResourceResult:
 def cited_lines(citations: Iterable[Citation], ledger: Ledger) -> list[dict[str, Any]]:
     """Return the lines of citations as retrieval returned them, up to MAX_CHARACTERS.
 
-    A citation that no single passage holds has no lines.
+    A citation whose lines aren't all in one passage has none.
     """
     found, room = [], MAX_CHARACTERS
     for it in dict.fromkeys(citations):

@@ -1,7 +1,7 @@
-"""The searches of each session: the only evidence that ``verify_citations`` takes.
+"""Stores the searches of each session: the only evidence that ``verify_citations`` accepts.
 
-A model calls both tools, so evidence that it hands in doesn't count: it could write a passage together with its hash.
-It can name searches by ids that can't be guessed, or leave them out, which means all searches of its own session.
+A model calls both tools, so evidence from its arguments doesn't count: it could write a passage together with its hash.
+It can name searches by their unguessable ids, or omit them, which means all searches of its own session.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalOutcome
 
 MAX_SEARCHES: Final = 512
-"""Kept of all sessions; at MAX_GATEWAY_RESPONSE_BYTES each, some 50 MB at most."""
+"""Maximum searches to store for all sessions; at MAX_GATEWAY_RESPONSE_BYTES each, about 50 MB."""
 
 MAX_SESSION_SEARCHES: Final = 64
-"""Kept of one session, so that none pushes out all others."""
+"""Maximum searches to store for one session, so that none displaces all others."""
 
 MAX_SESSIONS: Final = 4_096
-"""Sessions that are known to have lost searches."""
+"""Maximum sessions to remember whose searches were dropped."""
 
 
 def unguessable_id() -> str:
-    """Return the id of a search: 96 random bits."""
+    """Return an id for a search: 96 random bits."""
     return f"ev-{secrets.token_hex(12)}"
 
 
@@ -40,14 +40,14 @@ class _Search:
 
 
 class EvidenceStore:
-    """Keeps the latest searches; for one event loop, without locks."""
+    """Stores the latest searches; for one event loop, without locks."""
 
     def __init__(self) -> None:
         self._searches: OrderedDict[str, _Search] = OrderedDict()
         self._lost: OrderedDict[str, None] = OrderedDict()  # sessions of which a search was dropped
 
     def begin(self, session: str | None) -> str:
-        """Reserve a place for a search, in the order of asking, by which an answer numbers its sources.
+        """Reserve a place for a search: an answer numbers its sources in the order of the requests.
 
         Returns:
             The search's id.
@@ -63,44 +63,44 @@ class EvidenceStore:
         return evidence_id
 
     def finish(self, evidence_id: str, outcome: RetrievalOutcome) -> None:
-        """Keep the outcome of a search."""
+        """Store the outcome of a search."""
         if (search := self._searches.get(evidence_id)) is not None:
             search.outcome = outcome
 
     def abandon(self, evidence_id: str) -> None:
-        """Drop a search without an outcome: its caller has gone."""
+        """Drop a search if it has no outcome: its caller has gone."""
         search = self._searches.get(evidence_id)
         if search is not None and search.outcome is None:
             del self._searches[evidence_id]
 
     def named(self, evidence_ids: Sequence[str]) -> tuple[RetrievalOutcome, ...]:
-        """Return the outcomes of searches, each once, in the order of their names.
+        """Return the outcomes of searches, without duplicates, in the order of the ids.
 
         Raises:
-            InvalidRequest: one is unknown, or not kept any more.
+            InvalidRequest: an id is unknown, or its search was dropped.
         """
         found = []
         for evidence_id in dict.fromkeys(evidence_ids):
             search = self._searches.get(evidence_id)
             if search is None or search.outcome is None:
                 raise InvalidRequest(
-                    f"there is no evidence {evidence_id[:60]!a}: either no search gave it, or it is "
-                    f"forgotten (the latest {MAX_SESSION_SEARCHES} searches of a session are "
-                    "kept); search again"
+                    f"there is no evidence {evidence_id[:60]!a}: either no search returned it, or it was "
+                    f"dropped (only the latest {MAX_SESSION_SEARCHES} searches of a session are "
+                    "stored); search again"
                 )
             found.append(search.outcome)
         return tuple(found)
 
     def of_session(self, session: str) -> tuple[RetrievalOutcome, ...]:
-        """Return the outcomes of all searches of a session, in the order of asking.
+        """Return the outcomes of all searches of a session, in the order of the requests.
 
         Raises:
-            InvalidRequest: some are not kept any more, so that numbers would refer to other sources.
+            InvalidRequest: some were dropped, so that numbers would refer to other sources.
         """
         if session in self._lost:
             raise InvalidRequest(
-                "this session made more searches than are kept: name those that the answer is "
-                "based on by evidence_ids"
+                "this session made more searches than are stored: name those that the answer is "
+                "based on in evidence_ids"
             )
         mine = (search for search in self._searches.values() if search.session == session)
         return tuple(search.outcome for search in mine if search.outcome is not None)

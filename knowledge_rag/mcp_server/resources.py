@@ -1,7 +1,7 @@
 """Documents and their lines as resources: ``knowledge:///runbooks/rds.md?lines=5-10``.
 
-The authority is empty, because clients write it in lower case. Lines stand in the query, because some clients cut a
-fragment off, which would return the whole document; ``#L5-L10`` is read too, as editors and code hosts write it.
+The authority is empty, because clients write it in lower case. Lines are in the query, because some clients cut off a
+fragment, which would return the whole document; ``#L5-L10``, the form of editors and code hosts, is accepted too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TEMPLATE: Final = f"{SCHEME}:///{{+path}}{{?lines}}"
 """RFC 6570; ``lines`` is ``a-b``, or ``a`` alone."""
 
 _MAX_CHARACTERS: Final = 12 * MAX_PATH + 64
-"""A path's characters take four bytes at most, and each byte three characters."""
+"""Maximum length of an address: a path's characters have at most four bytes, and each byte takes three characters."""
 
 _LINK: Final = re.compile(
     rf"{SCHEME}:///(?P<path>[^?#]+)"
@@ -46,7 +46,7 @@ _LINK: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A document, or its lines ``start_line`` to ``end_line``, inclusive; 0 stands for all of it."""
+    """A document, or its lines ``start_line`` to ``end_line``, inclusive; 0 for the whole document."""
 
     source_file: str
     start_line: int = 0
@@ -54,7 +54,7 @@ class Link:
 
     @classmethod
     def to(cls, citation: Citation) -> Link:
-        """Link to cited lines."""
+        """Return the link to cited lines."""
         return cls(citation.source_file, citation.start_line, citation.end_line)
 
     def __str__(self) -> str:
@@ -63,7 +63,7 @@ class Link:
 
 
 def mime_type(source_file: str) -> str:
-    """Return the media type of a document's text, by its name; that of a web page is Markdown."""
+    """Return the media type of a document's text, by its name; a web page's text is Markdown."""
     plain = (".txt", ".pdf", *READERS)
     return "text/plain" if source_file.lower().endswith(plain) else "text/markdown"
 
@@ -72,7 +72,7 @@ def parse_link(address: str) -> Link:
     """Parse an address; the document need not exist.
 
     Raises:
-        InvalidRequest: it is no address of a document or of lines.
+        InvalidRequest: it isn't the address of a document or of lines.
     """
     found = _LINK.fullmatch(address) if len(address) <= _MAX_CHARACTERS else None
     if found is None:
@@ -86,29 +86,29 @@ def parse_link(address: str) -> Link:
         return Link(source_file)
     start, end = int(first), int(found["last"] or found["to"] or first)
     if not 1 <= start <= end <= MAX_LINE:
-        raise InvalidRequest(f"lines {start}-{end} are no line range; lines count from 1")
+        raise InvalidRequest(f"lines {start}-{end} are not a line range; lines count from 1")
     return Link(source_file, start, end)
 
 
 PAGE: Final = 100
-"""Documents that are listed at once."""
+"""Maximum documents on one page of the list."""
 
 MAX_COMPLETIONS: Final = 100
 """The protocol's own limit."""
 
 MAX_CHARACTERS: Final = 1_000_000
-"""Of one resource; a larger document is read by its lines."""
+"""Maximum length of one resource; read a larger document by its lines."""
 
 DIGEST: Final = "knowledge-rag/document_sha256"
-"""Key of the document's sha256 beside its lines, by which a newer version shows."""
+"""Key of the document's sha256 beside its lines, which identifies its version."""
 
 
 CAUTION_KEY: Final = "knowledge-rag/caution"
-"""Key of the kinds that lint found in a passage, beside its lines and beside the text that says so before them."""
+"""Key of the kinds that lint found in a passage, beside its lines and beside the warning before them."""
 
 
 def templates() -> list[types.ResourceTemplate]:
-    """Describe how documents and lines are addressed."""
+    """Return the template for addresses of documents and lines."""
     return [
         types.ResourceTemplate(
             uri_template=TEMPLATE,
@@ -125,7 +125,7 @@ def templates() -> list[types.ResourceTemplate]:
 
 
 def listed(documents: Documents, cursor: str | None) -> types.ListResourcesResult:
-    """List a page of the documents."""
+    """Return a page of the list of documents."""
     found = documents.after(_name_in(cursor), PAGE + 1)
     resources = [
         types.Resource(
@@ -143,7 +143,7 @@ def listed(documents: Documents, cursor: str | None) -> types.ListResourcesResul
 
 
 def shown_title(title: str) -> str:
-    """Return a document's title as a client may show it; "" if it is aimed at a model: its path stands for it."""
+    """Return a document's title in the form that clients may show; "" if it is aimed at a model: show its path instead."""
     found = lint_text("", title)
     return "" if any(it.kind in AT_A_MODEL for it in found) else heading_words(title)
 
@@ -155,7 +155,7 @@ def _kinds(part: RetrievalResult) -> list[str]:
 
 
 def _cautions(parts: Sequence[RetrievalResult]) -> list[types.TextResourceContents]:
-    """Return a text for each passage that is aimed at a model, with what a reader should know of it before its lines."""
+    """Return a warning for each passage that is aimed at a model, to show before its lines."""
     return [
         types.TextResourceContents(
             uri=str(Link.to(part.citation)),
@@ -174,22 +174,22 @@ def _name_in(cursor: str | None) -> str:
     try:
         return base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
     except (binascii.Error, ValueError) as error:
-        raise InvalidRequest("no list of resources gave that cursor") from error
+        raise InvalidRequest("that cursor is not from a list of resources") from error
 
 
 def completed(documents: Documents, part: str) -> types.Completion:
-    """Complete the path of a document."""
+    """Return completions for the path of a document."""
     found = documents.named_like(part, MAX_COMPLETIONS + 1)
     more = len(found) > MAX_COMPLETIONS
     return types.Completion(values=list(found[:MAX_COMPLETIONS]), has_more=more)
 
 
 def read(documents: Documents, address: str) -> types.ReadResourceResult:
-    """Return a document, or lines of it, exactly as they were ingested: one text for each passage.
+    """Return a document, or lines of it, exactly as ingested: one text for each passage.
 
     Raises:
-        InvalidRequest: there is no such document, no text on such lines, or too much of it.
-        UnusableKnowledgeBase: it can't be read, or holds what no ingest stores.
+        InvalidRequest: there is no such document, no text on these lines, or too much of it.
+        UnusableKnowledgeBase: it can't be read, or has data that no ingest stores.
     """
     link = parse_link(address)
     passages = documents.passages(link.source_file)
@@ -228,7 +228,7 @@ def _parts(passages: Sequence[RetrievalResult], link: Link) -> list[RetrievalRes
     last = max(passage.citation.end_line for passage in passages)
     if link.end_line > last:
         raise InvalidRequest(
-            f"{link.source_file} has no text behind line {last}: lines "
+            f"{link.source_file} has no text after line {last}: lines "
             f"{link.start_line}-{link.end_line} are not all there"
         )
     parts = [part for passage in passages if (part := _part(passage, link)) is not None]

@@ -1,4 +1,4 @@
-"""JSON schemas of the tools: the retrieval function's own, and that of a review."""
+"""JSON schemas of the tools' arguments and results."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ RECOMMENDATION: Final = "schemas/recommendation.schema.json"
 OPENAPI: Final = "schemas/retrieve_knowledge.openapi.json"
 
 MAX_ANSWER_CHARACTERS: Final = 50_000
-"""Longest answer that is verified: some forty pages."""
+"""Maximum length of an answer to verify: some forty pages."""
 
 MAX_EVIDENCE_IDS: Final = 32
 
@@ -21,7 +21,7 @@ Schema = dict[str, Any]
 
 
 def retrieval_schemas() -> tuple[Schema, Schema]:
-    """Return what ``retrieve_knowledge`` takes and gives: the function's, and the search's id."""
+    """Return the schemas of ``retrieve_knowledge``: the function's, with a token limit and the search's id."""
     operation = json.loads(shipped(OPENAPI).read_bytes())["paths"]["/retrieve"]["post"]
     taken: Schema = operation["requestBody"]["content"]["application/json"]["schema"]
     given: Schema = operation["responses"]["200"]["content"]["application/json"]["schema"]
@@ -61,7 +61,7 @@ def _list(items: Schema, description: str = "") -> Schema:
 
 
 def answer_schema() -> Schema:
-    """Return what ``ask`` gives: the recommendation, and the id of its evidence."""
+    """Return the schema of an answer of ``ask``: the recommendation, the id of its evidence, the cited lines."""
     schema: Schema = json.loads(shipped(RECOMMENDATION).read_bytes())
     evidence_id = _text("Names the evidence of this answer, for verify_citations.")
     place = {"source_file": _text(), "start_line": _count(1), "end_line": _count(1)}
@@ -242,7 +242,7 @@ VERIFICATION_OUTPUT: Final = _object(
             _object(
                 {"reference": _text(), "reason": _text(), "message": _text(), "position": _POSITION}
             ),
-            "References that were taken out, at their places in the answer.",
+            "Removed references, at their places in the answer.",
         ),
         "warnings": _list(
             _object(
@@ -265,7 +265,7 @@ VERIFICATION_OUTPUT: Final = _object(
                     "degraded": {"type": "object", "additionalProperties": _count(1)},
                 }
             ),
-            "What the answer was held against: searches of this server alone.",
+            "The evidence that the answer was compared with: only searches of this server.",
         ),
     }
 )

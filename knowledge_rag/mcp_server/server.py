@@ -1,6 +1,6 @@
-"""The server, for any transport.
+"""The MCP server, for any transport.
 
-It uses the SDK's lower layer, because tools validate their arguments as the function does, with its messages, and
+It uses the SDK's lower layer, because tools validate their arguments as the function does, with the same messages, and
 because resources are paged.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 NAME: Final = "knowledge-rag"
 
 MAX_REVIEWS: Final = 2
-"""Answers that are verified at once; others wait."""
+"""Maximum answers to verify at once; others wait."""
 
 INSTRUCTIONS: Final = (
     "Answers from a team's runbooks and postmortems. For an alert, or a question what to do, call ask: it gives the whole "
@@ -62,8 +62,9 @@ def create_server(asking: Asking, *, one_client: bool = False) -> Server[Any]:
     """Create the MCP server.
 
     Args:
-        asking: carries the tools out; without documents no resources are served, without skills none of them.
-        one_client: whether all requests are one client's, as over standard input and output.
+        asking: runs the tools; without its documents, no documents are served as resources, and without its skills, no
+        skills.
+        one_client: whether all requests are from one client, as over standard input and output.
 
     Raises:
         KnowledgeRagError: the installation is incomplete.
@@ -145,7 +146,7 @@ class _Handlers:
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Handlers of resources; those that read the knowledge base do it in a thread."""
+    """Handlers of resources; those that read the knowledge base use a thread."""
 
     documents: Documents
     skills: Callable[[], Skills] | None = None
@@ -190,7 +191,7 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Offering:
-    """Handlers of the skills extension, which is of the protocol without sessions."""
+    """Handlers of the skills extension, which belongs to the protocol without sessions."""
 
     skills: Callable[[], Skills]
 
@@ -248,10 +249,10 @@ def _wrong(message: str, **data: str) -> MCPError:
 
 
 def _session_of(context: Context) -> str | None:
-    """Return a digest of a request's session id, where the protocol has sessions.
+    """Return a digest of a request's session id, if the protocol has sessions.
 
-    A digest, since anybody who knows the id is let into the session, and it goes to logs. The header counts only where
-    the SDK has looked it up: versions without sessions pass it on unread, so that anybody could write another's.
+    A digest, since the id gives access to the session, and logs contain this value. The header counts only if the SDK
+    has checked it: versions without sessions pass it on unread, so that anybody could send the id of another session.
     """
     if context.request is None or context.protocol_version not in HANDSHAKE_PROTOCOL_VERSIONS:
         return None
@@ -269,7 +270,7 @@ _PROMPT_END: Final = (
 
 
 def prompts() -> list[types.Prompt]:
-    """Describe the one prompt."""
+    """Return the description of the one prompt."""
     about = "The incident, or what you want to know of it"
     question = types.PromptArgument(name="question", description=about, required=True)
     title = "Advise on an incident"

@@ -1,4 +1,4 @@
-"""How the server is reached: standard input and output, or HTTP, beyond loopback with access tokens only."""
+"""Serves MCP over standard input and output, or over HTTP; beyond loopback, only with access tokens."""
 
 from __future__ import annotations
 
@@ -46,30 +46,30 @@ LOOPBACK: Final = "127.0.0.1"
 PATH: Final = "/mcp"
 
 MAX_REQUEST_BYTES: Final = 1_048_576
-"""The longest answer that is verified, escaped in JSON, takes a third of it."""
+"""Maximum size of a request: the longest answer to verify, escaped in JSON, takes a third of it."""
 
 MAX_SESSIONS: Final = 1_000
-"""That are open at once, at about 45 kB each; one that is idle for SESSION_SECONDS ends."""
+"""Maximum open sessions, at about 45 kB each; one that is idle for SESSION_SECONDS ends."""
 
 SESSION_SECONDS: Final = 1_800.0
 
 MAX_CONNECTIONS: Final = 228
-"""A hundred clients may each keep a stream open beside the call that they make."""
+"""Maximum connections: a hundred clients may each have a stream open besides their calls."""
 
 STOP_SECONDS: Final = 5.0
-"""After which a server on standard input and output ends, whatever holds it up: it only reads."""
+"""Time after which a server on standard input and output ends in any case: it only reads data."""
 
 
 def run_stdio(server: Server[Any]) -> None:
-    """Serve the parent process, until it closes standard input or sends a signal.
+    """Serve the parent process until it closes standard input or sends a signal.
 
-    Nothing but the protocol reaches standard output: the SDK redirects descriptor 1 to standard error meanwhile, and
-    writes to a copy of its own.
+    Only the protocol reaches standard output: meanwhile the SDK redirects descriptor 1 to standard error, and writes to
+    a copy of its own.
     """
     try:
         anyio.run(_serve_until_stopped, server)
     except* BrokenPipeError:
-        pass  # the client has gone, which is its right
+        pass  # the client has gone, as it may
 
 
 async def _serve_until_stopped(server: Server[Any]) -> None:
@@ -77,7 +77,7 @@ async def _serve_until_stopped(server: Server[Any]) -> None:
         tasks.start_soon(_stop_on_signal, tasks.cancel_scope)
         lines = StandardInput(MAX_REQUEST_BYTES, taken_standard_input())
         messages = Messages(lines, MAX_REQUEST_BYTES)
-        # what the SDK needs of a file is its lines
+        # the SDK only iterates over the file's lines
         file = cast("anyio.AsyncFile[str]", messages)
         async with stdio_server(stdin=file) as (reading, writing):
             messages.answer_by(writing)
@@ -88,7 +88,7 @@ async def _serve_until_stopped(server: Server[Any]) -> None:
 async def _stop_on_signal(scope: anyio.CancelScope) -> None:
     with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
         async for _ in signals:
-            # a thread that writes to a client which does not read can't be left otherwise
+            # a thread that writes to a client which doesn't read can't be ended in another way
             ending = threading.Timer(STOP_SECONDS, os._exit, (0,))
             ending.daemon = True
             ending.start()
@@ -100,17 +100,17 @@ def http_app(
 ) -> Starlette:
     """Return the application that serves clients over HTTP.
 
-    Requests need this server's address in their Host, and no other origin, against DNS rebinding. There are no CORS
-    headers but on the metadata of RFC 9728.
+    Against DNS rebinding, requests need this server's address as their Host, and no other origin. Only the metadata of
+    RFC 9728 has CORS headers.
 
     Args:
-        server: to be served.
-        port: it listens on.
+        server: the one to serve.
+        port: that it listens on.
         host: address that it listens on.
-        access: whose tokens are asked for; ``None`` asks for none.
+        access: the tokens to require; ``None`` requires none.
 
     Raises:
-        InvalidSettings: without tokens, others than this machine's programs would be served.
+        InvalidSettings: without tokens, programs on other machines would be served.
     """
     if access is None and not is_loopback(host):
         raise InvalidSettings(f"{host} can be reached from elsewhere: access tokens are needed")
@@ -139,7 +139,7 @@ def _in_addresses(host: str) -> str:
 
 def _protected(access: Access) -> dict[str, Any]:
     keys = IssuerKeys(access.issuer)
-    keys.load()  # so that a wrong issuer shows in the log at once
+    keys.load()  # so that the log reports a wrong issuer at once
     return {
         "token_verifier": AccessTokens(access, keys),
         "auth": AuthSettings.model_validate(
@@ -154,7 +154,7 @@ def _protected(access: Access) -> dict[str, Any]:
 
 
 class _SaysThatKeysAreUnavailable:
-    """Answers 503 where nobody can say whether a token is valid: with 401, clients would ask people to log in again."""
+    """Answers 503 if tokens can't be verified: after 401, clients would ask people to log in again."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -187,15 +187,15 @@ def serve_http(
     """Serve clients until Ctrl-C or SIGTERM.
 
     Args:
-        server: to be served.
+        server: the one to serve.
         port: 0 takes a free one.
         on_ready: called with the server's address once it listens.
         host: address to listen on.
-        access: whose tokens are asked for; ``None`` asks for none.
+        access: the tokens to require; ``None`` requires none.
 
     Raises:
-        InvalidSettings: without tokens, others than this machine's programs would be served.
-        ServerFailed: the port is taken, or the address is not this machine's.
+        InvalidSettings: without tokens, programs on other machines would be served.
+        ServerFailed: the port is taken, or the address isn't this machine's.
     """
     with listening_on(host, port) as listener:
         taken = listener.getsockname()[1]
@@ -208,14 +208,14 @@ def serve_http(
 
 _AT_ONCE: Final = 65_536
 _WAITING: Final = 16
-"""Messages that are read ahead; then the client has to wait."""
+"""Maximum messages to read ahead; then the client has to wait."""
 
 
 class StandardInput:
-    """The lines that a client sends; made inside the event loop.
+    """The lines that a client sends; create it inside the event loop.
 
     Args:
-        max_bytes: of a line; a longer one is cut to one byte more.
+        max_bytes: maximum length of a line; a longer one is cut to one byte more.
         descriptor: to read from.
     """
 
@@ -237,7 +237,7 @@ class StandardInput:
         try:
             self._read_lines()
         except (OSError, RuntimeError):
-            pass  # closed at the other end, or the loop has gone: nobody waits for more
+            pass  # the other end is closed, or the loop has ended: nobody waits for more
         finally:
             self._give(None)
 
@@ -259,7 +259,7 @@ class StandardInput:
 
 
 def taken_standard_input() -> int:
-    """Return a copy of descriptor 0, and leave the null device in its place."""
+    """Return a copy of descriptor 0, and put the null device in its place."""
     mine = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -268,11 +268,11 @@ def taken_standard_input() -> int:
 
 
 class Messages:
-    """The lines that are messages. The SDK says nothing of others, and a client would wait: they are answered here.
+    """The lines that are messages; this class answers all others, which the SDK ignores while the client waits.
 
     Args:
         lines: of the client.
-        max_bytes: of a message.
+        max_bytes: maximum length of a message.
     """
 
     def __init__(self, lines: StandardInput, max_bytes: int) -> None:
@@ -281,7 +281,7 @@ class Messages:
         self._answers = asyncio.get_running_loop().create_future()
 
     def answer_by(self, answers: ObjectSendStream[SessionMessage]) -> None:
-        """Send errors there."""
+        """Set the stream for sending errors."""
         self._answers.set_result(answers)
 
     async def __aiter__(self) -> AsyncIterator[str]:
@@ -295,9 +295,9 @@ class Messages:
 
 
 def error_of(line: bytes, max_bytes: int) -> JSONRPCError | None:
-    """Return the answer to a line that is no message; ``None`` for a message and for a blank line.
+    """Return the answer to a line that isn't a message; ``None`` for a message or a blank line.
 
-    It has the id of a request where that can be read, as JSON-RPC wants it.
+    It has the request's id if that can be read, as JSON-RPC requires.
     """
     if not line.strip():
         return None
@@ -311,8 +311,8 @@ def error_of(line: bytes, max_bytes: int) -> JSONRPCError | None:
     try:
         message = jsonrpc_message_adapter.validate_python(value, by_name=False)
     except ValidationError:
-        return _error(INVALID_REQUEST, "this is no message of JSON-RPC 2.0", line)
-    if isinstance(message, JSONRPCNotification) and "id" in value:  # whose sender awaits an answer
+        return _error(INVALID_REQUEST, "this is not a JSON-RPC 2.0 message", line)
+    if isinstance(message, JSONRPCNotification) and "id" in value:  # its sender awaits an answer
         return _error(INVALID_REQUEST, "the id must be a string or a whole number")
     return None
 
@@ -323,7 +323,7 @@ def _error(code: int, message: str, line: bytes = b"") -> JSONRPCError:
 
 
 def _id_in(line: bytes) -> RequestId | None:
-    """Return the id in what was to be a request, as far as it goes; ``None`` for a response: its id is not the client's."""
+    """Return the id in a broken request, if it has one; ``None`` for a response, whose id isn't the client's."""
     try:
         value = from_json(line, allow_partial=True)
     except ValueError:

@@ -1,8 +1,8 @@
 """A knowledge base's runbooks as skills: MCP's extension ``io.modelcontextprotocol/skills`` (SEP-2640).
 
-The SDK carries extensions and knows no skills, so the shapes of the two methods stand here, after the extension's
-specification. A skill's address has its document's path, so that no search is needed. The listing is partial, as the
-specification allows, since hosts put all of it into every prompt.
+The SDK supports extensions but not skills, so this module defines the two methods by the extension's specification. A
+skill's address has its document's path, so that no search is needed. The listing is partial, as the specification
+allows, since hosts put all of it into every prompt.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ EXTENSION: Final = "io.modelcontextprotocol/skills"
 LIST: Final = "skills/list"
 GET: Final = "skills/get"
 ROOT: Final = "skill://knowledge/"
-"""What every address begins with: clients may write an authority in lower case, so no document's path is in it."""
+"""The beginning of every address: clients may write an authority in lower case, so it has no part of a path."""
 
 MAX_LISTED_TOKENS: Final = 2_000
-"""Tokens of the names and descriptions that are listed."""
+"""Maximum tokens of all names and descriptions in the listing."""
 
 
 class ListSkillsResult(types.PaginatedResult, types.CacheableResult):
@@ -40,7 +40,7 @@ class ListSkillsResult(types.PaginatedResult, types.CacheableResult):
 
 
 class GetSkillParams(types.RequestParams):
-    """What ``skills/get`` takes."""
+    """The parameters of ``skills/get``."""
 
     uri: str
 
@@ -53,7 +53,7 @@ class GetSkillResult(types.CacheableResult):
 
 
 def listed(skills: Skills) -> ListSkillsResult:
-    """List skills as far as their names and descriptions keep to MAX_LISTED_TOKENS."""
+    """Return the first skills whose names and descriptions fit in MAX_LISTED_TOKENS."""
     return ListSkillsResult(skills=list(map(_entry, _first(skills))))
 
 

@@ -1,7 +1,7 @@
-"""Access tokens of an OAuth authorization server: which ones are accepted, and where its keys come from.
+"""Verifies access tokens of an OAuth authorization server, with the keys that it publishes.
 
-The server is a resource server only: it issues no tokens and knows no clients. It accepts signed JWTs (RFC 9068) of one
-issuer, for one audience, its own address. The issuer's keys are found by its metadata (RFC 8414, OpenID Connect).
+The server is a resource server only: it issues no tokens and knows no clients. It accepts signed JWTs (RFC 9068) from
+one issuer, for one audience, its own address. The issuer's metadata (RFC 8414, OpenID Connect) name the address of its keys.
 """
 
 from __future__ import annotations
@@ -41,26 +41,26 @@ _logger = logging.getLogger(__name__)
 ALGORITHMS: Final = (
     "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 )  # fmt: skip
-"""Signatures by a private key. With a shared secret, or none, anybody could sign who knows the public keys."""
+"""Signatures by a private key. With a shared secret, or none, anybody with the public keys could sign."""
 
 TYPES: Final = frozenset({"", "jwt", "at+jwt", "application/at+jwt"})
-"""A token's type in lower case; others are no access tokens, such as ``logout+jwt``."""
+"""Types of access tokens in lower case; others, such as ``logout+jwt``, are refused."""
 
 MAX_TOKEN_CHARACTERS: Final = 16_384
 LEEWAY_SECONDS: Final = 30
-"""How far the issuer's clock may differ."""
+"""Maximum difference of the issuer's clock."""
 
 LOAD_SECONDS: Final = 5.0
-"""For the issuer's metadata and keys together, connections included."""
+"""Maximum time for reading the issuer's metadata and keys, connections included."""
 MAX_KEYS_BYTES: Final = 262_144
-"""Of the metadata, and of the keys."""
+"""Maximum size of the metadata, and of the keys."""
 MAX_KEYS: Final = 100
 FRESH_SECONDS: Final = 600.0
-"""After which keys are read again, while the old ones still count."""
+"""Age at which keys are read again, while the old ones still count."""
 KEPT_SECONDS: Final = 3_600.0
-"""How long keys count if the issuer can't be reached: as long as most access tokens are valid."""
+"""Maximum age of keys if the issuer can't be reached: most access tokens are valid for that long."""
 RETRY_SECONDS: Final = 10.0
-"""Between two attempts, so that tokens with invented key ids don't flood the issuer."""
+"""Minimum time between two attempts, so that tokens with invented key ids don't flood the issuer."""
 
 _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 """RFC 6749."""
@@ -68,15 +68,15 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may ask: the bearers of tokens that an issuer made for this server.
+    """The tokens to accept: those that an issuer made for this server.
 
     Args:
-        issuer: the authorization server's identifier, exactly as its tokens have it.
-        resource: this server's address as clients know it; the tokens' audience.
-        scopes: that a token must have, each of them.
+        issuer: the authorization server's identifier, exactly as in its tokens.
+        resource: this server's address as clients use it; the tokens' audience.
+        scopes: a token must have all of them.
 
     Raises:
-        InvalidSettings: an address isn't ``https://``, or a scope is none.
+        InvalidSettings: an address isn't ``https://``, or a scope is invalid.
     """
 
     issuer: str
@@ -94,7 +94,7 @@ class Access:
 
 
 def _secure(address: str) -> SplitResult | None:
-    """Return the parts of an address that encrypts, or that stays on this machine; ``None`` for another."""
+    """Return the parts of an address that is encrypted or on this machine; ``None`` for any other."""
     try:
         parts = urlsplit(address)
         Endpoint.of(parts)
@@ -106,15 +106,15 @@ def _secure(address: str) -> SplitResult | None:
     return parts if host and encrypts and plain and address.isascii() else None
 
 
-class KeysUnavailable(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
-    """The issuer's keys can't be read, so nobody can say whether a token is valid."""
+class KeysUnavailable(KnowledgeRagError):  # noqa: N818 - named like those in core.errors
+    """The issuer's keys can't be read, so tokens can't be verified."""
 
 
 class IssuerKeys:
-    """The public keys of an issuer, read when they are needed, within limits.
+    """The public keys of an issuer, read when needed, within limits.
 
-    Known keys are used at once. They are read again in the background when they are FRESH_SECONDS old. A token of an
-    unknown key waits for that, at most LOAD_SECONDS.
+    Known keys are used at once. They are read again in the background when they are FRESH_SECONDS old. A token with an
+    unknown key waits for that, at most LOAD_SECONDS + 1.
 
     Args:
         issuer: its identifier.
@@ -131,7 +131,7 @@ class IssuerKeys:
         self._read = float("-inf")
 
     def load(self) -> Background[None] | None:
-        """Begin to read the keys; ``None`` if the last attempt was less than RETRY_SECONDS ago."""
+        """Start to read the keys, or return the running attempt; ``None`` if the last was less than RETRY_SECONDS ago."""
         with self._lock:
             if self._loading is not None and not self._loading.over.is_set():
                 return self._loading
@@ -142,7 +142,7 @@ class IssuerKeys:
             return self._loading
 
     async def of(self, key_id: str | None) -> Mapping[str, Any] | None:
-        """Return the key with an id, or the only one where a token names none; ``None`` if there is none.
+        """Return the key with an id, or the only key if a token names none; ``None`` if there is none.
 
         Raises:
             KeysUnavailable: the issuer's keys can't be read.
@@ -213,7 +213,7 @@ def _fetched(address: str, deadline: Deadline) -> dict[str, Any]:
     """Return a JSON object from an address; redirects aren't followed.
 
     Raises:
-        UnreadableResponse: it answers something else.
+        UnreadableResponse: the response is anything else.
         OSError: it can't be reached in time.
     """
     try:
@@ -232,7 +232,7 @@ def _fetched(address: str, deadline: Deadline) -> dict[str, Any]:
         raise UnreadableResponse(f"more than {MAX_KEYS_BYTES} bytes")
     body = read_json(response.content)
     if not isinstance(body, dict):
-        raise UnreadableResponse("no JSON object")
+        raise UnreadableResponse("not a JSON object")
     return body
 
 
@@ -249,10 +249,10 @@ class AccessTokens:
         self._keys = keys
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return what a valid token says; ``None`` for another one.
+        """Return the contents of a valid token; ``None`` for any other.
 
         Raises:
-            KeysUnavailable: nobody can say whether it is valid.
+            KeysUnavailable: the token can't be verified.
         """
         try:
             return await self._verified(token)
@@ -295,7 +295,7 @@ def _first_text(claims: Mapping[str, Any], *names: str) -> str:
 
 
 def _scopes(claims: Mapping[str, Any]) -> list[str]:
-    """Return the scopes: ``scope`` by RFC 9068, ``scp`` by Okta (a list) and Entra ID (a text)."""
+    """Return the scopes: ``scope`` in RFC 9068, ``scp`` in tokens of Okta (a list) and Entra ID (a text)."""
     given = claims.get("scope", claims.get("scp"))
     if isinstance(given, str):
         return given.split(" ")

@@ -1,4 +1,4 @@
-"""The tools: answer, search, check an answer against the evidence, and look at documents."""
+"""The MCP tools: answer, search, verify an answer's citations, and list and check documents."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ _READS: Final = types.ToolAnnotations(
 
 
 def tools(*, documents: bool = True, skills: bool = True) -> list[types.Tool]:
-    """Describe the tools, with those that need the documents, or skills."""
+    """Return the tools' descriptions, with those that need documents or skills if these are available."""
     taken, given = retrieval_schemas()
     asking = [
         types.Tool(
@@ -154,7 +154,7 @@ def tools(*, documents: bool = True, skills: bool = True) -> list[types.Tool]:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Carries the tools out."""
+    """Runs the tools."""
 
     retrieval: Retrieval
     evidence: EvidenceStore
@@ -171,13 +171,13 @@ class Tools:
         *,
         shows_card: bool = False,
     ) -> types.CallToolResult:
-        """Carry out one of the tools that answer; the evidence of ``ask`` is kept for verification.
+        """Run one of the tools that answer; the evidence of ``ask`` is stored for verification.
 
         Args:
             name: of the tool.
-            arguments: as they came.
-            session: of the client; ``None`` where the protocol has none.
-            report: takes progress.
+            arguments: as received.
+            session: of the client; ``None`` if the protocol has none.
+            report: reports progress.
             shows_card: whether the client shows the card, which needs the cited lines.
         """
         call = {
@@ -208,7 +208,7 @@ class Tools:
     async def retrieve_knowledge(
         self, arguments: Mapping[str, object], session: str | None
     ) -> types.CallToolResult:
-        """Search."""
+        """Search, and store the outcome as evidence."""
         most = tokens_in(arguments)
         asked = {name: value for name, value in arguments.items() if name != "max_tokens"}
         query = to_query(asked, MAX_TOOL_RESULTS, most_of_document=MAX_SERVICE_RESULTS)
@@ -238,7 +238,7 @@ class Tools:
     async def verify_citations(
         self, arguments: Mapping[str, object], session: str | None
     ) -> types.CallToolResult:
-        """Check an answer against the evidence of its session, or of the searches that it names."""
+        """Compare an answer with the evidence of its session, or of the searches in the arguments."""
         answer, evidence_ids = read_arguments(arguments)
         if evidence_ids is not None:
             outcomes = self.evidence.named(evidence_ids)
@@ -246,7 +246,7 @@ class Tools:
             outcomes = self.evidence.of_session(session)
         else:
             raise InvalidRequest(
-                "this connection has no session: name the searches that the answer is based on by "
+                "this connection has no session: name the searches that the answer is based on in "
                 "evidence_ids"
             )
         body = await anyio.to_thread.run_sync(
@@ -284,7 +284,7 @@ def _link(citation: Citation) -> types.ResourceLink:
 
 
 MAX_REFERENCES: Final = 2_000
-"""Of one answer; each takes some hundred bytes of the result."""
+"""Maximum references of one answer; each takes some hundred bytes of the result."""
 
 
 def verify_answer(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str, Any]:
@@ -306,7 +306,7 @@ def verify_answer(answer: str, outcomes: Sequence[RetrievalOutcome]) -> dict[str
 
 
 def read_arguments(arguments: Mapping[str, object]) -> tuple[str, list[str] | None]:
-    """Return the answer, and the ids of the searches that it is checked against, if any are named."""
+    """Return the answer, and the ids of the searches to compare it with; ``None`` if none are named."""
     known = VERIFICATION_INPUT["properties"]
     if unknown := [name for name in arguments if name not in known]:
         names = ", ".join(ascii(str(name)[:40]) for name in unknown[:3])
@@ -327,7 +327,9 @@ def _answer_in(answer: object) -> str:
     try:
         answer.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRequest("answer holds a lone surrogate, which is no character") from error
+        raise InvalidRequest(
+            "answer contains a lone surrogate, which is not a character"
+        ) from error
     return answer
 
 
@@ -350,16 +352,16 @@ _FOUND: Final = (
 )
 _EVIDENCE: Final = "To have an answer's citations verified, give verify_citations evidence_id {}."
 
-_SHOWN: Final = f"The answer with what was taken out of it, as it may be shown. {BARRED}"
+_SHOWN: Final = f"The answer without the removed references, as it may be shown. {BARRED}"
 
 MAX_FINDINGS: Final = 20
-"""Findings in words; the structured content has them all."""
+"""Maximum findings in words; the structured content has them all."""
 
 
 def retrieval_in_words(
     outcome: RetrievalOutcome, evidence_id: str, *, one_document: bool
 ) -> list[str]:
-    """Return the texts of a search's result: how it ended, then each passage under its reference."""
+    """Return the texts of a search's result: its outcome, then each passage under its reference."""
     if outcome.status is Status.OK:
         order = "in the order of their lines" if one_document else "best first"
         found = _FOUND.format(counted(len(outcome.results), "passage"), order)
@@ -381,9 +383,9 @@ def retrieval_in_words(
 
 
 def review_in_words(body: Mapping[str, Any]) -> list[str]:
-    """Return the texts of a review: what is wrong with the answer, then what may be shown of it, behind bars.
+    """Return the texts of a review: the problems, then the answer that may be shown, with the bar before each line.
 
-    A removed reference is named by its place alone: it must not be shown again.
+    A removed reference is named only by its place: it must not be shown again.
     """
     metrics = body["metrics"]
     head = (
@@ -392,7 +394,7 @@ def review_in_words(body: Mapping[str, Any]) -> list[str]:
         f"{counted(metrics['errors'], 'error')}, {counted(metrics['warnings'], 'warning')}."
     )
     findings = [
-        *(f"- {_at(it)}: a reference was taken out ({it['reason']})" for it in body["removed"]),
+        *(f"- {_at(it)}: a reference was removed ({it['reason']})" for it in body["removed"]),
         *(
             f"- {_at(it)}: {it['level']}: {it['message']} ({it['kind']})"
             for it in sorted(body["warnings"], key=lambda it: it["level"] != "error")

@@ -131,7 +131,7 @@ def test_what_does_not_fit_is_named_by_its_lines(client):
         ({"question": "x" * 20_001}, "question has more than"),
         ({"question": "x", "at": "nowhere"}, "is no place: write FILE:LINE"),
         ({"question": "x", "at": "../etc/passwd:3"}, "is no place"),
-        ({"question": "x", "max_tokens": 5}, "max_tokens must be a whole number from 100 on"),
+        ({"question": "x", "max_tokens": 5}, "max_tokens must be a whole number of at least 100"),
         ({"question": "x", "max_tokens": True}, "max_tokens must be a whole number"),
         ({"question": "x", "evidence": "mine"}, "unknown argument 'evidence'"),
     ],

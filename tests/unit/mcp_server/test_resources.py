@@ -66,7 +66,7 @@ def test_each_range_of_lines_is_those_lines_or_the_text_on_them(documents):
 
 
 def test_ranges_without_text_are_refused(documents):
-    for lines, complaint in (("1-3", "front matter"), ("99", "no text behind line 14")):
+    for lines, complaint in (("1-3", "front matter"), ("99", "no text after line 14")):
         with pytest.raises(InvalidRequest, match=complaint):
             resources.read(documents, f"knowledge:///runbooks/rds-failover.md?lines={lines}")
 

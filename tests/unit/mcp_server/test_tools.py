@@ -64,7 +64,7 @@ def test_a_limit_of_tokens_leaves_out_whole_passages_which_are_no_evidence_eithe
         for wrong in (99, True, "400"):
             refused = client.tool("retrieve_knowledge", query="failover", max_tokens=wrong)
             assert refused.is_error
-            assert "max_tokens must be a whole number from 100 on" in texts(refused)[0]
+            assert "max_tokens must be a whole number of at least 100" in texts(refused)[0]
     kept = len(found.structured_content["results"])
     assert 1 < kept < 5
     assert last == f"runbooks/{kept - 1}.md"
