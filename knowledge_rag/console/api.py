@@ -66,7 +66,7 @@ class Api:
     repository: RepositoryLinks | None
     health_checks: Health
     _verifying: CapacityLimiter = field(default_factory=lambda: CapacityLimiter(1))
-    """One at a time: answers come first."""
+    """Allows one verification at a time: answers come first."""
 
     async def console(self, request: Request) -> Response:
         """Return the version, the knowledge base's description, the advisors, and examples of questions."""

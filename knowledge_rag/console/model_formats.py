@@ -178,7 +178,7 @@ RESPONSE: Final = "resp_"
 class Messages:
     """Anthropic's Messages; a text is split into blocks that each end with a citation."""
 
-    # every client must send max_tokens, so it doesn't express a wish
+    # clients must send max_tokens, so its value says nothing about the wanted length
     limits: ClassVar[tuple[str, ...]] = ()
 
     def whole(self, reply: Reply) -> dict[str, Any]:

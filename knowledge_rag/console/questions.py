@@ -323,7 +323,7 @@ async def _next(queue: _Queue, deadline: float) -> list[Mapping[str, Any]]:
     while events[-1] is not None and not queue.empty():
         events.append(queue.get_nowait())
     if events[-1] is None and len(events) > 1:
-        queue.put_nowait(None)  # for the next time
+        queue.put_nowait(None)  # for the next call
     return [event for event in events if event is not None]
 
 

@@ -275,7 +275,7 @@ class AnswerRenderer:
         return changed
 
     def _close(self) -> None:
-        """Drop the blocks that no further line can change: all before the last of whole lines."""
+        """Drop the blocks that no further line can change: all but the last one of the complete lines."""
         if len(self._shown) < 2:
             return
         whole = self._open[: self._open.rfind("\n") + 1]

@@ -65,7 +65,7 @@ def units_of(text: str) -> tuple[Unit, ...]:
     """Split an answer into its units, in order; lines that belong to none are blank.
 
     It reads Markdown as a person skims it and isn't a parser: a unit that CommonMark would cut
-    otherwise makes a claim longer or shorter, and never creates a citation.
+    differently makes a claim longer or shorter, and never creates a citation.
     """
     found: list[Unit] = []
     unit: Unit | None = None  # the one that continues on the next line

@@ -35,13 +35,13 @@ _PARTS: Final = {
     # options between a program and its subcommand, each with a value or without one
     "<options>": "(?: -<word>(?: <word>)??){0,6}?",
     "<gap>": "(?: <word>){0,9}?",
-    # words before a subcommand, in no sentence such as "the Vault secrets to delete"
+    # words before a subcommand, but not in a sentence such as "the Vault secrets to delete"
     "<plain>": r" (?!(?:and|can|does|for|from|has|if|is|of|on|or|server|that|the|to|was|will|with)\b)<word>",
     "<head>": r"(?<![\w.-])",
     "<end>": r"(?![\w-])",
     # word processors turn the two hyphens of an option into one dash
     "<dashes>": r"(?<![\w-])(?:--|[\u2013\u2014])",
-    # in prose, a verb may stand in emphasis
+    # in prose, a verb may have emphasis
     "<verb>": r"(?<![^\W_])(?<![./-])(?<![^\W_]_)",
     "<close>": r"[*_~\"'\u2019\u201d]{0,3}",
     # "destroy and recreate the machine"

@@ -75,7 +75,7 @@ class Look:
         self._added: list[str] = []
         self._length = 0
         self._last = APART  # character
-        self._odd = _odd("")  # finds text that a page shows otherwise than written
+        self._odd = _odd("")  # finds text that a page shows differently
         self._behind = 0  # offset after the last added part
         self._left_out = False  # whether anything was left out after the last character
         self._tags: list[Span] = []  # to be read after their paragraph
@@ -267,7 +267,7 @@ def _odd(letters: str) -> re.Pattern[str]:
 
 
 def _odd_in(text: str) -> re.Pattern[str]:
-    """Return the pattern of a text's characters that a page shows otherwise than written."""
+    """Return the pattern of a text's characters that a page shows differently."""
     letters = set() if text.isascii() else set("".join(_NOT_ASCII.findall(text)))
     return _odd("".join(sorted(one for one in letters if _shape(one) != one)))
 

@@ -164,7 +164,7 @@ class AnswerScanner:
         for first, last in [*sorted(left_out), (end, end)]:
             if at < first:
                 part = at - base, first - base
-                if text.find("<", *part) < 0 and text.find("&", *part) < 0:  # read alike in any way
+                if text.find("<", *part) < 0 and text.find("&", *part) < 0:  # code reads the same
                     yield *part, Way.MARKDOWN
                 else:
                     yield from self._ways(at, first)
@@ -240,7 +240,7 @@ class AnswerScanner:
         is_plain = not _MARKUP.search(self._text, first, behind)
         said_until = behind if is_plain else name_end
         place = self._bare(first, said_until, name_end=name_end, is_bad=is_bad)
-        if place is None and not is_bad:  # lines that continue in other code may read otherwise
+        if place is None and not is_bad:  # lines that continue in other code may read differently
             evidence, is_bad = Why.UNPARSABLE, True
             place = self._bare(first, behind, name_end=name_end, is_bad=True)
         if place:
@@ -315,7 +315,7 @@ class AnswerScanner:
             yield start, end
 
     def _end_of_cut(self, start: int, end: int) -> int:
-        """Return the end of a cut before lines that may begin a block: without them, later text would read otherwise."""
+        """Return the end of a cut before lines that may begin a block: without them, later text would read differently."""
         for line in _LINE_END.finditer(self._text, start, end):
             if _MAY_BEGIN_BLOCK.match(self._text, line.end()):
                 return line.start()

@@ -76,7 +76,7 @@ _DOCUMENT: Final = (
 _COLON: Final = r"[:=#\u2116]"
 _LOOKS_SOURCE: Final = r"s[o\d]urces?"
 _LOOKS_LINES: Final = r"[li|\d][li|\d]nes?"
-"""The two words with digits that look like their letters."""
+"""The two keywords, also with digits that look like their letters."""
 COUNT: Final = (
     r"(?:\d++|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|[ivx]++)(?![^\W_])"
 )

@@ -44,7 +44,7 @@ class EvidenceStore:
 
     def __init__(self) -> None:
         self._searches: OrderedDict[str, _Search] = OrderedDict()
-        self._lost: OrderedDict[str, None] = OrderedDict()  # sessions of which a search was dropped
+        self._lost: OrderedDict[str, None] = OrderedDict()  # sessions with dropped searches
 
     def begin(self, session: str | None) -> str:
         """Reserve a place for a search: an answer numbers its sources in the order of the requests.

@@ -1,7 +1,8 @@
 """Verifies access tokens of an OAuth authorization server, with the keys that it publishes.
 
 The server is a resource server only: it issues no tokens and knows no clients. It accepts signed JWTs (RFC 9068) from
-one issuer, for one audience, its own address. The issuer's metadata (RFC 8414, OpenID Connect) name the address of its keys.
+one issuer, for one audience, its own address. The address of the issuer's keys is in its metadata (RFC 8414, OpenID
+Connect).
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ OWN_WORDS: Final = STOP_WORDS | frozenset(_AROUND_STEPS.split())
 """Words that a summary puts around the steps of guidance: coverage ignores them."""
 
 _WORD: Final = re.compile(
-    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"  # no spaces there: each character
+    r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af]"  # scripts without spaces: each character
     r"|[^\W\d_]+"
 )
 _ANY_WORD: Final = re.compile(r"[^\W\d_]+")
