@@ -216,7 +216,7 @@ def test_a_message_that_can_t_be_answered_is_refused_with_the_reason_and_has_no_
     ("asked", "state", "reason"),
     [
         ("7", "rejected", "a number alone isn't a question"),
-        ("?!", "rejected", "no letter and no digit"),
+        ("?!", "rejected", "no letter or digit"),
         ("x" * 20_001, "rejected", "question has 20001 characters"),
     ],
 )

@@ -43,7 +43,7 @@ def test_filters_and_the_advisor_are_taken_and_blank_ones_left_out():
     [
         ({}, "question is missing"),
         ({"question": " \n"}, "question is missing"),
-        ({"question": "\u202e\u200b"}, "no letter and no digit"),
+        ({"question": "\u202e\u200b"}, "no letter or digit"),
         ({"question": 7}, "question must be text"),
         ({"question": "x" * (MAX_QUERY_CHARACTERS + 1)}, "20001 characters, allowed: 20000"),
         ({"question": "q", "document_type": "novel"}, "document_type must be one of"),
