@@ -1,8 +1,8 @@
 """Reads a model's verified answer: its steps, similar incidents, summary and analysis.
 
-The agent's prompt asks for a format, and models keep to it more or less. So headings, bold labels,
-numbered labels and none at all are understood, and steps as list items, table rows or sentences.
-A step that cites nothing is counted and left out.
+The agent's prompt asks for a format, and models follow it more or less. So the reader accepts headings,
+bold labels, numbered labels or none at all, and steps as list items, table rows or sentences.
+A step without a citation is counted and left out.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.verify import Cited, Verified
 
 MAX_DEPTH: Final = 10
-"""Lists in lists that are looked into; what is deeper is text."""
+"""Maximum depth of nested lists; deeper ones are text."""
 
 _GONE: Final = "\0"
-"""Stands for a reference while the words around it are mended."""
+"""Stands for a reference while the words around it are cleaned up."""
 _TRACE: Final = re.compile(
     r"(?<![ \t])[ \t]*+(?:\((?:see|sources?)?:?[ \t]*+\0(?:[ \t,;&]|and|\0)*+\)"
     r"|\0(?:[ \t]*+(?:[,;&]|and)?+[ \t]*+\0)*+)"
 )
-"""References, what joins them, and the brackets around them."""
+"""References, the words that join them, and the brackets around them."""
 
 
 class Form(Enum):
-    """What a block is."""
+    """The type of a block."""
 
     HEADING = auto()
     ITEM = auto()
@@ -54,7 +54,7 @@ class Line(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Offset behind its last character."""
+        """Offset after its last character."""
         return self.start + len(self.text)
 
 
@@ -129,7 +129,7 @@ def _dedented(line: Line, columns: int) -> Line:
 
 
 def _code_of(block: Block) -> tuple[str, str]:
-    # its language and its text
+    # returns language and text
     first, *rest = block.lines
     fence = grammar.BLOCK_START.match("\n" + first.text)
     if fence is None or fence.lastgroup != "fence":
@@ -152,9 +152,9 @@ def _cited_in(lines: Sequence[Line], citations: Sequence[Cited]) -> tuple[Cited,
 
 
 def _text_of(lines: Sequence[Line], citations: Sequence[Cited]) -> str:
-    """Return the text of lines without their references and the words that joined those.
+    """Return the lines' text without references and the words that join them.
 
-    A document that a sentence names stays, as it is a word of it.
+    A document named in a sentence stays, as one of its words.
     """
     return "\n".join(_without_references(line, citations) for line in lines).strip("\n")
 
@@ -179,7 +179,7 @@ def _is_word(line: Line, start: int) -> bool:
 
 
 class Section(Enum):
-    """What the lines below a label are."""
+    """The part of an answer that a label opens."""
 
     OPEN = auto()
     """No label yet, or one of another kind."""
@@ -196,7 +196,7 @@ class Part:
     Args:
         cited: its citations; a part without any is left out.
         start: offset in the answer of its first line.
-        end: offset behind its last one.
+        end: offset after its last line.
     """
 
     text: str
@@ -233,19 +233,19 @@ _NAMES: Final = {
 }
 _SECTIONS: Final = {section: re.compile(names, re.IGNORECASE) for section, names in _NAMES.items()}
 _LEADS: Final = re.compile(r"summary|guidance|similar incidents?|analysis", re.IGNORECASE)
-"""Labels that may stand on the line that they label; others there are words of a step."""
+"""Labels that may share a line with their text; other words there belong to a step."""
 _SENTENCE: Final = re.compile(r"(?<=[.!?])[ \t\n]+(?=[A-Z`*\"(])")
 _DELIMITER: Final = re.compile(r"[ \t|:-]+")
 _BETWEEN: Final = re.compile(r"(?:[\s,;&]|and)*")
 _CHECKBOX: Final = re.compile(r"\A\[[ xX]\][ \t]+")
 _QUOTE_MARK: Final = re.compile(r"^ {0,3}>[ \t]?", re.MULTILINE)
 _QUOTED: Final = frozenset({"text", "plaintext", "quote"})
-"""What a code block holds that quotes words and is no command."""
+"""Languages of code blocks that quote text rather than commands."""
 _NO_LEVEL: Final = 7
 
 
 def read_answer(verified: Verified, is_past: Callable[[Cited], bool]) -> Answer:
-    """Read the parts of a verified answer; a sentence that cites only reports (`is_past`) is no step."""
+    """Read the parts of a verified answer; a sentence that cites only reports (`is_past`) isn't a step."""
     lines = _lines_of(verified)
     has_steps = any(block.form in (Form.ITEM, Form.TABLE) for block in _blocks_of(lines))
     reader = _Reader(verified.citations, is_past, has_steps=has_steps)
@@ -254,7 +254,7 @@ def read_answer(verified: Verified, is_past: Callable[[Cited], bool]) -> Answer:
 
 
 def is_label(paragraph: str) -> bool:
-    """Whether a paragraph names a part of an answer, and says nothing else.
+    """Whether a paragraph is nothing but the label of a part of an answer.
 
     >>> is_label("**Next steps:**"), is_label("Delete all steps:"), is_label("Steps: reboot it")
     (True, False, False)
@@ -282,12 +282,12 @@ class _Reader:
             if rest:
                 self._take([rest, *more])
             if rest is not head and self._section is Section.SUMMARY and self._summed_up:
-                self._section = Section.OPEN  # who sums up on the label's own line is done with it
+                self._section = Section.OPEN  # a summary on the label's own line ends there
 
     def _blocks(self, lines: Sequence[Line]) -> Iterator[Block]:
-        """Yield the blocks of lines; references alone on their lines are blocks of their own.
+        """Yield the blocks of lines; references alone on their lines are separate blocks.
 
-        To Markdown a line ``2. Wait`` right below words continues them, but after a reference below a
+        In Markdown, a line ``2. Wait`` right below a paragraph continues it, but after a reference below a
         step's code it is the next step.
         """
         for block in _blocks_of(lines):
@@ -309,7 +309,7 @@ class _Reader:
     # labels
 
     def _enter(self, block: Block) -> Block | None:
-        """Enter the section that a block names, and return the rest of the block."""
+        """Enter the section that a block's label names; return the rest of the block."""
         if block.form not in (Form.HEADING, Form.PROSE, Form.ITEM):
             return None if block.form is Form.RULE else block
         first, *rest = block.lines
@@ -344,7 +344,7 @@ class _Reader:
         lines = tuple(line for line in (said, *more) if line.text.strip())
         return Block(Form.PROSE, lines) if lines else None
 
-    # what is said
+    # content
 
     def _take(self, group: list[Block]) -> None:
         if self._section is Section.SUMMARY or self._section is Section.ANALYSIS:
@@ -380,7 +380,7 @@ class _Reader:
 
     def _add(self, part: Part, *, past: bool = False) -> None:
         if not any(map(str.isalnum, part.text)):
-            return  # references to nothing that is said
+            return  # only references
         if not part.cited:
             self.answer.uncited.append(part)
         elif past or self._section is Section.SIMILAR:
@@ -436,7 +436,7 @@ class _Reader:
         text = "\n".join(word for word in words if word.strip())
         text = _CHECKBOX.sub("", _QUOTE_MARK.sub("", text).strip()).strip()
         codes = _codes(blocks)
-        if not text and codes:  # what it says stands in code: a command alone, or a quotation
+        if not text and codes:  # its text is code: a command alone, or a quotation
             text = codes[0][1]
             codes = codes[1:] if codes[0][0] in _QUOTED else codes
         commands = tuple(filter(None, (code for _, code in codes)))
@@ -470,7 +470,7 @@ def _section(name: str) -> Section | None:
 
 
 def _is_label(label: re.Match[str], *, alone: bool) -> bool:
-    """Whether words that name a section stand there as its label."""
+    """Whether words that name a section are its label here."""
     marked = bool(label["bold"] or label["colon"] or label["late"])
     if label["rest"].strip():
         return bool(label["colon"] or label["late"]) and bool(_LEADS.fullmatch(label["name"]))

@@ -1,4 +1,4 @@
-"""Which lines of a code block must not be run: by a comment above or behind them, or by the minus of a diff."""
+"""Finds the lines of a code block that must not be run, by a comment above or behind them or by a diff's minus."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 _COMMENT: Final = re.compile(r"\s*(?:#|--|//|;|REM\b|<!--)\s*(.*)")
 
 _DIFF: Final = "diff"
-"""A language whose lines that begin with a minus are gone."""
+"""The language in which a leading minus marks a removed line."""
 _BEHIND: Final = re.compile(r"\S\s+(?:#|//|--)\s+(\S.*)$")
 
 
 def wrong_lines(lines: Sequence[str], language: str) -> Iterator[bool]:
-    """Yield of each line of code whether a comment above or behind it says that it must not be done, or a diff that it is gone."""
+    """Yield, for each line of code, whether a comment above or behind it forbids it, or a diff removes it."""
     if language == _DIFF:
         yield from (line.startswith("-") for line in lines)
         return
@@ -42,7 +42,7 @@ def wrong_lines(lines: Sequence[str], language: str) -> Iterator[bool]:
 
 
 def _calls_wrong(comment: str) -> bool:
-    """Whether a comment calls the lines below it bad, or forbids them; one that forbids them at times or somewhere warns."""
+    """Whether a comment calls the lines below it bad, or forbids them; a prohibition for some times or places is a warning."""
     names_wrong = names_the_wrong(comment) or leads(comment)
     return governs(comment) in NEVER and (names_wrong or not _WHERE.search(comment))
 

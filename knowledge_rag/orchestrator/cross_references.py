@@ -1,4 +1,4 @@
-"""Sections that a procedure says to go to: on its own page, and in other documents."""
+"""Finds the sections that a procedure refers to, on its own page and in other documents."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ if TYPE_CHECKING:
 
 
 MAX_DEPTH: Final = 2
-"""Links inside a document that are followed, one behind the other."""
+"""Maximum length of a chain of links inside a document."""
 MAX_LINKED: Final = 8
-"""Sections that links draw in at most."""
+"""Maximum sections that links add."""
 MIN_HEADING_WORDS: Final = 3
-"""Words of a heading from which on it is named wherever it is written out; with its article, "The restart" is."""
+"""A heading of at least this many words is named wherever it is written out; so is one with its article, "The restart"."""
 PAGE_LINK: Final = re.compile(r"\[[^\]\n]*\]\(#([\w.:%-]+)\)")
 """A link to a section of the same page."""
 _SET_APART: Final = re.compile(
     r"(?<!\w)(?:[*_]{1,2}|[\"“]|\[)(\w[^*_\"“”\[\]\n]{1,58}\w)(?:[*_]{1,2}|[\"”]|\])(?!\w)"
 )
-"""Words in quotes, in emphasis or of a link, as a heading is named within a sentence."""
+"""Words in quotes, in emphasis or in a link, as a sentence names a heading."""
 _BEHIND_ARROW: Final = re.compile(r"(?:→|[-=]>)[ \t]*([^→\n]{2,60}?)[ \t.]*$", re.MULTILINE)
-"""The end of a line behind an arrow, where a table of cases names what to do: "L1 down → Unplanned failover"."""
+"""The end of a line behind an arrow, where a table of cases names the action: "L1 down → Unplanned failover"."""
 _CHAPTER: Final = re.compile(r"\b(?:section|chapter|procedure) (\d+(?:\.\d+)*)", re.IGNORECASE)
-"""How a chapter is named by its number."""
+"""A chapter named by its number."""
 _NUMBER_ALONE: Final = re.compile(
     r"\b(?:go (?:on )?to|see|as in|continue (?:at|in|with)) (\d{1,2}(?:\.\d+)*|(?-i:[A-Z]))(?=[ \t]*(?:[.,;:)]|[a-z]\)|$))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""How one is where its steps don't count so: "go to 3.", "go to C"."""
+"""A chapter named by its number or letter alone, unless the section's own steps have it: "go to 3.", "go to C"."""
 _DECIMAL_NAMED: Final = re.compile(
     r"(?:\b(?:start|begin|do|follow|perform|prepare|use|by|first try)|[-=]>|→) (\d{1,2}(?:\.\d{1,2})+)(?![\w%]| ?(?:min|s|h|GB|MB|ms|hours?|seconds?|minutes?)\b)",
     re.IGNORECASE,
 )
-"""How one with several numbers is named: "under 20 min start 4.2", "-> 4.1.1"."""
+"""A chapter named by several numbers: "under 20 min start 4.2", "-> 4.1.1"."""
 _LETTERED: Final = re.compile(r"(?i:part|section|chapter|appendix) ([A-Z])\b|([A-Z])[.):] ")
 
 
 def _letter_of(heading: str) -> str:
-    """Return the letter that a heading counts by, as in "Part B: lost" and "B. Lost"; ``""`` if it has none."""
+    """Return the letter in a heading's numbering, as in "Part B: lost" and "B. Lost"; ``""`` if it has none."""
     found = _LETTERED.match(heading)
     return (found[1] or found[2]) if found else ""
 
@@ -90,12 +90,12 @@ _PAGE: Final = re.compile(rf"\[[^\]\n]*\]\(({_FILE})(#[\w.%-]+)?\)")
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
-    """A section of another document that a procedure says to go to.
+    """A section of another document that a procedure refers to.
 
     Args:
-        files: that may be meant, from the corpus root and from the document's own folder, the likelier first.
-        section: its heading, the anchor of that, or its number; ``""`` for the page as a whole.
-        line: of the procedure's document, which says so; 0 where that is all that it says.
+        files: candidates, from the corpus root and from the document's own folder, likelier first.
+        section: its heading, the anchor of that, or its number; ``""`` for the whole page.
+        line: the referring line in the procedure's document; 0 if the procedure is nothing but the reference.
     """
 
     files: tuple[str, ...]
@@ -106,8 +106,8 @@ class Elsewhere:
 def links_out(outline: Outline, procedure: Procedure, labels: str = "") -> list[Elsewhere]:
     """Return the sections of other documents that a procedure's steps name, in its order, each once.
 
-    Not those that a branch for another value of a label names.
-    A document as a whole is named by a link in a sentence, or cell, that says little else: an index of alerts.
+    A reference in a branch for another value of a label doesn't count. A link to a whole document counts only if the
+    procedure is a single item, and in a sentence or cell that says little else, as in an index of alerts.
     """
     numbers = sorted(_followed(procedure) - {*_branches_of_others(outline, procedure, labels)})
     text = "\n".join(outline.lines.get(number, "") for number in numbers)
@@ -115,7 +115,7 @@ def links_out(outline: Outline, procedure: Procedure, labels: str = "") -> list[
 
     def elsewhere(path: str, named: str, line: int = 0, *, is_link: bool) -> Iterator[Elsewhere]:
         files = [normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path)]
-        if is_link:  # of a link the path is meant from the document's own folder
+        if is_link:  # a link's path is relative to the document's own folder
             files.reverse()
         usable = tuple(dict.fromkeys(it for it in files if not it.startswith(("..", "/"))))
         if usable and procedure.source_file not in usable:
@@ -137,7 +137,7 @@ def links_out(outline: Outline, procedure: Procedure, labels: str = "") -> list[
 
 
 def _followed(procedure: Procedure) -> set[int]:
-    """Return the lines whose links are followed: those of steps, and of what says when and with what care to take them."""
+    """Return the lines whose links are followed: those of steps, and of cautions and conditions that govern them."""
     told = {Governs.CAUTION, Governs.CONDITION, Governs.PRECONDITION}
     governing = (it for item in procedure.items for it in item.governing if it.kind in told)
     parts = [(it.start, it.end) for it in procedure.items]
@@ -152,7 +152,7 @@ _BRANCH: Final = re.compile(
 
 
 def _branches_of_others(outline: Outline, procedure: Procedure, labels: str) -> Iterator[int]:
-    """Yield the lines of items that begin with names, beside just one that begins with a label's value."""
+    """Yield the lines of items that begin with other names, where exactly one item begins with a label's value."""
     values = {fold(it) for it in labels.split()}
     for item in procedure.items:
         lines = {n: outline.lines.get(n, "") for n in range(item.start, item.end + 1)}
@@ -169,7 +169,7 @@ def _branches_of_others(outline: Outline, procedure: Procedure, labels: str) -> 
 
 
 def page_referred(line: str) -> tuple[str, str] | None:
-    """Return path and anchor of the one link to another document in a line, or a row's cell, that says little else."""
+    """Return path and anchor of the only link to another document in a line, or a row's cell, that says little else."""
     for cell in cells_of(line):
         pages: list[tuple[str, str]] = _PAGE.findall(cell)
         if len(pages) == 1 and len(_PAGE.sub(" ", cell).split()) <= _LITTLE:
@@ -178,10 +178,10 @@ def page_referred(line: str) -> tuple[str, str] | None:
 
 
 def section_called(outline: Outline, name: str) -> Section | None:
-    """Return the section that an anchor, a heading's words or its number name, if it asks for something.
+    """Return the section that an anchor, a heading's words or its number names, if it asks for something.
 
-    Its first words do, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew it?"; and several
-    that just one alert's name ends with: "Disk fills" of PortalDbDiskFills.
+    The first words of a heading suffice, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew
+    it?". So do several words at the end of exactly one alert's name: "Disk fills" of PortalDbDiskFills.
     """
     sections = [it for it in outline.sections() if it.level and asks_for_something(outline, it)]
     words = spaced_words(name)
@@ -203,7 +203,7 @@ def section_called(outline: Outline, name: str) -> Section | None:
 
 
 def sections_referred(outline: Outline, text: str) -> list[Section]:
-    """Return the sections of the page that a text links; or that it names, by number or apart, and says little else."""
+    """Return the page's sections that a text links; or names, by number or set apart, if it says little else."""
     links = PAGE_LINK.findall(text)
     is_short = len(_SET_APART.sub(" ", _CHAPTER.sub(" ", text)).split()) <= _LITTLE
     numbers = _CHAPTER.findall(text) if is_short else []
@@ -218,11 +218,11 @@ def sections_referred(outline: Outline, text: str) -> list[Section]:
 
 
 _LITTLE: Final = 4
-"""Words beside a reference up to which a text is one: "- `LedgerNoLeader`: see"."""
+"""Maximum words beside a reference in a text that is nothing else: "- `LedgerNoLeader`: see"."""
 
 
 def linked_sections(outline: Outline, main: Section, left: Container[int]) -> list[Section]:
-    """Return the sections of the page that a procedure says to go to, and those that these do; not in lines left out."""
+    """Return the page's sections that a procedure refers to, and those that these refer to; lines left out don't count."""
     found: list[Section] = []
     turn = [main]
     for _ in range(MAX_DEPTH):
@@ -237,7 +237,7 @@ def linked_sections(outline: Outline, main: Section, left: Container[int]) -> li
 
 
 def lines_sending(outline: Outline, main: Section, others: Sequence[Section]) -> dict[int, int]:
-    """Return the ids of the other sections that one of these sections sends to, each with the first line that does."""
+    """Return the ids of the other sections that one of these sections refers to, each with the first line that does."""
     found: dict[int, int] = {}
     wanted = set(map(id, others))
     for source in (main, *others):
@@ -252,7 +252,7 @@ def lines_sending(outline: Outline, main: Section, others: Sequence[Section]) ->
 
 
 def only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Section]:
-    """Return the sections that rows name which are left out, and that nothing else of a procedure names."""
+    """Return the sections that rows left out name, and nothing else in the procedure does."""
     others = {*range(main.start, main.end + 1)} - rows
     elsewhere = {id(it) for it in _named_in(outline, main, left=rows)} | {id(main)}
     named = [it for it in _named_in(outline, main, left=others) if id(it) not in elsewhere]
@@ -263,9 +263,9 @@ def only_sent_to(outline: Outline, main: Section, rows: set[int]) -> list[Sectio
 
 
 def not_sent_to(outline: Outline, main: Section, rows: set[int]) -> Iterator[Section]:
-    """Yield the matters below a section whose table of cases, of which some rows are left out, sends to others or none.
+    """Yield the subsections that no remaining line refers to, if some rows of the section's table of cases are left out.
 
-    A row tells which case it is: what it doesn't send to is for another one.
+    A row identifies its case: subsections that it doesn't refer to are for another one.
     """
     tables = (it for it in main.blocks if it.form is Form.TABLE)
     if rows.isdisjoint(n for it in tables for n in range(it.start, it.end + 1)):
@@ -280,9 +280,9 @@ def not_sent_to(outline: Outline, main: Section, rows: set[int]) -> Iterator[Sec
 
 
 def _sends_below(line: str, section: Section) -> bool:
-    """Whether a line says of what a section is called that it stands below, or above: "skip the message, see below".
+    """Whether a line has a section's name and says that it is below or above: "skip the message, see below".
 
-    Right behind its first word, that is enough: "run the check (below)".
+    The heading's first word right before "(below)" suffices: "run the check (below)".
     """
     called = words_of([section.heading])
     first, *_ = (*spaced_words(section.heading).split(), "")
@@ -298,14 +298,14 @@ _BELOW: Final = re.compile(
     r"\bsee (?:\w+ )?(?:below|above)\b|\b(?:below|above)(?=[`*_]*(?:[.,;:)]|$))",
     re.IGNORECASE | re.MULTILINE,
 )
-"""How a section of the same page is sent to by where it stands; "below 5 minutes" is a limit."""
+"""A reference to a section of the same page by its position; "below 5 minutes" is a limit."""
 
 
 def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Iterator[Section]:
-    """Yield the sections that a section names where it forbids nothing: by a link, apart from the text, or in full.
+    """Yield the sections that a section refers to where it forbids nothing: by a link, set apart from the text, or in full.
 
-    A heading that is a name of several words in one is named wherever that stands, a chapter by its number; one whose
-    words are all in a sentence that sends below or above by that.
+    A heading that is a single word joined from several is named wherever that occurs; a chapter, by its number; and a
+    heading whose words are all in a sentence that refers below or above, by that sentence.
     """
     headings = _headings(source)
     lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
@@ -326,7 +326,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
     runs = set(zip(words, words[1:], words[2:], strict=False))
     for section in outline.sections():
         heading = spaced_words(section.heading)
-        # the first words are looked up: a long page has many headings
+        # look up the first words only: a long page has many headings
         is_named = tuple(heading.split()[:MIN_HEADING_WORDS]) in runs and heading in spelled
         is_named |= heading.startswith(" the ") and heading in spelled
         called = (section.heading, section.anchor, *_shortened(section.heading))
@@ -340,7 +340,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
 
 
 def _shortened(heading: str) -> Iterator[str]:
-    """Yield a heading without what stands behind a colon, and without the brackets that it ends with."""
+    """Yield a heading without the text behind a colon, and without brackets at its end."""
     yield heading.partition(":")[0]
     yield _TAIL.sub("", heading)
 
@@ -349,16 +349,16 @@ _TAIL: Final = re.compile(r"\s*\([^()]*\)\s*$")
 _LEAVES: Final = re.compile(
     r"\b(?:do not|don[’']?t|never) (?:go on|continue|proceed)\b.*?(?=\.\s|$)", re.IGNORECASE
 )
-"""Says to leave a procedure for what it isn't for: "if several are affected, don't go on here; see 5.2"."""
+"""Says to leave a procedure in a case that it isn't for: "if several are affected, don't go on here; see 5.2"."""
 
 
 def _headings(section: Section) -> set[int]:
-    """Return the lines of the headings in a section."""
+    """Return the line numbers of the headings in a section."""
     return {n for it in section.walk() if it.level for n in range(it.start, it.heading_end + 1)}
 
 
 def _beside(outline: Outline, section: Section, left: Container[int]) -> Iterator[Section]:
-    """Yield the sections before and behind one that its own text sends to: "see the next section"."""
+    """Yield the sections before and behind one that its own text refers to: "see the next section"."""
     beside = section.parent.children if section.parent else [section]
     start, end = own_range(section)
     text = "\n".join(outline.lines.get(n, "") for n in range(start, end + 1) if n not in left)
@@ -368,6 +368,6 @@ def _beside(outline: Outline, section: Section, left: Container[int]) -> Iterato
 
 
 def own_range(section: Section) -> tuple[int, int]:
-    """Return the first and last line of a section's heading and own text, without those below it."""
+    """Return the first and last line of a section's heading and own text, without its subsections."""
     last = max((block.end for block in section.blocks), default=section.start)
     return section.start, max(last, section.heading_end)

@@ -1,4 +1,4 @@
-"""The failures of the orchestrator.
+"""Errors of the orchestrator.
 
 ::
 
@@ -9,7 +9,7 @@
         └── ModelFailed               a model or an agent (advisors/calls.py); has a coarse cause
             └── NotAsked              it wasn't asked, and a person can change that
                 ├── NoKey             its key isn't set
-                └── LimitReached      of what models may cost in a day
+                └── LimitReached      the daily limit on model costs is reached
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AdviceFailed(KnowledgeRagError):  # noqa: N818 - named for what it is, as 
 
 
 class ModelFailed(AdviceFailed):
-    """A model or an agent wrote no answer that can be used.
+    """A model or an agent returned no usable answer.
 
     Args:
         detail: one clause for the log; quotes neither the incident nor the answer.
@@ -63,14 +63,14 @@ class NotAsked(ModelFailed):
 
 
 class NoKey(NotAsked):
-    """A model wasn't asked, since its key isn't set; the name of the variable is said where it is known."""
+    """A model wasn't asked, since its key isn't set; ``said`` names the variable if it is known."""
 
     def __init__(self, said: str) -> None:
         super().__init__(said, "no key")
 
 
 class LimitReached(NotAsked):
-    """A model wasn't asked, since less is left of the day's limit than the call may cost."""
+    """A model wasn't asked, since the call may cost more than is left of the day's limit."""
 
     def __init__(self, said: str) -> None:
         super().__init__(said, "the day's limit")

@@ -1,7 +1,7 @@
-"""What governs a step: the words before, around or behind it that say when, whether and how to take it.
+"""Words that govern a step: those before, around or behind it that say when, whether and how to take it.
 
-A paragraph right before a list, a table or code governs all of it; a heading, all below it; a list item, what
-is inside it. The words decide what the governed lines are: one table, and one rule each.
+A paragraph right before a list, a table or code governs all of it; a heading, everything below it; a list item,
+its contents. One table of patterns decides what such words make of the governed lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final
 
 
 class Governs(StrEnum):
-    """What governing words make of what they govern."""
+    """The effect of governing words on the lines that they govern."""
 
     CAUTION = "caution"
     """Take care: shown with the step."""
@@ -24,9 +24,9 @@ class Governs(StrEnum):
     PROHIBITED = "prohibited"
     """Must not be done: shown as "Do not", never as a step."""
     OBSOLETE = "obsolete"
-    """Was done once, or was wrong: likewise never a step."""
+    """Was done once, or was wrong: also never a step."""
     NOTE = "note"
-    """Anything else that belongs to it."""
+    """Anything else that belongs to the step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Governing:
     """Lines that govern a step.
 
     Args:
-        withheld: whether they are what must not be done, rather than the sentence that says so: such lines are
-            quoted as a warning and cited by no step.
-        sent_from: the document that they stand in if they say, in another section, to go to this one; else ``""``.
+        withheld: whether they are the forbidden lines themselves, rather than the sentence that forbids them: such
+            lines are quoted as a warning, and no step cites them.
+        sent_from: their document, if they are in another section and say to go to this one; else ``""``.
     """
 
     text: str
@@ -52,7 +52,7 @@ LIST_MARK: Final = re.compile(
     r"^[ \t]*(?:[-*+]|(?:\d{1,9}|[a-i])\\?[.)]|(?:\d{1,2}|[A-Z])(?:\.\d{1,2}){1,2}[.)]?)(?:[ \t]+|$)"
 )
 NEVER: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE})
-"""What is never a step."""
+"""Lines with these effects are never steps."""
 
 _OPENING: Final = (
     r"^[\s>*_`#:!\[\]\-–—\d.)]*(?:(?:update|edit(?:ed)?|correction|erratum)\b[^:\n]{0,30}:[\s*_]*|(?:note|warning|caution|important|danger|attention|tip|please|and|but|also)\b[\s:*_\]!,]*"
@@ -76,7 +76,7 @@ _PROHIBITS: Final = re.compile(
     r"|refrain from\b|none of (?:this|these|the following)\b|it(?:['’]s| is) forbidden\b)",
     re.IGNORECASE,
 )
-"""Opens with a prohibition, which "we do not expect any failures" and "in order to avoid that, ..." don't."""
+"""Opens with a prohibition, unlike "we do not expect any failures" and "in order to avoid that, ..."."""
 _PROHIBITS_AFTER: Final = re.compile(
     r"\b(?:(?:is|are) (?:forbidden|prohibited|not allowed|not to be (?:done|used|run))|must not be (?:done|run|used)"
     r"|(?:this|these|the following)\b[^.]{0,40}\b(?:is|are|was|were) wrong|(?:is|are) a bad idea"
@@ -91,16 +91,16 @@ _FORBIDS_BEHIND: Final = re.compile(
     r"^\W*[⛔❌🚫]|`\W*[⛔❌🚫]\W*$|(?:(?:<-+|←|—|–|-|//|#|\()\s*(?:never|no|don[’']t|do not|not in prod\w*)|(?:<-+|←|//|#|\(|`\s*[—–-])\s*wrong\b[^`\n]{0,40})\s*[!.)]*\s*$",
     re.IGNORECASE,
 )
-"""Forbids what stands before it on its line."""
+"""Forbids the text before it on its line."""
 _INSTEAD: Final = re.compile(r"\binstead\b|;|\bbut\b|\brather\b", re.IGNORECASE)
-"""Says what to do in place of what is forbidden."""
+"""Names an alternative to the forbidden action."""
 _UNLESS: Final = re.compile(
     r"\b(?:until|unless|before|without|except|more than|while|if|when|only|as long as|first|again"
     r"|falls|wenn|bevor|solange|außer|ohne|bis|si|quand|avant|sans|sauf|tant que|cuando|antes|sin|salvo|hasta|если|когда|пока|без|кроме)\b"
     r"|如果|若|除非|之前|直到|超过|未经|場合|前に|まで|なければ|超える|以外|경우|전에",
     re.IGNORECASE,
 )
-"""Makes a condition of a prohibition: it holds at times only ("don't restart it before you have: ...")."""
+"""Turns a prohibition into a condition: it applies only at times ("don't restart it before you have: ...")."""
 _GONE: Final = (
     r"(?:obsolete|deprecated|superseded|out of date|outdated|retired|withdrawn|no longer (?:used|valid|needed|necessary|required|applies|applicable|works|supported|in use)"
     r"|not (?:needed|necessary|used|valid) (?:any ?more|since))\b"
@@ -121,7 +121,8 @@ _GONE_BEHIND: Final = re.compile(
     r"|(?:deleted|removed|dropped|scrapped|abolished|n/a|none left|not used|gone)(?: (?:in|since|from|as of|by|with))? v?\d)",
     re.IGNORECASE,
 )
-"""Says of itself that it isn't done any more: as its label, its subject or behind it in brackets, there by a date or version.
+"""Says of itself that it is no longer done: as its label, its subject or in brackets behind it, where a date or version
+counts too.
 
 "Delete what is no longer needed" and "verify that it no longer exists" are steps."""
 _WENT_WRONG: Final = re.compile(
@@ -137,7 +138,7 @@ _ONCE: Final = re.compile(
     r"|(?:replaced by|instead of)\b|(?:we|they|people|somebody|on-?call) used to\b|(?:the|our) (?:old|former) \w+ (?:was|were)\b)",
     re.IGNORECASE,
 )
-"""Leads into what was done once; without a colon, words such as "old" or "until 2023" tell anything."""
+"""Introduces something that was done once; without a colon, words such as "old" or "until 2023" may mean anything."""
 _NO_WAY: Final = (
     r"(?:(?:the )?(?:wrong|bad) (?:way|idea|advice|example)|(?:also )?tried\b|what others do\b"
     r"|(?:an? |the |our )?(?:most )?(?:common|typical|frequent|usual) mistakes?|what went wrong)"
@@ -149,19 +150,19 @@ _BAD: Final = re.compile(
     r"|\b(?:which|that) we reject\b|\b(?:rejected|refused) by us\b|\b(?:we|it|that) (?:have )?lost (?:us )?(?:all )?(?:data|customers|mails?|orders?)\b",
     re.IGNORECASE,
 )
-"""Leads into what somebody did or advises, and was wrong."""
+"""Introduces something that somebody did or advises, and that was wrong."""
 _NO_WAY_HEADING: Final = re.compile(_OPENING + _NO_WAY, re.IGNORECASE)
 _OLD_STEPS: Final = re.compile(
     _OPENING
     + r"(?:(?:the|our|these|those)\s+)?(?:old|former|legacy|previous) (?:procedure|way|process|method|steps?)\s*(?:$|[:,(–—-])",
     re.IGNORECASE,
 )
-"""Opens with what was done once; "repeat the previous steps" and "kill the old process" are steps."""
+"""Opens with a former procedure; "repeat the previous steps" and "kill the old process" are steps."""
 _IF: Final = re.compile(
     _OPENING + r"(?:if|when(?:ever)?|unless|in case|should|once|after|otherwise|else)\b",
     re.IGNORECASE,
 )
-"""Opens a branch: "if that did not help" is no old advice."""
+"""Opens a branch: "if that did not help" isn't obsolete advice."""
 _CONDITION: Final = re.compile(
     _OPENING
     + r"(?:if|when|where|only|unless|except|in case|as long as|once|until|while|for (?!example)|on\b|in (?!order|this|the following)"
@@ -183,7 +184,7 @@ _SCOPE: Final = re.compile(
     r"\b(?:staging|production|prod|sandbox|dev(?:elopment)?|test (?:environment|system|cluster))\b|\(not\b|\binstead\b|\bapproval",
     re.IGNORECASE,
 )
-"""Says for which environment or system a page is."""
+"""Says which environment or system a page is for."""
 _BEFORE_ALL: Final = re.compile(
     r"\bbefore (?:anything|you (?:do|start|run|touch|follow)|any of|doing anything|running any|using|following)"
     r"|\b(?:prerequisites?|preconditions?|requirements?|requires?|you(?:['’]ll)? need|only for|only applies|applies to|not (?:for|applicable))\b",
@@ -195,7 +196,7 @@ _STRUCK: Final = re.compile(
     r"|^\s*(?:(?:[-*+]|\d{1,9}[.)])\s+)?\[[-~]\]\s+\S",
     re.DOTALL,
 )
-"""Struck out, or a task that its box calls cancelled or not applicable: ``[-]``, ``[~]``."""
+"""Struck out, or a task that its box marks as cancelled or not applicable: ``[-]``, ``[~]``."""
 _UNWRITTEN: Final = re.compile(
     r"^[\s>*_+\-\d.)\[\]xX|]*(?:"
     r"(?:n/?a|none)\b(?! of\b)[\w ()]{0,30}[.!]?"  # "None: go to step 3" is a branch
@@ -215,7 +216,7 @@ _LINK_ALONE: Final = re.compile(
 
 
 def governs(text: str) -> Governs:
-    """Return what words make of the lines that they govern.
+    """Return the effect of words on the lines that they govern.
 
     >>> governs("Never do any of the following in production:"), governs("On staging only:")
     (<Governs.PROHIBITED: 'prohibited'>, <Governs.CONDITION: 'condition'>)
@@ -241,7 +242,7 @@ def governs(text: str) -> Governs:
 
 
 def steps_revoked(text: str) -> dict[int, Governs]:
-    """Return the numbers of steps that a text says are gone, or not to be done, whatever the case.
+    """Return the numbers of the steps that a text revokes or forbids unconditionally.
 
     >>> steps_revoked("Update: steps 1 and 3 no longer apply."), steps_revoked("Don't do step 2 before you called.")
     ({1: <Governs.OBSOLETE: 'obsolete'>, 3: <Governs.OBSOLETE: 'obsolete'>}, {})
@@ -257,7 +258,7 @@ def steps_revoked(text: str) -> dict[int, Governs]:
 
 
 def titles_withdrawn(text: str) -> list[str]:
-    """Return the titles, in quotation marks or code, of what a text says isn't done any more.
+    """Return the titles, in quotation marks or code, of procedures that a text says are no longer done.
 
     >>> titles_withdrawn('2025-02-03: The procedure "Open the firewall" is withdrawn.')
     ['Open the firewall']
@@ -286,7 +287,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _forbids(sentence: str) -> bool:
-    """Whether a sentence forbids what it is about, not in brackets."""
+    """Whether a sentence opens with a prohibition, or forbids its subject outside brackets."""
     outside = _IN_BRACKETS.sub("", sentence)
     return prohibits(sentence) or _PROHIBITS_AFTER.search(outside) is not None
 
@@ -297,17 +298,17 @@ def forbids(text: str) -> bool:
 
 
 def names_the_wrong(text: str) -> bool:
-    """Whether words quote what is wrong ("Wrong: ..."), rather than say not to do it."""
+    """Whether a text quotes something wrong ("Wrong: ...") rather than forbids it."""
     return is_obsolete(text) or _WRONG.match(text) is not None
 
 
 def warns(text: str) -> bool:
-    """Whether a paragraph tells to take care, or what must hold first."""
+    """Whether a paragraph says to take care, or names a precondition."""
     return bool(_CAUTION.search(text) or _BEFORE_ALL.search(text))
 
 
 def is_precondition(text: str) -> bool:
-    """Whether a paragraph of a page's introduction holds for all that the page says to do."""
+    """Whether a paragraph of a page's introduction applies to everything that the page says to do."""
     return bool(_BEFORE_ALL.search(text) or _SCOPE.search(text)) or holds_for_all(text)
 
 
@@ -325,7 +326,7 @@ _OUT_OF_SCOPE: Final = re.compile(
 
 
 def out_of_scope(text: str) -> list[str]:
-    """Return what words say to be outside of what their page covers: "Substation switches are out of scope."."""
+    """Return the subjects that a text puts outside its page's scope: "Substation switches are out of scope."."""
     return [it["what"] or it["said"] for it in _OUT_OF_SCOPE.finditer(text)]
 
 
@@ -337,23 +338,23 @@ _STOPPED: Final = re.compile(
     r"|^(?P<coded>[^.:;`\n]{0,40}`[^`\n]{3,40}`[^.:;`\n]{0,10}):\s*(?:do not|don[’']?t|never)\b",
     re.IGNORECASE,
 )
-"""In which case words say to stop; where the case is named as code, also what they say not to do in it."""
+"""The case in which a text says to stop or, if the case is named as code, not to do something."""
 
 
 def forbidden_by(text: str) -> list[str]:
-    """Return what words forbid in every case, the verb first: "Never restart the gateway"."""
+    """Return the actions that a text forbids in every case, verb first: "restart the gateway"."""
     found = (it["what"] for it in _FORBIDDEN.finditer(text.replace("*", "")))
     return [it for it in found if not _UNLESS.search(it)]
 
 
 def stopped_by(text: str) -> str:
-    """Return in which case words say to stop: "Ransomware suspected: stop here."; ``""`` if they don't."""
+    """Return the case in which a text says to stop: "Ransomware suspected: stop here."; ``""`` if there is none."""
     found = _STOPPED.match(text)
     return found["case"] or found["coded"] if found else ""
 
 
 def excluded_by(text: str) -> list[str]:
-    """Return for what words say that they don't hold: "Only for the sandbox. Never on production or training."."""
+    """Return what a text says it doesn't apply to: "Only for the sandbox. Never on production or training."."""
     return [it["what"] for it in _NOT_FOR.finditer(text)]
 
 
@@ -366,22 +367,22 @@ _FOR_ALL: Final = re.compile(
 
 
 def holds_for_all(text: str) -> bool:
-    """Whether words say that they hold for all of their page: "this goes for every procedure on this page"."""
+    """Whether a text applies to its whole page: "this goes for every procedure on this page"."""
     return _FOR_ALL.search(text) is not None
 
 
 def prohibits(text: str) -> bool:
-    """Whether words open with a prohibition, be it with a condition."""
+    """Whether a text opens with a prohibition, conditional or not."""
     return _PROHIBITS.match(text) is not None
 
 
 def is_obsolete(text: str) -> bool:
-    """Whether words say that what they are about isn't done any more, or was wrong."""
+    """Whether a text says that its subject is no longer done, or was wrong."""
     return is_gone(text) or (not _IF.match(text) and _WENT_WRONG.search(text) is not None)
 
 
 def is_gone(text: str) -> bool:
-    """Whether words say of themselves that they aren't done any more."""
+    """Whether a text says of itself that it is no longer done."""
     if _IF.match(text):
         return False
     first, *others = sentences(text)
@@ -395,55 +396,55 @@ _THING_OUT_OF_USE: Final = re.compile(
     r"\W*(?:it|they|those|these)\b[^.]{0,30}\b(?:no longer (?:used|valid|works|supported|in use)|obsolete|deprecated|retired)\b",
     re.IGNORECASE,
 )
-"""Is about a thing that the sentence before names, and not about that sentence: "Delete the volume. It is no longer used."."""
+"""Is about a thing that the sentence before names, not about that sentence: "Delete the volume. It is no longer used."."""
 
 
 def is_no_way(heading: str) -> bool:
-    """Whether a heading says that below it stands what somebody did or does, and nobody should: "Also tried"."""
+    """Whether a heading introduces something that somebody did or does, and nobody should: "Also tried"."""
     return is_gone(heading) or _NO_WAY_HEADING.match(heading) is not None
 
 
 def is_branch(text: str) -> bool:
-    """Whether words say what to do in one case, after what stands before them."""
+    """Whether a text opens a branch: what to do in one case, after the lines before it."""
     return _IF.match(text) is not None
 
 
 def is_struck(text: str) -> bool:
-    """Whether all of it is struck out."""
+    """Whether the whole text is struck out."""
     return _STRUCK.match(text) is not None
 
 
 def is_to_do(line: str) -> bool:
-    """Whether a line is a note on what is still to be written."""
+    """Whether a line is a note about something still to be written."""
     return _TO_DO.match(line) is not None
 
 
 def is_unwritten(text: str) -> bool:
-    """Whether it stands where somebody still has to write something: a note on that of any length, or a few words."""
+    """Whether a text is a placeholder for one still to be written: a to-do note of any length, or a few words."""
     return is_to_do(text) or _UNWRITTEN.match(text.strip()) is not None
 
 
 def is_empty(text: str) -> bool:
-    """Whether the first words of a section say that it is empty: "(empty, Ann will move her notes here)"."""
+    """Whether a section's first words say that it is empty: "(empty, Ann will move her notes here)"."""
     return _EMPTY.match(text) is not None
 
 
 def says_nothing(text: str) -> bool:
-    """Whether a paragraph is a link alone, or stands where somebody still has to write something."""
+    """Whether a paragraph is only a link, or a placeholder for text still to be written."""
     return is_unwritten(text) or _LINK_ALONE.match(text.strip()) is not None
 
 
 def leads(text: str) -> bool:
-    """Whether words lead into what follows."""
+    """Whether a text introduces the lines after it."""
     return text.rstrip(" \t*_`").endswith(":")
 
 
 def is_instead(text: str) -> bool:
-    """Whether a comment, or the head of a column, says what to do instead of what another one calls wrong."""
+    """Whether a comment or column head gives the alternative to a wrong one."""
     return _INSTEAD_OF.match(text) is not None
 
 
 _INSTEAD_OF: Final = re.compile(
     r"\W*(?:good|right|correct|ok|better|instead|do\b|use\b|this is fine)", re.IGNORECASE
 )
-"""How a comment begins, or a column is headed, that has what to do instead of what another one says is wrong."""
+"""The beginning of a comment or column head that gives the alternative to a wrong one."""

@@ -1,4 +1,4 @@
-"""HTML tables in Markdown, as wikis export them, written as Markdown has them, line for line."""
+"""Rewrites HTML tables in Markdown, as wikis export them, as Markdown tables, line for line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>")
 def in_markdown(lines: Mapping[int, str]) -> dict[int, str]:
     r"""Return the lines of HTML tables that have at most one row on a line, as Markdown.
 
-    Rows below heads make a table, the heads right above them. Of others, those of two cells are facts, and any other an item.
+    Rows below heads make a table, with the heads right above them. Without heads, a row of two cells is a fact, and any
+    other an item.
 
     >>> html = "<table>\n<tr><th>A</th><th>B</th></tr>\n<tr><td>1</td><td><code>ls</code></td></tr>\n</table>"
     >>> in_markdown(dict(enumerate(html.split("\n"))))
@@ -50,7 +51,7 @@ def in_markdown(lines: Mapping[int, str]) -> dict[int, str]:
 
 
 def _written(lines: Mapping[int, str]) -> dict[int, str]:
-    """Return the lines of one table; none if a row is cut, two stand on a line, or something else stands between rows."""
+    """Return the lines of one table; none if a row is cut off, two share a line, or other text stands between rows."""
     rows: dict[int, list[tuple[str, str]]] = {}
     for number, line in lines.items():
         on_line = _ROW.findall(line)
@@ -68,7 +69,7 @@ def _written(lines: Mapping[int, str]) -> dict[int, str]:
         cells = [_words(cell) for _, cell in rows[number]]
         if has_heads:
             written[number] = f"| {' | '.join(cells)} |"
-        else:  # of two, the first one is a name: a fact of the page
+        else:  # the first of two cells is a name: a fact of the page
             fact = f"**{cells[0]}:** {cells[-1]}"
             written[number] = fact if len(cells) == _FACT else f"- {' | '.join(cells)}"
     if has_heads:
@@ -79,6 +80,6 @@ def _written(lines: Mapping[int, str]) -> dict[int, str]:
 
 
 def _words(cell: str) -> str:
-    """Return what a cell says, its code between backticks."""
+    """Return a cell's text, its code between backticks."""
     said = _TAG.sub(" ", _CODE.sub(lambda it: f" `{_TAG.sub('', it[1])}` ", cell))
     return " ".join(html.unescape(said).split()).replace("|", "\\|")

@@ -1,4 +1,4 @@
-"""Whether a heading, a line or a page has an alert's name: as written, split into words, or with ``<...>`` for any."""
+"""Checks whether a heading, line or page has an alert's name: as written, split into words, or with ``<...>`` as a wildcard."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 _NAME_LENGTH: Final = 5
-"""Letters and digits from which a name inside a longer one is no chance."""
+"""Minimum letters and digits at which a name inside a longer one isn't a coincidence."""
 MIN_NAME_WORDS: Final = 3
-"""Words of a heading, all of them in an alert's name and half of it, that make it the alert's own."""
+"""A heading of at least this many words, all in an alert's name and half of it, is the alert's own."""
 _ALERT_LINE: Final = re.compile(r"\b(?:alert|alarm|monitor|trigger)", re.IGNORECASE)
 MIN_TITLE_WORDS: Final = 4
-"""Words of a heading or a symptom, all of them in an alert's title and half of it, that make it the alert's own."""
+"""A heading or symptom of at least this many words, all in an alert's title and half of it, is the alert's own."""
 NAME: Final = re.compile(r"[\w.:/-]*<[\w-]{1,20}>[\w.:/-]*|[\w][\w.:/-]*")
 
 
@@ -38,12 +38,12 @@ CODE_SPAN: Final = re.compile(r"`([^`\n]+)`")
 
 
 def is_camel_case(text: str) -> bool:
-    """Whether a text is one word made of three or more, each with a capital."""
+    """Whether a text is a single word joined from three or more capitalised ones."""
     return _CAMEL_CASE.fullmatch(text) is not None
 
 
 def same_name(written: str, name: str) -> bool:
-    """Whether two names are one: letters and digits alone count, and ``<...>`` stands for anything."""
+    """Whether two names are the same: only letters and digits count, and ``<...>`` is a wildcard."""
     if "<" in written and ">" in written:
         before, _, rest = written.partition("<")
         behind = rest.partition(">")[2]
@@ -54,7 +54,7 @@ def same_name(written: str, name: str) -> bool:
 
 
 def _has_name(heading: str, name: str) -> bool:
-    """Whether a heading is a name, or has it as one of its words; ``<az>`` stands for any."""
+    """Whether a heading is a name, or contains it as a word; ``<az>`` is a wildcard."""
     folded = fold(name)
     if not folded or not heading:
         return False
@@ -64,7 +64,7 @@ def _has_name(heading: str, name: str) -> bool:
         same_name(found[0], name) for found in NAME.finditer(heading)
     ):
         return True
-    # NginxIngressPodDown heads Default-non-prod-ingress-NginxIngressPodDown as well
+    # NginxIngressPodDown also heads Default-non-prod-ingress-NginxIngressPodDown
     words, wanted = words_of([heading]), words_of([name])
     if has_other_number(heading, name):
         return False
@@ -73,30 +73,30 @@ def _has_name(heading: str, name: str) -> bool:
     is_name = is_camel_case(heading.strip())
     if is_name and fold(heading) in folded:
         return True
-    # KubeNodeNotReady is no KubeNodeReadinessFlapping
+    # KubeNodeNotReady isn't KubeNodeReadinessFlapping
     is_part = words == wanted if is_name else words <= wanted
     return is_part and 2 * len(words) >= max(2 * MIN_NAME_WORDS, len(wanted))
 
 
 def has_other_number(heading: str, name: str) -> bool:
-    """Whether a heading has a number that an alert's name lacks: KafkaBroker1Down is no KafkaBroker2Down."""
+    """Whether a heading has a number that an alert's name lacks: KafkaBroker1Down isn't KafkaBroker2Down."""
     return not set(_NUMBER.findall(heading)) <= set(_NUMBER.findall(name))
 
 
 STATES: Final = words_of(["high", "low", "down", "full", "slow", "growing", "stuck", "missing"])
-"""Words for the state that an alert is about; its own name may lack the one that its heading has."""
+"""Words for the state that an alert is about; a heading may have one that the alert's name lacks."""
 
 
 def is_headed(section: Section, names: Sequence[str]) -> bool:
-    """Whether a heading is one of an alert's names, or has it as one of its words."""
+    """Whether a heading is one of an alert's names, or contains it as a word."""
     return any(_has_name(section.heading, name) for name in names)
 
 
 def tells(written: str, title: str) -> bool:
-    """Whether a text is an alert's title without the values in it: "-80 freezer above -65" of "-80 freezer F09 above -65".
+    """Whether a text is an alert's title without its values: "-80 freezer above -65" of "-80 freezer F09 above -65".
 
-    All of its words stand in the title in their order, at least MIN_TITLE_WORDS and half of the title; a capital alone
-    stands for any word: "Drive N media error".
+    All its words occur in the title in the same order, and they are at least MIN_TITLE_WORDS and half of the title.
+    A single capital letter stands for any word: "Drive N media error".
     """
     words, told = (_TOLD.findall(it) for it in (written, title))
     if len(words) < MIN_TITLE_WORDS or not len(told) / 2 <= len(words) <= len(told):
@@ -119,14 +119,14 @@ def is_exactly(section: Section, names: Sequence[str]) -> bool:
 
 
 def is_called(section: Section, anchor: str) -> bool:
-    """Whether a link's anchor names a section's heading, or one of several names in it, or is the one that it sets."""
+    """Whether a link's anchor names a section's heading, one of several names in it, or the anchor that it sets."""
     wanted = fold(anchor.removeprefix("user-content-"))
     names = (section.heading, *section.heading.split(" / "), section.anchor)
     return bool(wanted) and wanted in map(fold, names)
 
 
 def names_alert(line: str, name: str) -> bool:
-    """Whether a line that speaks of alerts holds a name: as one of its words, or, of several words, as it is written."""
+    """Whether a line about alerts contains a name: as one of its words, or verbatim if the name has several words."""
     if not _ALERT_LINE.search(line):
         return False
     if " " in name.strip():
@@ -155,7 +155,7 @@ def is_filed_alone(outline: Outline, wanted: Wanted) -> bool:
 
 
 def alerts_named(wanted: Wanted) -> list[str]:
-    """Return the alert's names; of a question's only those with a capital within: "exam-db" is a system as well."""
+    """Return the alert's names; for a question, only those with an inner capital, since "exam-db" may be a system too."""
     return [it for it in wanted.names if wanted.is_alert or _CAPITAL_WITHIN.search(it)]
 
 
@@ -163,7 +163,7 @@ _CAPITAL_WITHIN: Final = re.compile(r"[a-z][A-Z]")
 
 
 def is_listed(place: Place, name: str) -> bool:
-    """Whether a line of a section's own text that speaks of alerts holds the name, or a row, or the section, begins with it."""
+    """Whether a line about alerts in a section's own text contains the name, or a row or the section begins with it."""
     return any(
         names_alert(line, name) or (begins and _begins_with(line, name))
         for line, begins in _lines_naming(place.outline, place.section)
@@ -171,7 +171,7 @@ def is_listed(place: Place, name: str) -> bool:
 
 
 def listed_names(outline: Outline, section: Section) -> list[str]:
-    """Return the names of alerts in a section's heading and on the lines by which it :func:`is_listed` under them."""
+    """Return the alert names in a section's heading and on the lines that list it under them (:func:`is_listed`)."""
     found = [it[0] for it in NAME.finditer(section.heading) if is_camel_case(it[0])]
     for line, begins in _lines_naming(outline, section):
         label, _, named = line.partition(":")
@@ -191,8 +191,8 @@ _LIST: Final = re.compile(r"[,;]|\band\b")
 
 
 def _lines_naming(outline: Outline, section: Section) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a section's own text that may name alerts, and whether they may begin with one: rows, and the first."""
-    # a list of symptoms names the alarms that tell of them; one of steps may name any other alert
+    """Yield the lines of a section's own text that may name alerts, and whether each may begin with one: rows, and the first."""
+    # a list of symptoms names the alarms for them; a list of steps may name any other alert
     steps = (Form.CODE,) if section.kind is Kind.BACKGROUND else (Form.CODE, Form.LIST)
     for place, block in enumerate(section.blocks):
         if block.form not in steps:
@@ -202,9 +202,9 @@ def _lines_naming(outline: Outline, section: Section) -> Iterator[tuple[str, boo
 
 
 def is_told(place: Place, titles: Sequence[str]) -> bool:
-    """Whether a section's heading, or what begins a row of its own tables, is an alert's title without its values.
+    """Whether a section's heading, or the first cell of a row of its own tables, is an alert's title without its values.
 
-    A cell may hold several symptoms: "Pages are slow, `p95` above 800 ms".
+    A cell may list several symptoms: "Pages are slow, `p95` above 800 ms".
     """
     outline, section = place.outline, place.section
     tables = (it for it in section.blocks if it.form is Form.TABLE)
@@ -217,7 +217,7 @@ _SYMPTOMS: Final = re.compile(r"[,;]|\bor\b|<br ?/?>")
 
 
 def is_mentioned(place: Place, name: str) -> bool:
-    """Whether a paragraph of a section's own text has the name as code."""
+    """Whether a paragraph of a section's own text contains the name as code."""
     outline = place.outline
     texts = (
         outline.text(it.start, it.end) for it in place.section.blocks if it.form is Form.PARAGRAPH
@@ -226,7 +226,7 @@ def is_mentioned(place: Place, name: str) -> bool:
 
 
 def _begins_with(row: str, name: str) -> bool:
-    """Whether a line ("For `X`, ..." as well), or a row, begins with a name as code, and says more than where to look."""
+    """Whether a line or row begins with a name as code ("For `X`, ..." too) and says more than where to look."""
     text = _FOR.sub("", " ".join(cells_of(row)).strip())
     first = CODE_SPAN.match(text)
     says = first is not None and len(text[first.end() :].split()) >= _SAYING
@@ -235,23 +235,23 @@ def _begins_with(row: str, name: str) -> bool:
 
 _FOR: Final = re.compile(r"^(?:for|on|at|after)\s+(?=`)", re.IGNORECASE)
 _SAYING: Final = 4
-"""Words from which on a row says what to do; "section 3b" is a reference."""
+"""Minimum words of a row that says what to do; "section 3b" is only a reference."""
 
 
 def is_of_other_service(outline: Outline, wanted: Wanted) -> bool:
-    """Whether a page's front matter and an incident name two services."""
+    """Whether a page's front matter and an incident name different services."""
     its, service = fold(outline.service), fold(wanted.service)
     return bool(its and service) and not (its in service or service in its)
 
 
 CODE_OF_ERROR: Final = re.compile(r"(?<![\w-])[A-Z]{1,8}-?\d{2,}(?![\w-])")
-"""A code of an error, as programs have them: V-307, R12."""
+"""An error code, as programs print it: V-307, R12."""
 NUMBERED_KIND: Final = re.compile(r"(?<![\w-])([a-z]{1,8})[ -]?(\d{2,})(?![\w-])")
-"""A code or a name that ends in a number, in lower case: ora-01653, gate-07, xid 79."""
+"""A code or name that ends in a number, in lower case: ora-01653, gate-07, xid 79."""
 
 
 def other_numbers(headings: Sequence[str], text: str) -> list[str]:
-    """Return the headings with codes of a kind of which a text has another one, where one of them has that.
+    """Return the headings whose code has another number than a text's code of the same kind, if any heading has the text's.
 
     >>> other_numbers(["Xid 13", "Xid 79", "Disk full"], "the node shows xid 79")
     ['Xid 13']
@@ -264,7 +264,7 @@ def other_numbers(headings: Sequence[str], text: str) -> list[str]:
 
 
 def is_of_another(place: Place, names: Sequence[str]) -> bool:
-    """Whether a place is filed under the name of another alert: such a section is for that one alone."""
+    """Whether a place is filed under another alert's name: such a section is for that alert only."""
     titles = [*place.section.path, place.outline.title, stem(place.outline.source_file)]
     apart = (it for title in titles for it in _IN_BRACKETS.findall(title))
     return any(
@@ -274,7 +274,7 @@ def is_of_another(place: Place, names: Sequence[str]) -> bool:
 
 
 def names_code(text: str, line: str) -> bool:
-    """Whether a text holds what a line has as code: ``mgw-plc``."""
+    """Whether a text contains any of a line's code spans: ``mgw-plc``."""
     return any(
         len(code) >= _NAME_LENGTH
         and re.search(rf"(?<![\w-]){re.escape(code)}(?![\w-])", text, re.IGNORECASE)

@@ -1,9 +1,9 @@
-"""The queries of an incident or a question: at most three, always the same for the same input.
+"""Builds the queries of an incident or a question: at most three, always the same for the same input.
 
-They begin with the alert's name as it is written, for the keyword search, and in words, for the search by
-meaning; then the words of its linked runbook, and the symptoms. The first one searches everything, another
-one has the words of the linked runbook or else the name alone, the last one searches the reports of earlier
-incidents. Which section of a page says what to do is not asked here: the documents found are completed.
+They begin with the alert's name as written, for the keyword search, and split into words, for the search by
+meaning; then come the words of its linked runbook, and the symptoms. The first query searches everything, another
+has the words of the linked runbook or else the name alone, and the last searches the reports of earlier
+incidents. No query asks which section of a page says what to do: the documents found are completed.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.incident import Incident
 
 MAX_QUERIES: Final = 3
-"""Queries for one incident at most."""
+"""Maximum queries for one incident."""
 
 RESULTS: Final = 5
-"""Results of one query at most."""
+"""Maximum results of one query."""
 
 MAX_SYMPTOM: Final = 300
-"""Characters of what was noticed in a query: more of them drown the names that tell which runbook it is."""
+"""Maximum characters of the symptoms in a query: more would drown the names that identify the runbook."""
 
 _POSTMORTEMS: Final = DocumentType.POSTMORTEM.value
 _RESOLVED: Final = "resolution"
-"""Added to what reports are searched for: of them, the section that says what helped is shown."""
+"""Added to searches for reports, since the section that says what helped is shown."""
 _ESCALATION: Final = "Escalation, contacts, on-call: who to call"
-"""What a page of contacts is searched for, whatever it is that a question tells of: its rows are chosen by that."""
+"""Finds pages of contacts, whatever the question is about: the question then chooses among their rows."""
 WHO: Final = re.compile(
     r"\bwho(?:['’]?s| is| are| has| else| next)\b|\bwho(?:m)? (?:to|do|should|can|must|is on|owns)\b|\b(?:any|some)(?:body|one) to be (?:woken|called|paged)\b"
     r"|\b(?:\w+n['’]?t|not|nobody|no ?one) (?:picks?(?:ing)? up|answers?(?:ing)? (?:the |his |her |their )?(?:phone|pager|calls?|pages?))\b"
@@ -46,9 +46,9 @@ _END: Final = " .?!:;,"
 
 
 def build_queries(incident: Incident) -> tuple[Query, ...]:
-    """Return the questions for an incident, in the order in which to ask them.
+    """Return the queries for an incident, in the order in which to ask them.
 
-    None is filtered by service: a team's alerts and its runbooks may name one differently.
+    None is filtered by service, since a team's alerts and its runbooks may name one differently.
 
     Returns:
         At most MAX_QUERIES; none if there is nothing to ask about.
@@ -57,7 +57,7 @@ def build_queries(incident: Incident) -> tuple[Query, ...]:
 
 
 def queries_for(question: str, filters: Mapping[str, str] | None = None) -> tuple[Query, ...]:
-    """Return the queries for a question as somebody typed it."""
+    """Return the queries for a question as typed."""
     wanted = dict(filters or {})
     queries = [Query(question, filters=wanted)]
     if DOCUMENT_TYPE not in wanted:
@@ -81,14 +81,14 @@ def _queries(incident: Incident) -> Iterator[Query]:
         return
     yield _query(text)
     named = linked or name_alone(incident)
-    # symptoms may speak of another page that the alert isn't filed under
+    # symptoms may match another page, which the alert isn't filed under
     if named not in ("", text):
         yield _query(named)
     yield _query(f"{text} {_RESOLVED}", _POSTMORTEMS)
 
 
 def name_alone(incident: Incident) -> str:
-    """Return the text of the query for an alert's name; its results count where they are filed under that name."""
+    """Return the text of the query for an alert's name alone; its results count if they are filed under that name."""
     return _joined(incident.alert_name, split_words(incident.alert_name))
 
 
@@ -98,7 +98,7 @@ def _query(text: str, document_type: str = "") -> Query:
 
 
 def _symptom(incident: Incident) -> str:
-    """Return what was noticed, each text once, without repeating the alert's name."""
+    """Return the symptoms, each text once, without repeating the alert's name."""
     name = incident.alert_name.casefold()
     texts = (incident.title, incident.description, *incident.signals, *incident.evidence)
     said = dict.fromkeys(text for text in texts if text and text.casefold() != name)
@@ -106,5 +106,5 @@ def _symptom(incident: Incident) -> str:
 
 
 def _joined(*parts: str) -> str:
-    """Join what is known, each once."""
+    """Join the parts that aren't blank, each once."""
     return " ".join(dict.fromkeys(part.rstrip(_END) for part in parts if part.strip()))

@@ -24,33 +24,33 @@ AGENT_ID: Final = "knowledge-rag"
 """Key of this agent's output in a graph's state."""
 
 MAX_STEPS: Final = 200
-"""Further steps are named by their lines."""
+"""Maximum steps; further ones are named by their lines."""
 
 MAX_SIMILAR: Final = 30
 
 PART_MISSING: Final = "part of it is not shown"
-"""Why the evidence for a procedure that isn't shown whole is not strong."""
+"""Why the evidence for a procedure that isn't shown in full is not strong."""
 
 MAX_INCOMPLETE: Final = 0.5
-"""Confidence at most where anything of a procedure is missing."""
+"""Maximum confidence if any part of a procedure is missing."""
 
 MAX_WARNINGS: Final = 100
 
 
 class Shortfall(StrEnum):
-    """Why there is no recommendation though the knowledge base could be searched."""
+    """Why there is no recommendation although the search succeeded."""
 
     UNVERIFIED_ADVICE = "unverified_advice"
-    """The advisor gave steps, and none of them cites what retrieval returned."""
+    """The advisor returned steps, but none of them cites lines that retrieval returned."""
     ADVICE_FAILED = "advice_failed"
     """No advisor could write an answer."""
 
 
 class Concern(StrEnum):
-    """Kinds of warnings, beyond those of an answer's wording."""
+    """Kinds of warnings, in addition to those about an answer's wording."""
 
     UNCITED_STEPS = "uncited_steps"
-    """Steps were left out, since no reference of theirs stands for anything."""
+    """Steps were left out, since none of their references could be proven."""
     UNSUPPORTED = "unsupported"
     """The cited lines do not say what the step says."""
     NEGATION = "negation"
@@ -58,28 +58,28 @@ class Concern(StrEnum):
     FILLED_PLACEHOLDER = "filled_placeholder"
     """The cited lines leave a value open that the step fills in."""
     NOT_SHOWN = "not_shown"
-    """Lines of a procedure that is given are not."""
+    """Lines of a procedure aren't shown."""
     READ_AS = "read_as"
     """How a payload was read."""
     INCOMPLETE_SEARCH = "incomplete_search"
     """A query could not be answered: more may be documented."""
     LINKED_RUNBOOK = "linked_runbook"
-    """Nothing of the runbook that the alert links was found, or no step of it is given."""
+    """Nothing from the runbook that the alert links was found, or none of its steps is shown."""
     NOTICE = "notice"
-    """Retrieval has something to say, such as that all dates found are past."""
+    """A notice from retrieval, such as that all dates found are in the past."""
     SUSPICIOUS_TEXT = "suspicious_text"
-    """Cited lines hold text aimed at a model, hidden characters or what a browser would run."""
+    """Cited lines contain text aimed at a model, hidden characters or text that a browser would run."""
     DRIFT = "drift"
-    """Cited lines hold a command that its tool doesn't accept any more."""
+    """Cited lines contain a command that its tool no longer accepts."""
     UNREADABLE_STATE = "unreadable_state"
     """Part of the incident's state could not be read."""
     TRUNCATED = "truncated"
-    """There was more than a recommendation holds."""
+    """There was more than fits in a recommendation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warned:
-    """A warning: one sentence, and the step that it is about, if it is about a single one."""
+    """A warning: one sentence, and the step that it is about, if there is a single one."""
 
     kind: Concern | WordingKind
     message: str
@@ -110,13 +110,13 @@ class CitedLines:
 
 @dataclass(frozen=True, slots=True)
 class CitedDocument:
-    """A document that a recommendation cites, and how fresh it is, as far as retrieval knows.
+    """A document that a recommendation cites, and its freshness, as far as retrieval knows it.
 
     Args:
         source_file: its path.
         commit: the last one that changed it.
         last_changed: the ISO day of that commit.
-        last_reviewed: as the document says.
+        last_reviewed: as stated in the document.
     """
 
     source_file: str
@@ -125,7 +125,7 @@ class CitedDocument:
     last_reviewed: str = ""
 
     def to_dict(self) -> dict[str, str]:
-        """Return the wire form; what isn't known is absent."""
+        """Return the wire form; unknown values are absent."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
@@ -137,7 +137,7 @@ class Strength(StrEnum):
     PARTIAL = "partial"
     """Search agrees on it, or something of it is missing."""
     THIN = "thin"
-    """It may be about something else: look before you follow it."""
+    """It may be about something else: check before following it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class Evidence:
     reasons: tuple[str, ...] = ()
 
     def lacking(self, why: str) -> Evidence:
-        """Return it as that of an answer in which something is missing: at most partial."""
+        """Return the evidence of an answer in which something is missing: partial at most."""
         strength = Strength.THIN if self.strength is Strength.THIN else Strength.PARTIAL
         return Evidence(strength, tuple(dict.fromkeys((*self.reasons, why))))
 
@@ -175,12 +175,12 @@ class Guard:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A procedure that is given, or lines worth reading.
+    """A procedure of a recommendation.
 
     Args:
         path: headings, outermost first.
-        complete: whether all is shown that its author means to be done.
-        alert: the alert of a group that it is for; ``""`` where there is one only.
+        complete: whether everything that its author wants done is shown.
+        alert: the alert of a group that it is for; ``""`` if there is only one.
     """
 
     source_file: str
@@ -194,7 +194,7 @@ class Section:
 
     @classmethod
     def of(cls, procedure: Procedure, not_shown: Sequence[NotShown]) -> Section:
-        """Return a procedure of which some lines are not shown."""
+        """Return a procedure's section, with the lines that aren't shown."""
         it, lines = procedure, procedure.lines
         complete = not any(left.is_missed for left in not_shown)
         left = tuple(not_shown)
@@ -217,7 +217,7 @@ class Section:
 
 
 def not_shown_dict(it: NotShown) -> dict[str, Any]:
-    """Return the wire form of lines that are not shown."""
+    """Return the wire form of lines that aren't shown."""
     wire: dict[str, Any] = {
         "source_file": it.source_file,
         "start_line": it.start,
@@ -233,9 +233,9 @@ class Step:
 
     Args:
         action: what to do, in Markdown, without references.
-        citations: the lines that say so, at least one; the first is the one that counts.
-        commands: what to run or to look at, one text a code block, as it stands there.
-        support: whether the cited lines hold what the step says.
+        citations: the lines that say so, at least one, the main one first.
+        commands: to run or to look at, one text per code block, verbatim.
+        support: whether the cited lines support the step.
         procedure: which of the recommendation's procedures it belongs to, 1-based; 0 for a model's step.
         number: the author's own mark, ``""`` if there is none.
         parts: text and code in the author's order; empty for a model's step.
@@ -289,8 +289,8 @@ class SimilarIncident:
 
     Args:
         resolution: what resolved it, in Markdown, without references.
-        citations: the lines that say so, at least one; the first is the one that counts.
-        support: whether the cited lines hold what the resolution says.
+        citations: the lines that say so, at least one, the main one first.
+        support: whether the cited lines support the resolution.
 
     Raises:
         ValueError: there is no resolution or no citation.
@@ -319,18 +319,18 @@ class Recommendation:
 
     Args:
         status: ``ok`` with guidance or a similar incident; ``no_match`` if nothing is documented;
-            ``degraded`` if that could not be found out or nothing of the advice could be proven.
+            ``degraded`` if that could not be determined or none of the advice could be proven.
         analysis: the advisor's own words without a source; ``""`` for none.
         confidence: 0..1, computed from the evidence, see docs/recommendation.md; 0 unless ok.
         reason: why it is degraded; else ``None``.
-        reading: the closest sections where nothing is documented, or it is unclear what is meant; never advice.
-        meant: the names of the procedures that the question may mean, one for each of ``reading``.
+        reading: the closest sections if nothing is documented or the question is ambiguous; never advice.
+        meant: names of the procedures that the question may mean, one for each of ``reading``.
         alerts: for each alert of a group, whether anything is documented for it.
-        unknown: words of the incident that no cited line, heading or title holds.
-        documents: each that is cited, and how fresh it is.
+        unknown: words of the incident that occur in no cited line, heading or title.
+        documents: the cited ones, and how fresh each is.
 
     Raises:
-        ValueError: these do not agree.
+        ValueError: the arguments contradict each other.
     """
 
     status: Status
@@ -370,7 +370,7 @@ class Recommendation:
 
     @property
     def shown(self) -> list[Citation]:
-        """All lines that it cites."""
+        """All cited lines."""
         cited = [step.citations for step in self.guidance]
         cited += [guard.citations for step in self.guidance for guard in step.guards]
         cited += [similar.citations for similar in self.similar_incidents]
@@ -378,12 +378,12 @@ class Recommendation:
 
     @property
     def left_out(self) -> tuple[Section, ...]:
-        """The procedures of which no step is given, since they don't fit in the tokens asked for."""
+        """Procedures without any step here, since they don't fit in the token limit."""
         given = {step.procedure for step in self.guidance}
         return tuple(it for n, it in enumerate(self.procedures, start=1) if n not in given)
 
     def section_of(self, step: Step) -> Section | None:
-        """Return the procedure that a step belongs to; ``None`` for a step of a model's own."""
+        """Return the procedure that a step belongs to; ``None`` for a model's own step."""
         return self.procedures[step.procedure - 1] if step.procedure else None
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What an incident or a question asks for, and a place in a document that may answer it."""
+"""The request of an incident or a question, and a place in a document that may answer it."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _LEAVE: Final = re.compile(
     r"\b(?:get|come|go|switch) (?:off|out of|away from)\b|\b(?:can|may|could) (?:end|be ended)\b",
     re.IGNORECASE,
 )
-"""Asks how to end what was switched on: "how do we get off the backup"."""
+"""Asks how to end something that was switched on: "how do we get off the backup"."""
 _OVER: Final = re.compile(
     r"\b(?:is|are|was|were|has been|have been) (?!not\b|\w+n['’]t\b)(?:\w+ ){0,2}?(?:repaired|fixed|replaced)\b"
     r"|\b(?:is|are|was|were) (?:\w+ )?over\b(?= *(?:[,.;!?]|$|now\b|and\b|but\b|so\b|since\b))"
     r"|\b(?:works?|working|runs?|running|ok|okay|fine|good|up|green|normal|healthy|stable) (?:(?:\w+ )?again|now)\b|\bwant\b.{0,40}\bagain\b",
     re.IGNORECASE,
 )
-"""Says that the trouble is over: then what was switched on for it is to end."""
+"""Says that the trouble is over, so that temporary measures can end."""
 _LEAVES: Final = re.compile(
     r"^\W*(?:\d[\d.]*\W+)?(?:off|end(?:ing)?|leav(?:e|ing)|out of|releas(?:e|ing))\b|\boff\W*$",
     re.IGNORECASE,
@@ -59,20 +59,20 @@ INCIDENT_NUMBER: Final = re.compile(r"\b[A-Z]{2,10}-\d+(?:-\d+)*\b")
 _CIRCUMSTANCE: Final = re.compile(
     r"\b(?:since|after|during|while|because of|due to)\b[^,.;:?!]*", re.IGNORECASE
 )
-"""What a question says of a time or a cause: "since the key rotation"."""
+"""A time or a cause in a question: "since the key rotation"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What an incident or a question asks for, as far as choosing needs it.
+    """The request of an incident or a question, as far as choosing a procedure needs it.
 
     Args:
-        names: of alerts in it, exactly as written, the likeliest first; and numbers of incidents.
-        anchors: documents that the alert links, the likeliest first, with the sections it names.
-        labels: what else is known of the alert, such as its environment.
-        is_alert: whether an alert tells of it, rather than a person's question.
+        names: alerts in it, exactly as written, likeliest first; and numbers of incidents.
+        anchors: documents that the alert links, likeliest first, with the sections it names.
+        labels: other facts about the alert, such as its environment.
+        is_alert: whether it comes from an alert rather than a person's question.
         at: document and line of the procedure that somebody chose.
-        titles: sentences that an alert is called by.
+        titles: sentences that name the alert.
     """
 
     names: tuple[str, ...] = ()
@@ -91,7 +91,7 @@ class Wanted:
 
     @property
     def task(self) -> str:
-        """What a question asks to be done: its text without what it says of a time or a cause."""
+        """The task in a question: its text without times and causes."""
         return _CIRCUMSTANCE.sub(" ", self.text)
 
     @property
@@ -101,21 +101,21 @@ class Wanted:
         return self.asks(_PAST) or (has_number and not self.is_alert)
 
     def asks(self, pattern: re.Pattern[str]) -> bool:
-        """Whether it is a question of a certain form."""
+        """Whether it is a question that matches a pattern."""
         return not self.is_alert and pattern.search(self.text) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A section, and what speaks for it.
+    """A section, and the reasons to choose it.
 
     Args:
         section: the section; the root stands for the page.
         why: ``chosen`` by somebody, ``linked``, ``named``, ``told`` (heading and page's name have all words of the
             alert's name), ``page`` (the page is filed under the alert's name, the section fits best) or ``found``.
         also: places on other pages that fit the alert as well.
-        worth: by the search and by the incident's words; each counts 1 at most.
-        rival: what the best section of another matter is worth, as a share of ``worth``.
+        worth: by the search and by the incident's words, at most 1 each.
+        rival: the best worth of a section on another subject, as a share of ``worth``.
     """
 
     outline: Outline
@@ -127,12 +127,12 @@ class Place:
 
 
 def asks_for_part(wanted: Wanted) -> bool:
-    """Whether a question says which part of a page it wants: how to undo, how to verify, whom to call."""
+    """Whether a question asks for a part of a page: how to undo, how to verify, whom to call."""
     return asks_to_undo(wanted) or any(wanted.asks(it) for it in (_VERIFY, WHO))
 
 
 def asks_to_undo(wanted: Wanted) -> bool:
-    """Whether a question wants what was done to be undone or ended."""
+    """Whether a question asks to undo or end something."""
     return wanted.asks(UNDO) or _asks_to_end(wanted)
 
 
@@ -142,7 +142,7 @@ def _asks_to_end(wanted: Wanted) -> bool:
 
 
 def part_missing(wanted: Wanted, texts: Iterable[str]) -> str:
-    """Return which part a question wants that no text of a procedure speaks of: "undo it"; ``""`` for none."""
+    """Return the part that a question asks for and no text of a procedure mentions: "undo it"; ``""`` for none."""
     said = "\n".join(texts)
     for asked, spoken, part in _PARTS:
         if wanted.asks(asked) and not spoken.search(said):
@@ -163,11 +163,11 @@ _PARTS: Final = (
         "check that it worked",
     ),
 )
-"""How a question asks for a part by its name, how a procedure speaks of it, and what it is called in a sentence."""
+"""For each part: how a question asks for it, how a procedure mentions it, and its name in a sentence."""
 
 
 def words_of_part(wanted: Wanted) -> set[str]:
-    """Return the words by which a question says which part of a page it wants, and not what it is about."""
+    """Return the words by which a question asks for a part of a page, which don't name its subject."""
     undoing = _OF_UNDOING if asks_to_undo(wanted) else set()
     return undoing | (_OF_VERIFYING if wanted.asks(_VERIFY) else set())
 
@@ -189,6 +189,6 @@ def is_asked_for(wanted: Wanted, heading: str, kinds: set[Kind]) -> bool:
 
 
 def kinds_at(place: Place) -> set[Kind]:
-    """Return what the headed sections at a place are for, those around it included."""
+    """Return the kinds of the headed sections at a place, including those around it."""
     section = place.section
     return {it.kind for it in (section, *section.above()) if it.heading}
