@@ -1,4 +1,4 @@
-"""From an incident to a recommendation, the same way for every caller: search, advise, verify."""
+"""Turns an incident into a recommendation, the same way for every caller: search, advise, verify."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Retrieval
 
 MAX_ALERTS: Final = 10
-"""Alerts of a group that are looked up; the others are named as not looked up."""
+"""Maximum alerts of a group that are looked up; the others are named as not looked up."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ class Consultation:
 
     Args:
         advice: the answer as its advisor wrote it; ``None`` without one.
-        verified: a model's answer as it may be shown, and what was removed from it.
+        verified: a model's answer in the form that may be shown, and the parts removed from it.
     """
 
     recommendation: Recommendation
@@ -92,11 +92,11 @@ async def consult(
 
     Args:
         incident: what is known.
-        retrieval: the backend; asked even if the advisor searches itself, so that a fallback has
+        retrieval: the backend; it is asked even if the advisor searches itself, so that a fallback has
             evidence.
         advisor: by default the one without a model. If it fails there is no advice: wrap it in a
             fallback.
-        queries: what to ask; by default what the incident suggests.
+        queries: by default those that the incident suggests.
         notify: receives the events, see :data:`Notify`.
     """
     findings = await look_up(incident, retrieval, queries=queries, notify=notify)
@@ -110,10 +110,10 @@ async def look_up(
     queries: tuple[Query, ...] | None = None,
     notify: Notify | None = None,
 ) -> Findings:
-    """Search, complete the documents that procedures stand in, and choose the procedures.
+    """Search, complete the documents that contain procedures, and choose the procedures.
 
     The queries run in parallel, then the completions, at most MAX_COMPLETED for each alert; each has the
-    budget of a query. Of the completions only what a procedure needs is kept.
+    budget of a query. Of the completions, only the parts that a procedure needs remain.
     """
     events = Events(notify)
     floors = getattr(retrieval, "floors", None)
@@ -146,7 +146,7 @@ async def _completed(
     retrieval: Retrieval,
     floors: Floors | None,
 ) -> Findings:
-    """Fetch the rest of documents in parallel, and choose the procedures again."""
+    """Fetch the rest of the documents in parallel, and choose the procedures again."""
     wanted = [completion(incident, it) for it in files]
     rest = await gather(wanted, retrieval, max_results=COMPLETION_RESULTS)
     findings = replace(findings, completions=(*findings.completions, *map(Asked, wanted, rest)))
@@ -154,7 +154,7 @@ async def _completed(
 
 
 def _queries(incident: Incident) -> Iterator[tuple[Query, str]]:
-    """Yield the queries of an incident; of a group, the first one of each alert, with its name."""
+    """Yield the queries of an incident; for a group, the first query of each alert, with its name."""
     if not incident.is_group:
         yield from ((query, "") for query in build_queries(incident))
         return
@@ -179,7 +179,7 @@ async def advise_on(
 ) -> Consultation:
     """Have an advisor write from the findings of :func:`look_up`; see :func:`consult`.
 
-    ``fit`` makes the outcome shorter before its text is sent; what a model writes is sent as it comes.
+    ``fit`` shortens the outcome before its text is sent; a model's text is sent as it comes.
     """
     events = Events(notify)
     answer = _LiveAnswer(events, findings)
@@ -194,7 +194,7 @@ async def advise_on(
 async def _written(
     incident: Incident, findings: Findings, advisor: Advisor, answer: _LiveAnswer
 ) -> Consultation:
-    with contained("advisor raised"):  # what was found must not be lost with what was written
+    with contained("advisor raised"):  # a failed answer must not lose the findings
         try:
             advice = await advise(advisor, incident, findings, answer)
         except AdviceFailed as error:
@@ -211,17 +211,17 @@ async def _written(
 
 
 Notify = Callable[[Mapping[str, Any]], None]
-"""Takes an event, a mapping of JSON values with the key ``event``:
+"""Receives an event, a mapping of JSON values with the key ``event``:
 
-``searching``  ``queries``: what is about to be asked
+``searching``  ``queries``: the ones about to be run
 ``found``      ``status`` and number of ``sources``
-``evidence``   ``sources`` of :func:`sources_of`, which the text after it refers to; sent again where an
-               advisor has searched itself
+``evidence``   ``sources`` of :func:`sources_of`, which the text after it refers to; sent again if an
+           advisor has searched itself
 ``text``       more ``text`` to show, and its ``parts``: ``{"text"}`` of words,
-               ``{"text", "citations": [{"number", "citation"}]}`` of each reference; ``by_model``
-               is whether a model wrote it, so that it has to be shown as such
-``restarted``  the text sent so far is void: another advisor writes, or the answer came to
-               something else
+           ``{"text", "citations": [{"number", "citation"}]}`` of each reference; ``by_model``
+           is whether a model wrote it, so that it has to be shown as such
+``restarted``  the text sent so far is void: another advisor writes, or the answer turned out
+           different
 ``done``       ``status`` of the recommendation
 """
 
@@ -232,7 +232,7 @@ _OF_SOURCES: Final = (
 
 
 class Events:
-    """Sends the events of one consultation to a listener, ``None`` for nobody."""
+    """Sends the events of one consultation to a listener, if there is one."""
 
     def __init__(self, notify: Notify | None) -> None:
         self._notify = notify
@@ -243,7 +243,7 @@ class Events:
             self._notify({"event": event, **more})
 
     def evidence(self, findings: Findings) -> None:
-        """Send the evidence that the following text may refer to; it replaces the previous one."""
+        """Send the evidence that the text after it may refer to; it replaces earlier evidence."""
         if self._notify and len(findings.ledger):
             self.send("evidence", sources=sources_of(findings))
 
@@ -282,13 +282,13 @@ def evidence_of(consultation: Consultation) -> RetrievalOutcome:
 
 
 def answer_parts(consultation: Consultation) -> tuple[list[dict[str, Any]], bool]:
-    """Return the parts of an answer's text, as the event ``text`` has them, and whether a model wrote it."""
+    """Return the parts of an answer's text, as in the event ``text``, and whether a model wrote it."""
     pieces, by_model = _pieces(consultation)
     return [_part(piece) for piece in pieces], by_model
 
 
 def _pieces(consultation: Consultation) -> tuple[list[Piece], bool]:
-    """Return the text of an answer, and whether a model wrote it; its summary if it recommends nothing."""
+    """Return the text of an answer, or its summary if it recommends nothing, and whether a model wrote it."""
     given, verified = consultation.recommendation, consultation.verified
     if verified is not None and given.status is Status.OK:
         return list(pieces_of(verified)), True
@@ -307,8 +307,8 @@ class _LiveAnswer:
     """Streams an answer while it is written, verified; a ``Listener`` of an advisor.
 
     Nothing is shown before the first reference to retrieved lines, so that an answer without
-    citations is not shown even for a moment. In the end the shown text is the verified answer,
-    character by character, or it is retracted.
+    citations never appears. In the end the shown text is the verified answer, character by
+    character, or it is retracted.
     """
 
     def __init__(self, events: Events, findings: Findings) -> None:
@@ -336,9 +336,9 @@ class _LiveAnswer:
             self._buffer, self._shown = (), True
 
     def settle(self, consultation: Consultation) -> None:
-        """Stream the rest, or retract the streamed text and send what the answer came to instead.
+        """Stream the rest, or retract the streamed text and send the final answer instead.
 
-        Where it recommends nothing, that is its summary.
+        If it recommends nothing, that is its summary.
         """
         findings = consultation.findings
         pieces, by_model = _pieces(consultation)

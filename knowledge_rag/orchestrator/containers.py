@@ -1,10 +1,10 @@
-"""What documentation tools set apart and CommonMark doesn't know: tabs, admonitions, folded parts.
+"""Reads containers of documentation tools that CommonMark doesn't know: tabs, admonitions, folded parts.
 
-This reads those of MkDocs (``=== "Linux"``, ``!!! danger "Title"``, ``??? note``: the body is indented by four), of
-Docusaurus, VitePress and Pandoc (``:::warning Title`` up to ``:::``), of Python Markdown (``/// tab | Linux`` up to
-``///``), and of HTML (``<details>`` with a summary, and
-``<aside>``, which Notion makes of a callout). A tab, a folded part, and an admonition that holds steps become sections;
-any other admonition, and what is aside, becomes a quotation. The lines keep their numbers.
+The formats are MkDocs (``=== "Linux"``, ``!!! danger "Title"``, ``??? note``, with a body indented by four),
+Docusaurus, VitePress and Pandoc (``:::warning Title`` up to ``:::``), Python Markdown (``/// tab | Linux`` up to
+``///``), and HTML (``<details>`` with a summary, and ``<aside>``, which Notion writes for a callout). A tab, a folded
+part, and an admonition with steps become sections; any other admonition, and an aside, becomes a quotation. Line
+numbers stay the same.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 MAX_DEPTH: Final = 8
-"""Containers in one another that are unfolded."""
+"""Maximum depth of nested containers that are unfolded."""
 
 _INDENTED: Final = re.compile(
     r"""(?P<indent>\ {0,3})(?:(?P<tab>===)[!+]?|(?:!!!|\?\?\?\+?)[ \t]+(?P<type>[\w-]+)(?:[ \t]+(?:inline|end))*)"""
@@ -38,7 +38,7 @@ _ASIDE_END: Final = re.compile(r" {0,3}</aside>[ \t]*", re.IGNORECASE)
 _SUMMARY: Final = re.compile(r"<summary[^<>]*>(?P<title>.{1,300}?)</summary>[ \t]*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>\n]{0,300}>")
 _RULE: Final = "***"
-"""Stands where a container begins or ends, so that no list goes on across it."""
+"""Replaces the beginning or end of a container, so that no list continues across it."""
 _CODE_FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _BODY_INDENT: Final = 4
 _GITHUB: Final = re.compile(r"\s*\[!(?P<type>\w+)\][ \t]*(?P<title>[^\n]*)")
@@ -55,16 +55,16 @@ WARNINGS: Final = frozenset(
         "critical",
     }
 )
-"""Types of admonitions that warn, whatever their words are."""
+"""Types of admonitions that warn, regardless of their words."""
 _CALLOUT: Final = "aside"
 _SECTIONS: Final = ("tab", "details")
-"""Types of blocks of Python Markdown that are sections."""
+"""Types of Python Markdown blocks that are sections."""
 _STEPS: Final = re.compile(r" {0,3}(?:\d{1,9}[.)][ \t]|[-*+][ \t]|`{3}|~{3}|\|)")
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """Lines that are set apart as a section."""
+    """Lines of a container that is a section."""
 
     start: int
     end: int
@@ -72,14 +72,14 @@ class Container:
 
 
 def unfolded(lines: list[str]) -> list[Container]:
-    """Write containers as CommonMark has it, in place, line for line: headings and quotations.
+    """Rewrite containers as headings and quotations of CommonMark, in place, line for line.
 
     Args:
         lines: of a document.
 
     Returns:
-        Those that became sections, outer ones first; their openers are headings of level 6. Deeper than
-        MAX_DEPTH nothing is unfolded.
+        The containers that became sections, outer ones first; their opening lines are headings of level 6.
+        Containers nested deeper than MAX_DEPTH stay.
     """
     return _Unfolding(lines).section(0, len(lines), "", 0)
 
@@ -91,7 +91,7 @@ class _Unfolding:
         self._closers = dict(self._paired())
 
     def section(self, first: int, behind: int, mark: str, depth: int) -> list[Container]:
-        """Unfold a range of lines; `mark` stands before each of them already."""
+        """Unfold a range of lines; each of them already begins with `mark`."""
         found: list[Container] = []
         place = first
         while place < behind:
@@ -118,7 +118,7 @@ class _Unfolding:
         return found
 
     def _opened(self, place: int, behind: int, mark: str) -> tuple[str, str, int] | None:
-        """Return type, title and end of a container that a line opens; its lines lose their indent."""
+        """Return type, title and end of the container that a line opens; remove its lines' indent."""
         line = self._lines[place].removeprefix(mark)
         if (it := _INDENTED.fullmatch(line)) and (it["type"] or it["title"]):
             end = self._dedented(place + 1, behind, mark, len(it["indent"]) + _BODY_INDENT)
@@ -140,7 +140,7 @@ class _Unfolding:
         return None
 
     def _dedented(self, first: int, behind: int, mark: str, indent: int) -> int:
-        """Take the indent from the lines that have it; return the place behind the last of them."""
+        """Remove the indent from the lines that have it; return the index after the last of them."""
         last = place = first
         while place < behind:
             text = self._lines[place].removeprefix(mark).expandtabs(_BODY_INDENT)
@@ -154,7 +154,7 @@ class _Unfolding:
         return last
 
     def _paired(self) -> Iterator[tuple[int, int]]:
-        """Yield where ``:::``, or a summary of HTML, opens a container, and where that is closed."""
+        """Yield the opening and closing line of each container of ``:::``, ``///`` or HTML."""
         fences: list[int] = []
         folded: list[int] = []
         asides: list[int] = []
@@ -180,7 +180,7 @@ class _Unfolding:
 
 
 def in_code(lines: Sequence[str]) -> Iterator[int]:
-    """Yield the places of lines between code fences."""
+    """Yield the indexes of lines between code fences."""
     fence = ""
     for place, line in enumerate(lines):
         code = _CODE_FENCE.match(line)
@@ -193,7 +193,7 @@ def in_code(lines: Sequence[str]) -> Iterator[int]:
 
 
 def shown_as(text: str) -> str:
-    r"""Return an admonition's lines as a person reads them: its type, its title in bold, its body without indent.
+    r"""Return an admonition's lines as a reader sees them: its type, its title in bold, its body without indent.
 
     >>> shown_as('!!! danger "Ask first"\n    Call the desk.')
     'Danger: **Ask first**\n\nCall the desk.'

@@ -1,4 +1,4 @@
-"""Which procedures an answer draws on, and what it leaves out of each."""
+"""Finds the procedures that an answer draws on, and the parts it leaves out of each."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
 _WARNING: Final = frozenset({
     Governs.CAUTION, Governs.CONDITION, Governs.PRECONDITION, Governs.PROHIBITED,
 })  # fmt: skip
-"""What an answer must not lack of what governs its steps."""
+"""Kinds of governing lines that an answer must include with its steps."""
 
 
 def drawn_on(plan: Plan, steps: Sequence[Step], text: str) -> tuple[Plan, list[Section]]:
-    """Return the procedures that an answer cites, and each as a section with what the answer leaves out of it.
+    """Return the procedures that an answer cites, and each as a section with the parts that the answer leaves out.
 
     Args:
-        plan: the procedures that were chosen.
+        plan: the chosen procedures.
         steps: of the answer.
-        text: all of it.
+        text: the whole answer.
     """
     given = [_Given.by(step) for step in steps]
     cited = {line for it in given for line in it.lines}
@@ -47,7 +47,7 @@ def drawn_on(plan: Plan, steps: Sequence[Step], text: str) -> tuple[Plan, list[S
 
 
 class _Given(NamedTuple):
-    """What a step cites, as document and line, and its words."""
+    """The lines that a step cites, as document and line, and its words."""
 
     lines: frozenset[tuple[str, int]]
     words: set[str]
@@ -64,7 +64,7 @@ def _left_out(
 ) -> Iterator[NotShown]:
     """Yield the items of a procedure that no step gives, and the warnings of the others that the answer lacks.
 
-    A step gives an item if it cites that one alone, or has half of its words: that a whole section is cited doesn't
+    A step gives an item if it cites that one alone, or has half of its words: a citation of a whole section doesn't
     show that all of it was used.
     """
     source_file = procedure.source_file

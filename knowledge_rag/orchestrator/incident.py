@@ -35,7 +35,7 @@ _DETAIL_KEYS: Final = (
     "summary", "message", "description", "text", "detail", "details", "content", "error",
     "reason", "AlarmDescription", "NewStateReason", "resolution", "value",
 )  # fmt: skip
-"""Keys of a signal's name and text, the likeliest first."""
+"""Keys of a signal's name and text, likeliest first."""
 
 _NESTED: Final = ("labels", "annotations")
 
@@ -44,7 +44,7 @@ _TEXTS: Final = ("title", "description")
 _LISTS: Final = ("signals", "evidence", "history")
 
 Source = tuple[str, Mapping[object, object]]
-"""A mapping of the state, and where it stands."""
+"""A mapping of the state, and its path there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +55,15 @@ class Incident:
 
     Args:
         signals: symptoms.
-        links: to its runbook, as written, the likeliest first, at most MAX_LINKS.
+        links: to its runbook, as written, likeliest first, at most MAX_LINKS.
         problems: parts of the state that could not be read, for a log or a warning.
-        alerts: an incident for each alert name of a group with several; this one's alert_name is the
-            first one's. At most MAX_ITEMS.
+        alerts: an incident for each alert name of a group with several, at most MAX_ITEMS; this one's alert_name is
+            the first one's.
         read_as: the payload's maker and the part that was read, such as ``"PagerDuty"`` or
             ``"Alertmanager (2 firing alerts, 1 resolved left out)"``; ``""`` for a graph's state.
-        since: when it began, ISO 8601 in UTC; of a group, when its first alert did.
+        since: when it began, ISO 8601 in UTC; for a group, when its first alert began.
         is_over: whether its pager says that it, or each alert of the group, is resolved.
-        at: document and line, >= 1, of the procedure that somebody chose; ``None`` to have it chosen.
+        at: document and line, >= 1, of the procedure that somebody chose; ``None`` to choose one.
 
     Raises:
         ValueError: a text or a list is longer than it may be, or a text has several lines.
@@ -99,22 +99,22 @@ class Incident:
 
     @property
     def is_group(self) -> bool:
-        """Whether it has several alerts; each is looked up by its own words."""
+        """Whether it has several alerts, which are looked up separately, each by its own words."""
         return len(self.alerts) > 1
 
     @classmethod
     def from_state(cls, state: object) -> Incident:
         """Read an incident from a pager's payload or a graph's state; never raises.
 
-        A payload is recognised by :func:`knowledge_rag.orchestrator.pagers.read`. Of a state these
-        members are read: ``incident`` (a mapping, a text that describes it, or a payload),
-        ``signals``, ``evidence`` and ``history`` (lists of texts or mappings, such as alerts of
-        Prometheus or CloudWatch, or mappings of them), ``labels`` and ``annotations``; what
-        ``incident`` has may also stand beside it, but for ``at``, the chosen procedure as :func:`read_place` reads
-        it. Other keys are ignored.
+        A payload is recognised by :func:`knowledge_rag.orchestrator.pagers.read`. A state has these
+        members: ``incident`` (a mapping, a text that describes it, or a payload), ``signals``,
+        ``evidence`` and ``history`` (lists of texts or mappings, such as alerts of Prometheus or
+        CloudWatch, or mappings of them), ``labels`` and ``annotations``. Members of ``incident`` may
+        also stand beside it, except ``at``, the chosen procedure in the form that :func:`read_place` reads.
+        Other keys are ignored.
 
         Args:
-            state: decoded JSON, or JSON as text; anything else gives an empty incident with a problem.
+            state: decoded JSON, or JSON as text; anything else yields an empty incident with a problem.
         """
         reading = read(state)
         incident = cls._of(reading.state)
@@ -133,7 +133,7 @@ class Incident:
 
     @classmethod
     def pasted_in(cls, text: str) -> Incident | None:
-        """Return the incident whose JSON was pasted where a question is expected; ``None`` for words."""
+        """Return the incident whose JSON was pasted in place of a question; ``None`` for words."""
         payload = pasted(text)
         incident = None if payload is None else cls.from_state(payload)
         return None if incident is None or incident.is_empty else incident
@@ -163,9 +163,9 @@ class Incident:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Possible names of the alert, the likeliest first, at most MAX_NAMES.
+        """Possible names of the alert, likeliest first, at most MAX_NAMES.
 
-        First come names from the payload's data, then words of title, signals and description that
+        Names from the payload's data come first, then words of title, signals and description that
         are written like alerts' names: in CamelCase, or in parts with - or _.
         """
         alias = (text for key, text in self.labels.items() if fold(key) in _NAMED)
@@ -185,20 +185,20 @@ class Incident:
 MAX_LINKS: Final = 5
 MAX_NAMES: Final = 20
 MAX_NAMED: Final = 5
-"""Alerts of a group that its title names."""
+"""Maximum alerts of a group that its title names."""
 
 
 _NAMED: Final = frozenset(
     {"alertname", "alarmname", "alias", "alert", "alarm", "check", "class", "monitor", "rule"}
 )
-"""Folded names of labels that hold a name of the alert."""
+"""Folded names of labels that contain a name of the alert."""
 
 _OWN: Final = 6
-"""How many of the sources are about the incident itself; the others are its signals."""
+"""Number of sources about the incident itself; the others are its signals."""
 
 
 def _sources(reader: _StateReader) -> Iterator[Source]:
-    """Yield the mappings to read facts from, the most reliable first."""
+    """Yield the mappings to read facts from, most reliable first."""
     about = reader.state.get("incident")
     incident = {} if isinstance(about, str) else reader.mapping(about, "incident")
     for where, source in (("incident", incident), ("state", reader.state)):
@@ -244,7 +244,7 @@ def _check(name: str, text: str, limit: int) -> None:
 
 
 class _StateReader:
-    """Reads texts out of mappings, and reports ``problems``; a state that is no mapping is empty."""
+    """Reads texts out of mappings, and collects ``problems``; a state that isn't a mapping is empty."""
 
     def __init__(self, state: object) -> None:
         self.problems: list[str] = []
@@ -271,7 +271,7 @@ class _StateReader:
         *keys: str,
         limit: int = MAX_TEXT,
     ) -> str:
-        """Return the first text found, as :meth:`name` does, longer ones included."""
+        """Return the first text found, as :meth:`name` does, but of up to ``limit`` characters."""
         for where, source in sources:
             for key in keys:
                 if text := self._scalar(f"{where}.{key}", source.get(key), limit):
@@ -279,7 +279,7 @@ class _StateReader:
         return ""
 
     def place(self, value: object, where: str) -> tuple[str, int] | None:
-        """Return a document and a line; ``None`` if there is none, or it isn't written as one."""
+        """Return a document and a line; ``None`` if there is none or the text has another form."""
         text = self._scalar(where, value, MAX_TEXT)
         try:
             return read_place(text) if text else None
@@ -292,7 +292,7 @@ class _StateReader:
         return tuple(dict.fromkeys(text for text in found if text))
 
     def members(self, key: str) -> Iterator[tuple[str, object]]:
-        """Return the members of a list (or the values of a mapping) with where they stand."""
+        """Yield the members of a list (or the values of a mapping), each with its path."""
         value = self.state.get(key)
         if value is None:
             return
@@ -345,7 +345,7 @@ class _StateReader:
 
 
 def _flattened(member: Mapping[object, object]) -> dict[object, object]:
-    """Return a signal's facts with those of its labels and annotations, which it may override."""
+    """Return a signal's facts, and those of its labels and annotations unless it overrides them."""
     facts: dict[object, object] = {}
     for nested in _NESTED:
         inner = member.get(nested)
@@ -356,12 +356,12 @@ def _flattened(member: Mapping[object, object]) -> dict[object, object]:
 
 
 def read_place(text: str) -> tuple[str, int]:
-    """Read a document and a line, written as answers show them: ``runbooks/rds.md:12`` or ``runbooks/rds.md:5-12``.
+    """Read a document and a line in the form that answers show: ``runbooks/rds.md:12`` or ``runbooks/rds.md:5-12``.
 
-    Of several lines the last one counts, since a passage may begin with the headings of sections around its own.
+    The last of several lines counts, since a passage may begin with the headings of the sections around its own.
 
     Raises:
-        InvalidRequest: it is written in another way.
+        InvalidRequest: it has another form.
     """
     file, _, last = read_lines(text)
     return file, last
@@ -377,7 +377,9 @@ def read_lines(text: str) -> tuple[str, int, int]:
         found = None
     if found is None:
         shown = text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}..."
-        raise InvalidRequest(f"{shown!r} is no place: write FILE:LINE, such as runbooks/rds.md:12")
+        raise InvalidRequest(
+            f"{shown!r} isn't a place: write FILE:LINE, such as runbooks/rds.md:12"
+        )
     last = int(found["last"])
     return file, int(found["first"] or last), last
 

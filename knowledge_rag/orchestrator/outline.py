@@ -1,10 +1,10 @@
-r"""A retrieved document as its author laid it out: sections, and in them paragraphs, lists, tables and code.
+r"""Reads a retrieved document as its author laid it out: sections that contain paragraphs, lists, tables and code.
 
-Built from proven chunks alone. Lines that were not retrieved are blank here, and known as unknown. The blocks
-are those of CommonMark (markdown-it-py, with GitHub's tables); three things that runbooks hold and CommonMark
-reads as plain text count as well: escaped list marks (``1\\.``), lettered lists (``a)``), and a line of its own
-that only labels what follows (``Undo:``, ``**Screens are black**``), which is a heading; tabs and admonitions are
-:mod:`containers`. What HTML comments hide is blank: a reader of the page doesn't see it.
+An outline is built from proven chunks only. Lines that were not retrieved are blank in it, and known to be missing.
+Blocks are those of CommonMark (markdown-it-py, with GitHub's tables). Runbooks also use three forms that CommonMark
+reads as plain text: escaped list marks (``1\\.``), lettered lists (``a)``), and a line of its own that only labels
+the lines below it (``Undo:``, ``**Screens are black**``), which counts as a heading. Tabs and admonitions are in
+:mod:`containers`. Text in HTML comments is blank, since a reader of the page doesn't see it.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
 
 SERVICE: Final = "service"
 TAB_LEVEL: Final = 7
-"""Level of a tab's title, and of the like: below the six of Markdown."""
+"""Level of the titles of tabs and similar containers: below the six of Markdown."""
 LABEL_LEVEL: Final = 8
-"""Level of a heading that is a label: it may stand in a tab."""
+"""Level of a label that counts as a heading: it may be in a tab."""
 
 _ESCAPED_MARK: Final = re.compile(r"^([ \t]*(?:>[ \t]*)*\d{1,3})\\([.)])(?=[ \t])")
 _BOX_ALONE: Final = re.compile(r"^([ \t]*)\[([ xX])\](?=[ \t]+\S)")
-"""A box to tick without a mark before it, as lists in plain text have them."""
+"""A checkbox without a list mark before it, as in plain-text lists."""
 _LETTER_MARK: Final = re.compile(r"^([ \t]*)([a-i])\)(?=[ \t])")
 _DECIMAL_MARK: Final = re.compile(
     r"^( {0,3})((?:\d{1,2}|[A-Z])(?:\.\d{1,2})?)\.(\d{1,2})([.)]?)(?=[ \t]+\S)"
@@ -80,14 +80,14 @@ _BOLD_ALONE: Final = re.compile(
 )
 _NOT: Final = re.compile(r"(?<=\w)n['’]t\b")
 _SAID_IN_BOLD: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE, Governs.CAUTION})
-"""What stands in bold because it is to be heeded, and not as a heading."""
+"""Bold text of these kinds is there to be heeded; it isn't a heading."""
 _ENDS: Final = re.compile(r"[.:;,!?`|]\s*$|^$")
 _CODE_OR_COMMENT: Final = re.compile(r"`+|<!---?>|<!--|-->")
 _ANCHOR: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
 
 
 class Form(Enum):
-    """What a block is."""
+    """The type of a block."""
 
     PARAGRAPH = auto()
     LIST = auto()
@@ -102,8 +102,8 @@ class ListItem:
     """One item at the top level of a list.
 
     Args:
-        mark: as its author wrote it: ``3.``, ``a)``, ``-``.
-        end: last line that is not blank, inclusive; inner items and code included.
+        mark: as written by its author: ``3.``, ``a)``, ``-``.
+        end: last non-blank line, inclusive, with inner items and code.
         code: line ranges of the code blocks in it, at any depth.
     """
 
@@ -123,7 +123,7 @@ class Block:
     """Lines that belong together.
 
     Args:
-        end: last line that is not blank, inclusive.
+        end: last non-blank line, inclusive.
     """
 
     form: Form
@@ -133,19 +133,19 @@ class Block:
 
     @property
     def counts(self) -> bool:
-        """Whether it is a list of two numbered items or more."""
+        """Whether it is a list of at least two numbered items."""
         return sum(item.is_numbered for item in self.items) > 1
 
 
 @dataclass(slots=True, eq=False)
 class Section:
-    """A heading and what stands below it, up to the next heading of its own or a higher level.
+    """A heading and the lines below it, up to the next heading of its own or a higher level.
 
     Args:
-        level: 0 for what stands above the first heading, 1..6, TAB_LEVEL or LABEL_LEVEL.
-        start: line of the heading; of the first line at level 0, and where the heading was not retrieved.
-        kind: what its own heading says that it is for; of a title, and of a report's sections, nothing.
-        anchor: that its heading sets itself (``## Slow disk {#slow}``), ``""`` if none.
+        level: 0 above the first heading, 1..6, TAB_LEVEL or LABEL_LEVEL.
+        start: line of the heading; the first line at level 0, or if the heading was not retrieved.
+        kind: the purpose that its own heading states; OTHER for a title, and for a report's sections.
+        anchor: set by its heading (``## Slow disk {#slow}``), ``""`` if none.
     """
 
     level: int
@@ -165,7 +165,7 @@ class Section:
         return (*above, self.heading) if self.heading else above
 
     def walk(self) -> Iterator[Section]:
-        """Yield the section and all below it, in the order of their lines."""
+        """Yield the section and all below it, in line order."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -177,12 +177,12 @@ class Section:
             yield from self.parent.above()
 
     def holds(self, other: Section) -> bool:
-        """Whether the other one is this section or stands below it."""
+        """Whether the other one is this section or below it."""
         return other is self or any(it is self for it in other.above())
 
     @property
     def end(self) -> int:
-        """Last line of its own blocks and of all below it."""
+        """Last line of its own blocks and of all sections below it."""
         return max(
             (block.end for section in self.walk() for block in section.blocks),
             default=self.walked_end,
@@ -202,9 +202,9 @@ class Outline:
         alerts: names under which its front matter files it.
         lines: text of each known line without HTML comments, by number; blank lines between chunks are not
             in it.
-        whole: whether every line is known that is not blank.
-        service: that the page is about, as its front matter says.
-        status: whether it still holds, likewise.
+        whole: whether every non-blank line is known.
+        service: the page's, from its front matter.
+        status: whether the page is still valid, likewise.
     """
 
     source_file: str
@@ -226,9 +226,9 @@ class Outline:
         return "\n".join(self.lines.get(number, "") for number in range(start, end + 1))
 
     def gaps(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
-        """Return the line ranges between two lines that may hold what was not retrieved.
+        """Return the line ranges between two lines that may contain lines not retrieved.
 
-        Where the document is whole a gap holds blank lines only; elsewhere one of a single line may.
+        A whole document has none. In others, a gap of a single line counts as blank.
         """
         if self.whole:
             return ()
@@ -239,7 +239,7 @@ class Outline:
 
 
 def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
-    """Lay out one document."""
+    """Return the outline of one document."""
     ordered = sorted(results, key=lambda it: it.citation.start_line)
     lines: dict[int, str] = {}
     for result in ordered:
@@ -275,9 +275,9 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
 
 
 def _entered(ordered: Sequence[RetrievalResult]) -> dict[int, tuple[str, ...]]:
-    """Return the headings of passages behind a gap that are of another section than the passage before it.
+    """Return the headings of passages behind a gap that belong to another section than the passage before them.
 
-    By a passage's first line. Its own heading is in the gap: what stands in it is no part of the section before.
+    By a passage's first line. Its own heading is in the gap, so the passage isn't part of the section before.
     """
     entered = {}
     for before, it in itertools.pairwise(ordered):
@@ -292,7 +292,7 @@ def _entered(ordered: Sequence[RetrievalResult]) -> dict[int, tuple[str, ...]]:
 def _entering(
     current: Section, entered: dict[int, Sequence[str]], number: int, *, is_heading: bool
 ) -> Section:
-    """Return the section that a line is in, or the one above a heading; take out what is entered up to there."""
+    """Return the section that a line is in, or the one above a heading; remove the entries up to that line."""
     for start in [it for it in entered if it <= number]:
         path = entered.pop(start)
         around = [current, *current.above()]
@@ -308,14 +308,14 @@ def _entering(
 
 
 def _commented(lines: Mapping[int, str]) -> Iterator[int]:
-    """Yield the lines of Obsidian's comments, which nobody sees: from one ``%%`` alone up to the next."""
+    """Yield the lines of Obsidian's comments, which readers don't see: from one ``%%`` alone to the next."""
     marks = [number for number in sorted(lines) if lines[number].strip() == "%%"]
     for opened, closed in zip(marks[::2], marks[1::2], strict=False):
         yield from (number for number in range(opened, closed + 1) if number in lines)
 
 
 def _as_markdown(source_file: str, lines: dict[int, str]) -> dict[int, str]:
-    """Return a document's lines as Markdown; those that were not retrieved count as blank."""
+    """Return a document's lines as Markdown; lines that were not retrieved count as blank."""
     numbers = range(min(lines), max(lines) + 1)
     shape = as_markdown(source_file, [lines.get(number, "") for number in numbers])
     return {n: line for n, line in zip(numbers, shape, strict=True) if line or n in lines}
@@ -328,10 +328,10 @@ def _text(value: object) -> str:
 def _sections(
     lines: dict[int, str], entered: Mapping[int, Sequence[str]], *, plain: bool
 ) -> Section:
-    """Return the root of all sections; in `lines`, blank what comments hide."""
+    """Return the root of all sections; blank comments in `lines`."""
     first, last = min(lines), max(lines)
     shape = _shapes((lines.get(n, "") for n in range(first, last + 1)), plain=plain)
-    for number in entered:  # no list goes on behind such a gap
+    for number in entered:  # no list continues across such a gap
         shape[number - 1 - first] = _BREAK
     left = dict(sorted(entered.items()))
     tabs = {first + it.start: first + it.end for it in unfolded(shape)}
@@ -350,7 +350,7 @@ def _sections(
             closed = [it for it in (current, *current.above()) if start > tabs.get(it.start, start)]
             if closed:
                 current = closed[-1].parent or root
-                if not heading:  # what goes on behind the tabs comes behind them
+                if not heading:  # text after the tabs gets a section after them
                     current.children.append(Section(TAB_LEVEL, "", start, current))
                     current = current.children[-1]
             if heading:
@@ -381,7 +381,7 @@ def _sections(
 
 
 def _leave_out_contents(root: Section, lines: Mapping[int, str]) -> None:
-    """Leave out the lists whose items are all headings of their page: tables of contents."""
+    """Remove lists whose items are all headings of their page: tables of contents."""
     headings = {_letters(it.heading) for it in root.walk()}
     for section in root.walk():
         section.blocks = [
@@ -392,7 +392,7 @@ def _leave_out_contents(root: Section, lines: Mapping[int, str]) -> None:
 
 
 def _is_contents(block: Block, lines: Mapping[int, str], headings: Container[str]) -> bool:
-    """Whether all lines of a list are headings, and there are several."""
+    """Whether all lines of a list are headings, and there is more than one."""
     said = [lines.get(number, "") for number in range(block.start, block.end + 1)]
     entries = [_letters(plain_words(_LIST_MARK.sub("", it))) for it in said if it.strip()]
     return len(entries) > 1 and all(it in headings for it in entries)
@@ -406,7 +406,7 @@ _LIST_MARK: Final = re.compile(r"^\s*(?:[-*+]|\d{1,9}\\?[.)])\s+")
 
 
 def _says_what_to_do(block: Block, lines: Mapping[int, str]) -> bool:
-    """Whether a block is a table with a column for what to do: of symptoms, too, that is no background."""
+    """Whether a block is a table with a column of actions; even a table of symptoms is then no background."""
     cells = cells_of(lines.get(block.start, "")) if block.form is Form.TABLE else []
     return any(_TO_DO_COLUMN.fullmatch(cell.strip(" *:")) for cell in cells)
 
@@ -419,9 +419,10 @@ _TO_DO_COLUMN: Final = re.compile(
 
 
 def _correct_kinds(root: Section, lines: Mapping[int, str]) -> None:
-    """Take a page's title, and what a table of what to do stands under, for no kind of section.
+    """Correct the kinds that headings alone get wrong.
 
-    "Close the gate" behind "Open the gate" undoes it.
+    A page's title, and a background section with a table of actions, have no kind. "Close the gate" after "Open the
+    gate" undoes it, so it is a rollback.
     """
     for section in root.walk():
         begun = [it.heading.casefold().partition(" ") for it in section.children]
@@ -444,16 +445,16 @@ _OPPOSITES: Final = {
     "lock": ("unlock",), "mute": ("unmute",), "open": ("close",), "pause": ("resume", "unpause"),
     "remove": ("restore",), "start": ("stop", "end"), "stop": ("start", "resume"), "suspend": ("resume", "reactivate"),
 }  # fmt: skip
-"""Verbs, and those that undo them."""
+"""Verbs, each with those that undo it."""
 
 
 def _is_repeated(heading: str, before: Sequence[Section]) -> bool:
-    """Whether a heading only says again what its page is called, maybe without its id, as exports of wikis have it."""
+    """Whether a heading only repeats its page's title, maybe without its id, as wiki exports do."""
     return len(before) == 1 and bool(heading) and f"{before[0].heading} ".startswith(f"{heading} ")
 
 
 def _blank_closers(shape: Sequence[str], first: int, lines: dict[int, str]) -> None:
-    """Blank the lines that only close containers."""
+    """Blank the lines that do nothing but close containers."""
     for number, line in enumerate(shape, first):
         if not line.strip("> ") and lines.get(number, "").lstrip().startswith(":::"):
             lines[number] = ""
@@ -470,7 +471,7 @@ def _blank_comments(tokens: Sequence[Token], first: int, lines: dict[int, str]) 
 
 
 def _entitle(root: Section, lines: Mapping[int, str]) -> None:
-    """Make the first line of a page without headings its heading, if it stands alone and is no sentence."""
+    """Make the first line of a page without headings its heading, if it stands alone and isn't a sentence."""
     if root.children or len(root.blocks) < 2:
         return
     first, *others = root.blocks
@@ -481,7 +482,7 @@ def _entitle(root: Section, lines: Mapping[int, str]) -> None:
 
 
 def _without_comments(text: str, *, html: bool) -> str:
-    """Return text without its HTML comments, on as many lines; what code spans hold is no comment."""
+    """Return text without its HTML comments, with as many lines; comment marks in code spans don't count."""
     marks = [it for it in _CODE_OR_COMMENT.finditer(text) if not html or it[0][0] != "`"]
     last = {it[0]: it.start() for it in marks}
     shown, behind, opening, closer = "", 0, 0, ""
@@ -517,12 +518,12 @@ _FORMS: Final = {
 
 
 def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
-    """Return the lines of a page as they are meant."""
+    """Return the lines of a page in the form that CommonMark reads as their author meant them."""
     lettered = [*lines]
     _number_letters(lettered)
     shape = [_shape(line) for line in lettered]
     for place, (line, below) in enumerate(itertools.pairwise([*shape, ""])):
-        # its text may follow without a blank line; what is underlined is a heading already
+        # its text may follow without a blank line; an underlined line is a heading already
         is_first = not place or not shape[place - 1].strip()
         is_bold = line.startswith(("**", "__")) and not _UNDERLINE.fullmatch(below)
         if is_first and is_bold and _is_bold_label(line):
@@ -533,7 +534,7 @@ def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
     if plain:
         _undo_layout(shape, headings)
     _mark_decimals(shape)
-    if plain:  # there "#" begins a comment, or a point of a list; what is underlined is no item
+    if plain:  # there "#" begins a comment or a list item; an underlined line isn't an item
         shape = [
             line if place in headings else _HASH.sub(r"\1\\#", line)
             for place, line in enumerate(shape)
@@ -545,7 +546,7 @@ def _shapes(lines: Iterable[str], *, plain: bool) -> list[str]:
 
 
 def _number_letters(lines: list[str]) -> None:
-    """Write the letters of items "a.", "b.", one close to the next, as they are mostly written: "a)"."""
+    """Rewrite the marks of adjacent items "a.", "b." in the more common form "a)"."""
     found = {place: it for place, line in enumerate(lines) if (it := _LETTER_DOT.match(line))}
     for (place, it), (behind, other) in itertools.pairwise(found.items()):
         if behind - place <= _CLOSE and it[1] == other[1] and ord(other[2]) == ord(it[2]) + 1:
@@ -555,14 +556,14 @@ def _number_letters(lines: list[str]) -> None:
 
 _LETTER_DOT: Final = re.compile(r"^([ \t]*)([a-i])\.(?=[ \t]+\S)")
 _CLOSE: Final = 8
-"""Lines that an item of letters may take."""
+"""Maximum lines from one lettered item to the next."""
 
 
 def _headings_alone(shape: Sequence[str]) -> Iterator[int]:
-    """Yield the lines of a plain text that stand alone, are no sentence and lead to indented lines.
+    """Yield the lines of a plain text that stand alone, aren't sentences and are followed by indented lines: headings.
 
-    They count by two numbers; or are several, of which none is an instruction. In capitals, they need not stand alone,
-    nor lead to an indent.
+    They count if numbered by two numbers, or if there are several and none is an instruction. Lines in capitals need
+    neither stand alone nor be followed by an indent.
     """
     alone = []
     behind = ""  # the next line that is not blank
@@ -591,9 +592,9 @@ _IN_CAPITALS: Final = re.compile(
 
 
 def _undo_layout(shape: list[str], headings: Container[int]) -> None:
-    """Take away the indent of words and lists below the headings of a plain text, where it is no code.
+    """Remove the indent of text and lists below the headings of a plain text, unless it is code.
 
-    And the line below three or more lines, which closes a head of facts and underlines none of them.
+    Also replace a rule below three or more lines, which closes a block of facts and doesn't underline a title.
     """
     titles = set()
     for place, line in enumerate(shape):
@@ -618,17 +619,17 @@ def _undo_layout(shape: list[str], headings: Container[int]) -> None:
 
 _MAX_TITLE_LINES: Final = 2
 _MAX_INDENT: Final = 3
-"""Spaces up to which Markdown takes a line for none of code."""
+"""Maximum indent, in spaces, at which Markdown doesn't read a line as code."""
 _SAYS: Final = re.compile(
     r" *(?:(?:[-*+]|\d{1,3}[.)]|[a-i][.)]|(?:\d{1,2}|[A-Z])(?:\.\d{1,2}){1,2}[.)]?)[ \t]+\S|[A-Z][a-z]* (?:\S+ ){3,}\S*[^\W_.,:])"
 )
-"""An item of a list, or words of a sentence."""
+"""A list item, or words of a sentence."""
 
 
 def _mark_decimals(shape: list[str]) -> None:
-    """Make items of lines that count by two or three numbers, or by a letter first: "1.1", "1.2", "A.1".
+    """Make list items of lines numbered by two or three numbers, or by a letter first: "1.1", "1.2", "A.1".
 
-    What has no number before or behind it is prose.
+    A line without a neighbouring number is prose.
     """
     found = {
         place: it
@@ -645,7 +646,7 @@ def _mark_decimals(shape: list[str]) -> None:
 
 
 def _shape(line: str) -> str:
-    """Return a line as it is meant: the same line, its list mark such that CommonMark sees it."""
+    """Return a line with a list mark that CommonMark recognises."""
     line = line.replace("\r", " ").replace("\0", "\ufffd")
     line = _ESCAPED_MARK.sub(r"\1\2", line)
     line = _BOX_ALONE.sub(r"\1-  ", line)
@@ -655,13 +656,13 @@ def _shape(line: str) -> str:
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark").enable("table")
-    # blocks alone: what stands in a line is shown as it is, and "normalize" would move lines at a lone \r
+    # blocks only: inline text is shown as is, and "normalize" would move lines at a lone \r
     parser.core.ruler.enableOnly(["block"])
     return parser
 
 
 def _behind(tokens: Sequence[Token], position: int) -> int:
-    """Return the position behind a token and all that stands in it."""
+    """Return the position after a token and everything nested in it."""
     depth = 0
     for place in range(position, len(tokens)):
         depth += tokens[place].nesting
@@ -681,7 +682,7 @@ def _range(token: Token, first: int, lines: Mapping[int, str]) -> tuple[int, int
 def _heading(
     tokens: Sequence[Token], position: int, start: int, end: int, lines: Mapping[int, str]
 ) -> tuple[int, str] | None:
-    """Return level and words of a heading; ``None`` for any other block."""
+    """Return level and words of a heading; ``None`` for other blocks."""
     token = tokens[position]
     text = lines.get(start, "")
     if token.type == "heading_open":
@@ -698,17 +699,17 @@ def _heading(
 
 
 def _is_bold_label(line: str) -> bool:
-    """Whether a line of its own in bold labels what follows."""
+    """Whether a line of its own in bold labels the lines below it."""
     if _BOLD_ALONE.fullmatch(line) is None:
         return False
-    # "picks don't arrive" is a trouble, and forbids nothing
+    # "picks don't arrive" is a symptom, not a prohibition
     is_trouble = not prohibits(line) and governs(_NOT.sub("", line)) not in _SAID_IN_BOLD
     is_said = governs(line) in _SAID_IN_BOLD and not is_trouble
     return not is_said and (is_unwritten(line) or not says_nothing(line))
 
 
 def plain_words(heading: str) -> str:
-    """Return a heading's words without emphasis, code marks, links and attributes."""
+    """Return a heading's words without emphasis, code marks, links or attributes."""
     text = re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", heading)
     text = re.sub(r"\{:?\s*#[^{}]*\}\s*$", "", text)
     text = re.sub(

@@ -1,7 +1,7 @@
 """Reads the alerts of each maker's payload, as states of a graph.
 
 A function for each maker takes a payload and returns its alerts, none if the payload is another maker's.
-The shapes are those of the makers' public documentation; tests/data/incidents/README.md names the pages.
+The formats are those of the makers' public documentation; tests/data/incidents/README.md names the pages.
 Values may be absent, of another type, or far too large.
 """
 
@@ -31,18 +31,18 @@ from knowledge_rag.orchestrator.pager_texts import (
 )
 
 MAX_NODES: Final = 200
-"""Objects of a payload that are searched for runbook links and texts."""
+"""Maximum objects of a payload that are searched for runbook links and texts."""
 
 Facts = Mapping[str, Any]
 
 
 def mapping(value: object) -> Facts:
-    """Return a mapping as it is, an empty one for anything else."""
+    """Return a mapping as is; an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
 def members(value: object) -> list[Any]:
-    """Return the first MAX_ITEMS members of a list, none of anything else."""
+    """Return the first MAX_ITEMS members of a list; none for anything else."""
     return value[:MAX_ITEMS] if isinstance(value, list) else []
 
 
@@ -55,7 +55,7 @@ def at(facts: Facts, path: str) -> Any:  # noqa: ANN401 - JSON is of any type
 
 
 def first(*values: object, limit: int = MAX_NAME) -> str:
-    """Return the first value that is a text or a number and not blank, as one line."""
+    """Return the first value that is a number or a non-blank text, as one line."""
     return next((text for value in values if (text := one_line(value, limit))), "")
 
 
@@ -65,30 +65,30 @@ def pick(facts: Facts, *paths: str, limit: int = MAX_NAME) -> str:
 
 
 def passage(facts: Facts, *paths: str) -> str:
-    """Return the first text at any of the paths with its lines, at most MAX_RAW characters."""
+    """Return the first text at any of the paths, lines included, at most MAX_RAW characters."""
     return next((text for path in paths if (text := raw(at(facts, path)).strip())), "")
 
 
 def raw(value: object) -> str:
-    """Return a text with its lines, ``""`` for anything else."""
+    """Return a text, lines included; ``""`` for anything else."""
     return value[:MAX_RAW] if isinstance(value, str) else ""
 
 
 def texts(value: object, limit: int = MAX_NAME) -> list[str]:
-    """Return the texts of a list, or the one that stands there instead of a list."""
+    """Return the texts of a list, or the single text in place of a list."""
     found = members(value) if isinstance(value, list) else [value]
     return [text for member in found if (text := first(member, limit=limit))]
 
 
 def scalars(value: object) -> dict[str, str]:
-    """Return the members of a mapping that are texts or numbers, as labels are."""
+    """Return the members of a mapping that are texts or numbers, such as labels."""
     pairs = islice(mapping(value).items(), MAX_ITEMS)
     named = ((first(key), first(member)) for key, member in pairs)
     return {key: text for key, text in named if key and text}
 
 
 def folded(value: object) -> dict[str, Any]:
-    """Return a mapping by its folded keys: ``alert_title``, ``alertTitle`` and ``ALERT.TITLE`` are one."""
+    """Return a mapping by its folded keys: ``alert_title``, ``alertTitle`` and ``ALERT.TITLE`` are the same."""
     return {fold(first(key)): it for key, it in islice(mapping(value).items(), MAX_NODES)}
 
 
@@ -118,7 +118,7 @@ def tags(value: object) -> dict[str, str]:
 
 
 def walk(payload: object) -> list[tuple[tuple[str, ...], Facts]]:
-    """Return a payload's objects, the outer ones first, with the keys that lead to them.
+    """Return a payload's objects, outer ones first, with the keys that lead to them.
 
     At most MAX_NODES, and MAX_ITEMS members of each.
     """
@@ -140,7 +140,7 @@ def walk(payload: object) -> list[tuple[tuple[str, ...], Facts]]:
 
 
 def runbooks_in(payload: object) -> list[str]:
-    """Return all values called a runbook in a payload, and links with such a text."""
+    """Return all values of a payload that are called a runbook, and links with such a text."""
     found: list[str] = []
     for _, facts in walk(payload):
         for key, value in islice(facts.items(), MAX_ITEMS):
@@ -157,18 +157,18 @@ def runbooks_in(payload: object) -> list[str]:
 NAME_KEYS: Final = (*map(fold, ALERT_KEYS), "alertrule", "rulename", "monitorname")
 SERVICE_KEYS: Final = ("service", "servicename", "affectedservice", "affectedservices", "services")
 _TEXT_KEYS: Final = ("description", "summary", "message", "details", "text", "body", "firing")
-"""Folded names of custom fields that hold the alert's name, its service, and what it says."""
+"""Folded names of custom fields for the alert's name, its service, and its texts."""
 
 _OVER: Final = frozenset({
     "resolved", "resolve", "ok", "closed", "close", "recovered", "recovery", "success", "inactive", "normal",
     "delete", "deleted", "declined", "merged", "canceled", "learning",
 })  # fmt: skip
-"""Folded states and actions of an alert that is over, of any maker."""
+"""Folded states and actions of an alert that is over, for any maker."""
 
 
 _SURELY_OVER: Final = _OVER & {"resolved", "resolve", "closed", "recovered", "recovery", "ok"}
 STATE_KEYS: Final = ("status", "state")
-"""Folded keys by which a payload of an unknown maker says whether its alert fires."""
+"""Folded keys that state whether an alert fires, in a payload of an unknown maker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +181,7 @@ class Alert:
 
 
 def is_prometheus(alert: object) -> bool:
-    """Whether something is an alert as Prometheus, Alertmanager and Grafana write it."""
+    """Whether a value is an alert as Prometheus, Alertmanager and Grafana write it."""
     return any(isinstance(mapping(alert).get(key), Mapping) for key in ("labels", "annotations"))
 
 
@@ -223,7 +223,7 @@ def alerts_in_text(text: str) -> list[Facts]:
 
 
 def detailed_alert(details: object, *, other_name: str = "", **facts: Any) -> list[Alert]:  # noqa: ANN401 - as alert_of
-    """Read an alert whose details may be anything, alerts of Alertmanager included."""
+    """Read an alert whose details may be anything, including alerts of Alertmanager."""
     given = mapping({"details": details} if isinstance(details, str) else details)
     described = raw(facts.pop("description", ""))
     inner = [
@@ -255,7 +255,7 @@ def _alerts_of(detail: object) -> list[Facts]:
 
 
 def _completed(alert: Alert, facts: Facts) -> Alert:
-    """Add a pager's facts to an alert in its payload; the alert's own labels count more."""
+    """Add a pager's facts to an alert in its payload; the alert's own labels take precedence."""
     own = {**alert.state["annotations"], **alert.state["labels"]}
     state = {**alert.state, "incident_id": first(facts["incident_id"])}
     if not pick(own, "summary", "title"):
@@ -308,7 +308,7 @@ def _is_over(status: object) -> bool:
 
 
 def says_over(payload: Facts) -> bool:
-    """Whether a payload of an unknown maker says that its alert is over: fewer words, as "success" may be of its sending."""
+    """Whether a payload of an unknown maker says that its alert is over: fewer words count, as "success" may be its delivery's."""
     known = folded(payload)
     return any(fold(first(known.get(key))) in _SURELY_OVER for key in STATE_KEYS)
 
@@ -321,7 +321,7 @@ _OF_ZABBIX: Final = frozenset({
     "eventid", "eventseverity", "eventnseverity", "eventvalue", "eventstatus", "eventtags",
     "triggerid", "triggerseverity", "triggerstatus", "hostname", "hosthost", "host",
 })  # fmt: skip
-"""Folded macros of a webhook of Zabbix, beside the name of its trigger or event."""
+"""Folded macros of a Zabbix webhook, beside the name of its trigger or event."""
 
 
 _NOT_SAID: Final = re.compile(
@@ -334,7 +334,7 @@ Maker = Callable[[Facts], list[Alert]]
 
 
 def alertmanager(payload: Facts) -> list[Alert]:
-    """Read a webhook of Alertmanager, or what an API answers that lists alerts."""
+    """Read a webhook of Alertmanager, or an API's list of alerts."""
     alerts = payload.get("alerts", at(payload, "data.alerts"))
     if not isinstance(alerts, list) or not any(map(is_prometheus, alerts)):
         return []
@@ -342,7 +342,7 @@ def alertmanager(payload: Facts) -> list[Alert]:
 
 
 def grafana(payload: Facts) -> list[Alert]:
-    """Read a webhook of Grafana: of unified alerting, and of the alerting before it."""
+    """Read a webhook of Grafana: of unified or of legacy alerting."""
     if payload.keys() >= {"ruleName", "ruleUrl"}:
         return alert_of(
             name=payload["ruleName"],
@@ -372,7 +372,7 @@ def cloudwatch(payload: Facts) -> list[Alert]:
         labels |= scalars(measured.get("dimensions"))
     return alert_of(
         name=name,
-        # the reason repeats the threshold, so it counts only where the author said nothing
+        # the reason repeats the threshold, so it counts only without a description
         description=passage(alarm, "AlarmDescription", "configuration.description")
         or passage(alarm, "NewStateReason", "state.reason"),
         labels=labels,
@@ -616,7 +616,7 @@ def datadog(payload: Facts) -> list[Alert]:
         title=pick(facts, "title", "eventtitle", "alerttitle", limit=MAX_TEXT),
         description=_NOT_SAID.sub("", said),
         service=pick(facts, "service") or pick(tagged, "service"),
-        # every event has a priority of its own, normal or low, which is not the monitor's
+        # every event has its own priority, normal or low, which is not the monitor's
         severity=pick(facts, "alerttype") if priority in ("", "normal", "low") else priority,
         incident_id=pick(facts, "aggregkey", "id"),
         labels={
@@ -630,7 +630,7 @@ def datadog(payload: Facts) -> list[Alert]:
 
 
 def google_cloud(payload: Facts) -> list[Alert]:
-    """Read a webhook of Google Cloud's monitoring, whose ``incident`` is no graph's."""
+    """Read a webhook of Google Cloud's monitoring, whose ``incident`` isn't a graph's."""
     incident = mapping(payload.get("incident"))
     if not incident.keys() & {"policy_name", "condition_name"}:
         return []

@@ -1,7 +1,7 @@
-"""Texts of alerts: one line of any value, titles without status marks, plain text, names, runbook links.
+"""Cleans texts of alerts: one line of any value, titles without status marks, plain text, names, runbook links.
 
-Payloads come from anywhere, so every pattern here takes time in proportion to its text: repetitions are
-bounded, and no pattern can match one character in two ways.
+Payloads come from anywhere, so every pattern here takes linear time: repetitions are bounded, and no pattern can
+match one character in two ways.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MAX_TEXT: Final = 2_000
-"""Characters of a text."""
+"""Maximum characters of a text."""
 
 MAX_NAME: Final = 200
-"""Characters of a name: an alert's, a service's, a label's."""
+"""Maximum characters of a name: an alert's, a service's, a label's."""
 
 MAX_ITEMS: Final = 50
-"""Members of a list or a mapping that are read."""
+"""Maximum members of a list or a mapping that are read."""
 
 ALERT_KEYS: Final = ("alert_name", "alertname", "alert", "alarm_name", "AlarmName", "alarm")
 """Keys of an alert's name: our own, Prometheus', CloudWatch's."""
 
 
 _MAX_BROKEN: Final = 150
-"""Characters of a word that is left out where a text is cut."""
+"""Maximum characters of a word that is left out if the limit breaks it."""
 _MAX_BITS: Final = 1_000
-"""Of a whole number; Python refuses to write very long ones."""
+"""Maximum bits of a whole number; Python refuses to print very long ones."""
 _UNPRINTABLE: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 MAX_RAW: Final = 8 * MAX_TEXT
-"""Characters of a description with its markup."""
+"""Maximum characters of a description with its markup."""
 
 MIN_HUMPS: Final = 3
-"""Words in CamelCase from which a title's first word counts as the alert's name whatever follows it:
+"""A title's first word with at least this many words in CamelCase is the alert's name whatever follows it:
 product names (``CloudFront``, ``PostgreSQL``) have two."""
 
 _MAX_MARKS: Final = 8
@@ -64,7 +64,7 @@ _ELEMENTS: Final = frozenset({
     "q", "s", "samp", "script", "section", "small", "span", "strike", "strong", "style", "sub", "sup",
     "table", "tbody", "td", "tfoot", "th", "thead", "title", "tr", "tt", "u", "ul", "var",
 })  # fmt: skip
-"""Names of HTML's elements; ``<service>`` is a placeholder and stays."""
+"""Names of HTML elements; others, such as ``<service>``, are placeholders and stay."""
 _INLINE: Final = frozenset({
     "a", "abbr", "b", "code", "del", "em", "font", "i", "ins", "s", "small", "span", "strong", "sub",
     "sup", "u",
@@ -92,21 +92,21 @@ _HEX: Final = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{8,}")
 
 
 def one_line(value: object, limit: int = MAX_TEXT) -> str | None:
-    """Return a scalar as one line of at most ``limit`` characters; ``None`` if it is no scalar.
+    """Return a scalar as one line of at most ``limit`` characters; ``None`` if it isn't a scalar.
 
-    A word that the limit breaks is left out: it may be a secret, and its first part looks like none.
+    A word that the limit breaks is left out: it may be a secret, and its first part wouldn't look like one.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         return None
-    # cut first: a state may hold a whole log
+    # cut first: a state may contain a whole log
     text = value[: 4 * limit] if isinstance(value, str) else str(value)
     line = " ".join(_UNPRINTABLE.sub(" ", text).split())
     if len(line) <= limit:
         return line
     before, _, last = line[: limit + 1].rpartition(" ")
-    # texts in some languages have no blanks, and a name may be one long word
+    # texts in some languages have no spaces, and a name may be one long word
     return before if before and last.isascii() and len(last) <= _MAX_BROKEN else line[:limit]
 
 
@@ -126,7 +126,7 @@ def clean_title(title: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Return the text of HTML or Markdown without lines that are only links to click, or only a rule."""
+    """Return the text of HTML or Markdown without lines that are only links or only a rule."""
     shown = unescape_entities(_without_tags(text[:MAX_RAW]))
     lines = [_EMPHASIS.sub("", line) for line in shown.split("\n")]
     said = list(filter(_says, lines)) or lines
@@ -134,7 +134,7 @@ def plain(text: str) -> str:
 
 
 def runbook_links(text: str) -> tuple[str, ...]:
-    """Return the targets of links in HTML or Markdown whose words or address say that it is a runbook.
+    """Return the targets of links in HTML or Markdown whose words or address name a runbook.
 
     Bare addresses in a text are found by :func:`knowledge_rag.orchestrator.links.links_in`.
     """
@@ -153,10 +153,10 @@ def says_runbook(text: str) -> bool:
 
 
 def leading_name(title: str) -> str:
-    """Return the alert's name where a title begins with one, else ``""``.
+    """Return the alert's name if a title begins with one, else ``""``.
 
     It is the first word if that is in CamelCase and followed by a colon or a dash, or has at least
-    MIN_HUMPS words; or if the word, CamelCase or not, is quoted or all of the title.
+    MIN_HUMPS words. A word in CamelCase or in parts that is quoted, or the whole title, also counts.
 
     >>> leading_name("PackagerMemory: pkg-vod above 90 %"), leading_name("CloudFront is slow")
     ('PackagerMemory', '')
@@ -172,7 +172,7 @@ def leading_name(title: str) -> str:
 
 
 def looks_like_name(word: str) -> bool:
-    """Whether a word is written as alerts' names are: in CamelCase, or in parts with - or _ between."""
+    """Whether a word is written like alerts' names: in CamelCase, or in parts joined by - or _."""
     if _NAME.fullmatch(word) is None or _PLURAL.fullmatch(word):
         return False
     parts = re.split("[-_]", word)
@@ -182,7 +182,7 @@ def looks_like_name(word: str) -> bool:
 
 
 def names_in(text: str) -> Iterator[str]:
-    """Yield the words of a text that are written as alerts' names are, as they come."""
+    """Yield the words of a text that are written like alerts' names, in order."""
     for word in _BETWEEN.split(text):
         *_, check = (name := word.strip(".:!?/-_")).split("/")
         if looks_like_name(name):
@@ -196,7 +196,7 @@ def _humps(word: str) -> int:
 
 
 def _without_tags(text: str) -> str:
-    """Remove HTML's tags, and elements that a browser would not show."""
+    """Remove HTML tags, and elements that a browser would not show."""
     kept: list[str] = []
     end, hidden = 0, ""
     for tag in _TAG.finditer(text):
@@ -224,7 +224,7 @@ def _anchors(text: str) -> Iterator[tuple[str, str]]:
 
 
 def unescape_entities(text: str) -> str:
-    """Return a text with HTML's entities resolved; those without a semicolon stay, as in addresses."""
+    """Return a text with HTML entities resolved; those without a semicolon stay, as in addresses."""
     return _ENTITY.sub(lambda entity: unescape(entity[0]), text)
 
 

@@ -1,4 +1,4 @@
-"""When an alert began, as its pager's payload says."""
+"""Reads when an alert began from its pager's payload."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ _STARTED: Final = (
     "startsat", "startedat", "datestarted", "triggeredat", "statechangetime", "fireddatetime", "createdat",
     "datecreated",
 )  # fmt: skip
-"""Folded names of the moment when an alert began, the likeliest first."""
+"""Folded names of the time when an alert began, likeliest first."""
 _SAID: Final = ("occurredat", "datetime", "timestamp", "time", "date", "lastupdated")
-"""Folded names of the moment when a payload was sent, which stands for it where that is all."""
+"""Folded names of the time when a payload was sent, used if there is no other."""
 
 _FIRST_YEAR: Final = 2000
-"""Earlier moments are zeros of some calendar."""
+"""Earlier times are zeros of some calendar."""
 _DIGITS: Final = 13
 _MILLISECONDS: Final = 100_000_000_000
 """Numbers from here on are milliseconds since 1970, smaller ones seconds."""
 
 
 def started(payload: object) -> str:
-    """Return when an alert began: the earliest moment called so, else the outermost one of the payload.
+    """Return when an alert began: the earliest time under such a name, else the outermost time of the payload.
 
     Args:
         payload: decoded JSON.
 
     Returns:
-        ISO 8601 in UTC to the second, such as ``2026-03-02T08:14:00+00:00``; ``""`` if the payload has no moment
+        ISO 8601 in UTC to the second, such as ``2026-03-02T08:14:00+00:00``; ``""`` if the payload has no time
         with a known time zone.
     """
     objects = [

@@ -1,7 +1,7 @@
-"""One reader for what pagers and alerting systems send.
+"""One reader for payloads of pagers and alerting systems.
 
-A payload comes in a file, on standard input, in a graph's state, or pasted as a question. Its shape says
-whose it is; the result is a graph's state, which ``Incident.from_state`` reads. An unknown payload is
+A payload comes from a file, standard input or a graph's state, or is pasted as a question. Its format
+identifies its maker; the result is a graph's state, which ``Incident.from_state`` reads. An unknown payload is
 searched for a title and a description. No JSON raises.
 """
 
@@ -44,22 +44,22 @@ SUPPORTED: Final = (
 )
 
 MAX_PASTED: Final = 1_000_000
-"""Characters of a text that may contain a payload."""
+"""Maximum characters of a text that may contain a payload."""
 
 _MAX_ENVELOPES: Final = 4
 _STATE_KEYS: Final = ("incident", "signals", "evidence", "history")
 """Top-level keys that only a graph's state, or an incident in our own format, has."""
 _BESIDE: Final = ("service", "severity", "incident_id")
-"""Facts that may stand in a payload beside its alerts."""
+"""Facts that a payload may have beside its alerts."""
 _ENVELOPES: Final = (
     *("Message", "message", "body", "payload", "detail", "data", "event"),
     "alert_payload",  # of Grafana OnCall
 )
-"""Keys of a payload inside another one, as an object or as JSON in a text."""
+"""Keys of a payload inside another one, as an object or as JSON text."""
 
 _OPENS: Final = re.compile(r"[{\[]")
 _MAX_TRIES: Final = 20
-"""Brackets in a text that may begin a payload: ``[FIRING:1]`` does not."""
+"""Maximum brackets in a text that are tried as the beginning of a payload; ``[FIRING:1]`` isn't one."""
 
 _OWN_KEYS: Final = {
     "alert_name": ("alert_name", "alertname", "alert", "alarm_name", "alarm"),
@@ -67,7 +67,7 @@ _OWN_KEYS: Final = {
     "description": ("description", "details"),
     "service": ("service", "service_name", "job"),
 }
-"""Our own keys: an incident in these words is no unrecognised payload."""
+"""Our own keys: an incident with these isn't an unrecognised payload."""
 _OTHER_KEYS: Final = {
     "alert_name": (
         "alarmname", "alertrule", "alertrulename", "rulename", "monitorname", "checkname", "triggername",
@@ -81,12 +81,12 @@ _OTHER_KEYS: Final = {
     "service": ("application", "app", "component", "system"),
     "severity": ("priority", "level", "urgency"),
 }  # fmt: skip
-"""Folded keys of unknown payloads for the same facts, the likeliest first."""
+"""Folded keys of the same facts in unknown payloads, likeliest first."""
 _TITLES: Final = frozenset(
     fold(key) for fact in ("alert_name", "title") for key in (*_OWN_KEYS[fact], *_OTHER_KEYS[fact])
 ) - {"detailtype"}  # of EventBridge
 _ONLY_OUTSIDE: Final = frozenset({"name", "job", "error", "reason"})
-"""Keys that count at the top only: ``{"user": {"name": ...}}`` is no title."""
+"""Keys that count only at the top: ``{"user": {"name": ...}}`` isn't a title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,10 @@ class Reading:
     """A payload as a state.
 
     Args:
-        state: the whole payload, as ``Incident.from_state`` reads it.
+        state: the whole payload, in the form that ``Incident.from_state`` reads.
         alerts: the same for each alert name, if there are several.
-        read_as: whose payload it is, and which part was read; ``""`` for a state.
-        is_over: whether all of its alerts are resolved; not known of a state and of unknown payloads.
+        read_as: the payload's maker, and the part that was read; ``""`` for a state.
+        is_over: whether all of its alerts are resolved; unknown for a state and for unknown payloads.
     """
 
     state: object
@@ -108,7 +108,7 @@ class Reading:
 
 
 def read(payload: object) -> Reading:
-    """Read a payload; never raises, whatever JSON it is.
+    """Read a payload of any JSON; never raises.
 
     Args:
         payload: decoded JSON of any maker, a graph's state, or JSON as text.
@@ -123,10 +123,10 @@ def read(payload: object) -> Reading:
 
 
 def pasted(text: str) -> object | None:
-    """Return the payload that was pasted where a question was expected; ``None`` if there is none.
+    """Return the payload that was pasted in place of a question; ``None`` if there is none.
 
-    That is a JSON object, or a list with one in it; words may precede it, and a Markdown fence may
-    surround it. Longer texts than MAX_PASTED, and JSON nested too deeply, are no payload.
+    It is a JSON object, or a list with one in it; words may precede it, and a Markdown fence may
+    surround it. Texts longer than MAX_PASTED, and JSON nested too deeply, don't count.
     """
     if len(text) > MAX_PASTED:
         return None
@@ -141,7 +141,7 @@ def pasted(text: str) -> object | None:
 
 
 def _whole(digits: str) -> int | None:
-    """Return a whole number, ``None`` for a very long one, which Python refuses to read."""
+    """Return a whole number; ``None`` for a very long one, which Python refuses to read."""
     return int(digits) if len(digits) <= MAX_NAME else None
 
 
@@ -149,10 +149,10 @@ _DECODER: Final = json.JSONDecoder(parse_int=_whole)
 
 
 def _of_state(state: Mapping[Any, Any]) -> Reading:
-    """Read a state, whose incident may be a payload, or a text into which one was pasted."""
+    """Read a state, whose incident may be a payload, or a text with one pasted into it."""
     written = state.get("incident")
     incident = pasted(written) if isinstance(written, str) else written
-    # of some makers the payload itself has all in its member "incident"
+    # some makers put the whole payload in a member "incident"
     known = _recognised({"incident": incident}) or _recognised(incident)
     if known is not None:
         reading = _grouped(known)
@@ -177,7 +177,7 @@ def _listed(value: object) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """A recognised payload: its maker, its alerts, and what is shared, beside them or left out."""
+    """A recognised payload: its maker, its alerts, and the facts that are shared, beside them or left out."""
 
     maker: str
     alerts: list[Alert]
@@ -192,7 +192,7 @@ class _Known:
 
 
 def _recognised(payload: object, depth: int = 0) -> _Known | None:
-    """Recognise a payload, or the first one that it carries, at most _MAX_ENVELOPES deep."""
+    """Recognise a payload, or the first one inside it, at most _MAX_ENVELOPES deep."""
     if isinstance(payload, str):
         payload = _decoded(payload)
     if isinstance(payload, list) and any(map(is_prometheus, payload)):
@@ -212,7 +212,7 @@ def _recognised(payload: object, depth: int = 0) -> _Known | None:
 
 
 def _carried(payload: Facts) -> Iterator[object]:
-    """Yield the payloads that one may carry: of a function's event, SNS's or SQS's records."""
+    """Yield the payloads that one may carry: a function's event, or records of SNS or SQS."""
     records = [mapping(record) for record in members(payload.get("Records"))]
     if records:
         yield [record.get("Sns", record.get("body")) for record in records]
@@ -222,16 +222,16 @@ def _carried(payload: Facts) -> Iterator[object]:
 
 
 def _is_envelope(payload: Facts) -> bool:
-    """Whether JSON in a payload's texts is what it carries: where it has a title of its own, that is what somebody wrote.
+    """Whether JSON in a payload's texts is its contents: a payload with a title of its own was written by its sender.
 
-    A log line in an alert's message would else stand in for the alert. SNS has a subject beside what it carries.
+    Otherwise a log line in an alert's message would replace the alert. SNS has a subject beside its contents.
     """
     own = {fold(first(key)) for key, it in payload.items() if isinstance(it, str) and it.strip()}
     return "TopicArn" in payload or not _TITLES & own
 
 
 def _joined(found: list[_Known | None]) -> _Known | None:
-    """Join the payloads of a list; the first one says whose they are."""
+    """Join the payloads of a list; the first one names the maker."""
     known = [one for one in found if one is not None]
     if not known:
         return None
@@ -247,13 +247,13 @@ def _truncated(payload: Facts) -> list[str]:
 
 
 def _shared(webhook: Facts) -> dict[str, dict[str, str]]:
-    """Return the labels and annotations that a webhook says all of its alerts have."""
+    """Return the labels and annotations that a webhook states for all of its alerts."""
     labels = {**scalars(webhook.get("groupLabels")), **scalars(webhook.get("commonLabels"))}
     return {"labels": labels, "annotations": scalars(webhook.get("commonAnnotations"))}
 
 
 def _grouped(known: _Known) -> Reading:
-    """Return the alerts that fire, or all if all are over: as one state, and one for each name."""
+    """Return the firing alerts, or all if all are over: as one state, and one for each name."""
     firing = [alert for alert in known.alerts if not alert.is_over] or known.alerts
     problems = known.problems
     if len(firing) > MAX_ITEMS:
@@ -284,7 +284,7 @@ def _read_as(maker: str, alerts: Sequence[Alert], firing: int) -> str:
 
 
 def _merged(alerts: Sequence[Alert], shared: Mapping[str, dict[str, str]]) -> dict[str, Any]:
-    """Return one state for the alerts of one name: the first one's, with the others' texts as signals."""
+    """Return one state for the alerts of one name: the first alert's, with the others' texts as signals."""
     states = [alert.state for alert in alerts]
     labels = [state.get("labels", {}) for state in states]
     state = {**states[0], "labels": {**shared["labels"], **_common(labels)}}
@@ -303,7 +303,7 @@ def _merged(alerts: Sequence[Alert], shared: Mapping[str, dict[str, str]]) -> di
 def _together(
     states: Sequence[dict[str, Any]], shared: Mapping[str, dict[str, str]]
 ) -> dict[str, Any]:
-    """Return one state for a group: what its alerts have in common, and the texts of each as signals."""
+    """Return one state for a group: the facts that its alerts share, and each alert's texts as signals."""
     own = ("alert_name", "service", "severity", "incident_id")
     state = {
         key: text
@@ -342,7 +342,7 @@ def _common(labels: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _differing(labels: Sequence[Mapping[str, str]]) -> list[str]:
-    """Return the labels that differ between alerts, as ``pod: a-1, a-2``."""
+    """Return the labels that differ between alerts, in the form ``pod: a-1, a-2``."""
     values: dict[str, dict[str, None]] = {}
     for own in labels:
         for key in own.keys() - _common(labels).keys():
@@ -353,9 +353,9 @@ def _differing(labels: Sequence[Mapping[str, str]]) -> list[str]:
 
 
 def _unrecognised(payload: object) -> Reading:
-    """Search an unknown payload for texts under the usual names."""
+    """Search an unknown payload for texts under common names."""
     if pick(mapping(payload), *(f"labels.{key}" for key in ALERT_KEYS)):
-        return Reading(payload)  # a single alert of Prometheus, which is read as it is
+        return Reading(payload)  # a single alert of Prometheus, which is read as is
     objects = walk(opened(payload))
     found: dict[str, str] = {}
     where: list[tuple[str, ...]] = []
@@ -383,7 +383,7 @@ def _own_keys(fact: str) -> tuple[str, ...]:
 
 
 def opened(payload: object) -> object:
-    """Return a payload, decoded if it is JSON as text, and so the JSON that one of its members is a text of."""
+    """Return a payload, decoded if it is JSON text, with members that are JSON text decoded too."""
     if isinstance(payload, str):
         payload = _decoded(payload)
     if not isinstance(payload, Mapping):
@@ -399,7 +399,7 @@ def _decoded(text: str) -> object | None:
 
 
 def _found(fact: str, path: tuple[str, ...], facts: Facts) -> tuple[tuple[str, ...], str] | None:
-    """Return the text that an object has under one of a fact's names, and where."""
+    """Return the text that an object has under one of a fact's names, and its path."""
     by_name = {fold(first(key)): key for key in reversed(list(facts)[:MAX_ITEMS])}
     for name in (*map(fold, _own_keys(fact)), *_OTHER_KEYS[fact]):
         if name not in by_name or (path and name in _ONLY_OUTSIDE):

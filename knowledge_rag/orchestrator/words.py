@@ -1,4 +1,4 @@
-"""The words that an incident and a document can share: stems of names taken apart, without those that any has."""
+"""Words that an incident and a document can share: stems, with names split and common words removed."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OTHER_WORD: Final = re.compile(rf"{_WORD.pattern}|{_LETTERS}|(?:(?!{_LETTERS})[
 _ANY_OTHER_WORD: Final = re.compile(rf"(?={_LETTERS})[^\W_]|(?:(?!{_LETTERS})[^\W_])+")
 """A word, or one letter of a script without spaces."""
 _LONG_STEM: Final = 6
-"""Letters of a stem from which a last ``i`` says nothing: ``expiri``, but ``queri`` stays."""
+"""Minimum letters of a stem whose last ``i`` is cut: ``expiri``; ``queri`` stays."""
 COMMON: Final = frozenset({
     "a", "about", "above", "after", "all", "alarm", "alert", "also", "am", "an", "and", "any",
     "are", "as", "at", "be", "because", "been", "before", "below", "but", "by", "can", "did",
@@ -59,13 +59,13 @@ COMMON: Final = frozenset({
     "haven", "hasn", "people", "almost", "bit", "bits", "else", "idea", "know", "knows", "loads", "nearly", "quite", "rather",
     "somehow", "stuff", "whatever", "wouldn", "couldn", "shouldn", "wasn", "weren",
 })  # fmt: skip
-"""Words that any incident may be told in."""
+"""Words that say nothing about an incident's subject."""
 
 
 def word_list(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the stems of the words of texts that tell something, in order, names taken apart.
+    """Yield the stems of the meaningful words of texts, in order, with names split.
 
-    ``expiry`` and ``expires`` are one word here: of longer stems, a last ``i`` (a ``y`` once) is cut.
+    ``expiry`` and ``expires`` are one word here: longer stems lose a last ``i`` (once a ``y``).
     """
     for text in texts:
         pattern = _WORD if text.isascii() else _OTHER_WORD
@@ -84,14 +84,14 @@ def words_of(texts: Iterable[str]) -> set[str]:
 
 
 def asked_words(texts: Iterable[str]) -> set[str]:
-    """Return the words of a question, without those that any text of its language has."""
+    """Return the words of a question, without the stop words of its language."""
     text = " ".join(texts)
     said = words_of([text])
     return said - words_of(STOP_WORDS.get(language_of(text), ()))
 
 
 def meant_by(text: str, held: set[str]) -> set[str]:
-    """Return the words that a question says in plain ones what is held says in the field's.
+    """Return a question's plain words that mean the same as one of the field's words in ``held``.
 
     >>> sorted(meant_by("the box ran out of room", words_of(["disk full on a node"])))
     ['box', 'ran', 'room']
@@ -101,18 +101,18 @@ def meant_by(text: str, held: set[str]) -> set[str]:
 
 
 _PAIR_WEIGHT: Final = 0.5
-"""What a pair of characters that isn't shared counts: every other one is made of the halves of two words."""
+"""Weight of a pair of characters that isn't shared: every second pair spans two words."""
 
 
 def share_of(asked: set[str], held: set[str]) -> float:
-    """Return the share of the words of a question that others hold, 0..1; 1 of none."""
+    """Return the share of a question's words that are among others, 0..1; 1 if there are none."""
     shared = len(asked & held)
     missing = sum(_PAIR_WEIGHT if UNSPACED.match(it) else 1 for it in asked - held)
     return shared / (shared + missing) if asked else 1.0
 
 
 def spaced_words(text: str) -> str:
-    """Return the words of a text in lower case, all of them and in their order, each between blanks.
+    """Return the words of a text in lower case, all of them in order, each between spaces.
 
     >>> spaced_words("Waiting room (staff)") in spaced_words("can the waiting room: staff, go off again")
     True
@@ -122,7 +122,7 @@ def spaced_words(text: str) -> str:
 
 
 def told_of(incident: Incident) -> set[str]:
-    """Return the words that an incident is told in."""
+    """Return the words that describe an incident."""
     return words_of(
         (
             *(incident.alert_name, incident.title, incident.service, incident.description),

@@ -300,7 +300,9 @@ def test_a_program_chooses_one_by_document_and_line(settled):
 def test_a_place_that_is_none_is_bad_input(settled, place):
     ran = settled("ask", SLOW, "--at", place)
     assert (ran.code, ran.out) == (2, "")
-    assert_one_line(ran.err, f"{place!r} is no place: write FILE:LINE, such as runbooks/rds.md:12")
+    assert_one_line(
+        ran.err, f"{place!r} isn't a place: write FILE:LINE, such as runbooks/rds.md:12"
+    )
 
 
 @pytest.mark.parametrize(
