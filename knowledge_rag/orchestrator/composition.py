@@ -1,6 +1,6 @@
-"""From advice to a recommendation: of procedures as they are, or of a model's answer.
+"""Turns advice into a recommendation: procedures as they are, or a model's answer.
 
-An answer is verified against the evidence first, and only the rest is read. Every citation of a
+An answer is verified against the evidence first, and only the verified text is read. Every citation of a
 recommendation is one of the verified answer's; a step without one is left out and counted.
 """
 
@@ -71,10 +71,10 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Findings
 
 MAX_NAMED: Final = 3
-"""Documents that are about an incident and give no step: so many are named."""
+"""Maximum documents or alerts that a warning names."""
 
 _SHOWN_UNCITED: Final = 60
-"""Characters of a step that was left out that its warning quotes."""
+"""Maximum characters that a warning quotes of a step that was left out."""
 
 
 def recommend(incident: Incident, advice: Advice) -> Recommendation:
@@ -86,7 +86,7 @@ def recommend(incident: Incident, advice: Advice) -> Recommendation:
 
 
 def _with_cautions(given: Recommendation, findings: Findings) -> Recommendation:
-    """Name the cited documents; put first what lint found in cited passages, a sentence for each document, and what drift found."""
+    """Add the cited documents, and put first the warnings of lint, one for each document, and of drift."""
     shown = given.shown
     found: dict[str, list[str]] = {}
     for result in findings.ledger.results:
@@ -114,7 +114,7 @@ def _documents(given: Recommendation, findings: Findings) -> tuple[CitedDocument
 
 
 def _of_drift(given: Recommendation, findings: Findings) -> Iterator[Warned]:
-    """Return a warning for each finding on a line that is shown, with the step that cites it."""
+    """Yield a warning for each drift finding on a shown line, with the step that cites it."""
     steps = [
         (citation, number)
         for number, step in enumerate(given.guidance, 1)
@@ -186,7 +186,7 @@ def _stated(incident: Incident, findings: Findings, advisor: str) -> Recommendat
 
 
 def _offered(plan: Plan, citer: Citer) -> dict[CitedLines, str]:
-    """Return the passages that are offered as reading, each with the name of its procedure if that may be meant."""
+    """Return the passages offered as reading, each with the name of its procedure if that may be meant."""
     return {
         one: name
         for block in plan.blocks
@@ -198,7 +198,7 @@ def _offered(plan: Plan, citer: Citer) -> dict[CitedLines, str]:
 def _nothing(
     incident: Incident, plan: Plan, citer: Citer, warnings: tuple[Warned, ...], advisor: str = ""
 ) -> Recommendation:
-    """Return a recommendation of nothing but what to read."""
+    """Return a recommendation of nothing but reading."""
     offered = _offered(plan, citer)
     reading = tuple(offered)
     unknown = tuple(dict.fromkeys(word for block in plan.blocks for word in block.unknown))
@@ -266,7 +266,7 @@ def compose(
 
 
 def without_advice(incident: Incident, findings: Findings) -> Recommendation:
-    """Return a recommendation without advice: nothing documented, no search, or no answer."""
+    """Return a recommendation without advice: nothing is documented, or the search or the answer failed."""
     warnings = _bounded(list(_of_search(incident, findings)))
     asked = wording.counted(len(findings.asked), "query")
     if findings.status is Status.OK:
@@ -299,7 +299,7 @@ def _degraded(
 
 
 class _Composer:
-    """Makes steps and warnings of one answer."""
+    """Makes the steps and warnings of one answer."""
 
     def __init__(self, incident: Incident, verified: Verified, findings: Findings) -> None:
         self._incident = incident
@@ -315,7 +315,7 @@ class _Composer:
         self._used, self._sections = drawn_on(self._plan, self.steps, verified.text)
 
     def recommendation(self, advisor: str) -> Recommendation:
-        """Return the recommendation of an answer that has any step or similar incident."""
+        """Return the recommendation of an answer that has a step or a similar incident."""
         evidence, confidence = evidence_of(
             self._incident, self._used, self._sections, self._findings
         )
@@ -337,7 +337,7 @@ class _Composer:
         )
 
     def nothing(self, advisor: str) -> Recommendation:
-        """Return the recommendation of an answer without any cited step, though there was evidence."""
+        """Return the recommendation of an answer without any cited step, although there was evidence."""
         warnings = _bounded(list(self._all_warnings()))
         admitted = wording.NO_MATCH.casefold() in " ".join(self._verified.text.casefold().split())
         if self._answer.uncited or not admitted:
@@ -403,7 +403,7 @@ class _Composer:
     def _is_past(self, cited: Cited) -> bool:
         return self._metadata(cited, DOCUMENT_TYPE) == DocumentType.POSTMORTEM
 
-    # words around them
+    # summary and warnings
 
     def _summary(self) -> str:
         said = "\n\n".join(filter(str.strip, self._answer.summary)).strip()
@@ -441,7 +441,7 @@ class _Composer:
 
 
 _DISTANT: Final = frozenset({Kind.UNCITED_NUMBER, Kind.CONFIDENT_WORDING})
-"""Warnings of how far a reference is, which say nothing of a step whose lines hold all of it."""
+"""Warnings about a reference's distance, which don't matter for a step that its lines support."""
 
 _ABOVE: Final = ("title", "section_path", SERVICE, INCIDENT_ID)
 
@@ -465,7 +465,7 @@ def _of_search(incident: Incident, findings: Findings) -> Iterator[Warned]:
 
 
 def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:
-    """Warn if a linked runbook was not found; the link's own words are never shown as they are."""
+    """Warn if a linked runbook was not found; the link's own text is never shown verbatim."""
     results = findings.ledger.results
     for who, links in _linking(incident):
         if linked_documents(results, links):
@@ -479,9 +479,9 @@ def _of_links(incident: Incident, findings: Findings) -> Iterator[Warned]:
 
 
 def _linking(incident: Incident) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield who links a runbook, as words that follow "that", and the links.
+    """Yield who links a runbook, in words that follow "that", and the links.
 
-    Of a group, the alerts that link the same one stand together.
+    In a group, the alerts that link the same one share an entry.
     """
     linked: dict[tuple[str, ...], list[str]] = {}
     for it in incident.alerts if incident.is_group else ():

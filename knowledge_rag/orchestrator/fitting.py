@@ -1,6 +1,6 @@
-"""Answers within a budget of tokens: whole procedures, the first one first, and the rest by its lines; whole passages.
+"""Fits answers into a token limit: whole procedures, the first one first, and the rest by its lines; whole passages.
 
-A procedure is given whole or not at all: half of one is what hurts.
+A procedure is included whole or not at all: half of one does harm.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _OF_NOTICE: Final = 25
 """Tokens of the sentence about passages that are left out."""
 
 MIN_TOKENS: Final = 100
-"""Smallest budget: room for what was found and where it stands."""
+"""Smallest limit: room to say what was found and where it is."""
 
 
 def within(
@@ -36,13 +36,13 @@ def within(
     most: int,
     beside: int = 0,
 ) -> Consultation:
-    """Return a consultation whose text takes so many tokens at most, as far as :func:`fitted` can.
+    """Return a consultation whose text takes at most ``most`` tokens, as far as :func:`fitted` can.
 
     Args:
         consultation: whole.
-        written: writes its text.
-        most: tokens that there are.
-        beside: tokens of what is sent beside the text.
+        written: returns its text.
+        most: the token limit.
+        beside: tokens that are sent in addition to the text.
     """
 
     def cost(given: Recommendation) -> float:
@@ -56,14 +56,14 @@ def fitted(
 ) -> Recommendation:
     """Return as much of a recommendation as fits.
 
-    Similar incidents go first, then procedures, from the last one on. A procedure that is left out stays in
-    ``procedures`` with its lines as not shown, and the evidence is then at most partial. Without any left the
-    recommendation says how much the first one takes, and may still not fit. What a model wrote stays as it is.
+    Similar incidents are removed first, then procedures, from the last one on. A removed procedure stays in
+    ``procedures`` with its lines as not shown, and the evidence is then at most partial. If none is left, the
+    recommendation says how much the first one takes, and may still not fit. A model's text stays as it is.
 
     Args:
         given: whole.
-        cost: tokens of a recommendation as it is written.
-        most: tokens that there are.
+        cost: tokens of a recommendation in its final form.
+        most: the token limit.
     """
     if not given.procedures or cost(given) <= most:
         return given
@@ -78,12 +78,12 @@ def fitted(
 def first_that_fit(
     results: Sequence[_Result], cost: Callable[[Sequence[_Result]], float], most: int
 ) -> tuple[Sequence[_Result], str]:
-    """Return the first results that fit, each whole, and a sentence about the others; the first one is always given.
+    """Return the first results that fit, each whole, and a sentence about the others; the first one is always included.
 
     Args:
-        results: of a search, in their order.
-        cost: tokens of results as they are written; more of them cost more.
-        most: tokens that there are.
+        results: of a search, in order.
+        cost: tokens of results in their final form; more of them cost more.
+        most: the token limit.
     """
     if cost(results) <= most:
         return results, ""
@@ -102,7 +102,7 @@ def _cut(given: Recommendation, count: int, why: str = "") -> Recommendation:
     Args:
         given: whole.
         count: procedures to keep.
-        why: none is kept.
+        why: the reason, if none is kept.
     """
     kept = tuple(step for step in given.guidance if step.procedure <= count)
     sections = (*given.procedures[:count], *map(_left_out, given.procedures[count:]))

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalResult
 
 MAX_THREADS: Final = 32
-"""Synchronous questions under way at once in a process; a backend that hangs keeps its place."""
+"""Maximum synchronous queries at once in a process; a backend that hangs keeps its slot."""
 
 _SHOWN_NAME: Final = 40
 _SHOWN_ERRORS: Final = 3
@@ -83,14 +83,14 @@ _logger: Final = logging.getLogger(__name__)
 
 
 def _no_truth_value(value: object) -> object:
-    """Refuse truth values, which pydantic takes for 0 and 1."""
+    """Refuse booleans, which pydantic converts to 0 and 1."""
     if isinstance(value, bool):
         raise ValueError("must be a whole number")  # noqa: TRY004 - pydantic wants it so
     return value
 
 
 def _blank_if_none(value: object) -> object:
-    """Take null for no filter: models fill in unknown arguments with it."""
+    """Treat null as no filter: models fill unknown arguments with it."""
     return "" if value is None else value
 
 
@@ -101,7 +101,7 @@ class RetrieveKnowledgeArguments(BaseModel):
     """Arguments of the tool; described as in ``schemas/retrieve_knowledge.openapi.json``.
 
     Raises:
-        ToolException: an argument is missing, unknown, or makes no sense.
+        ToolException: an argument is missing, unknown or invalid.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -183,9 +183,9 @@ class KnowledgeTool(BaseTool):
     artifact is the :class:`~knowledge_rag.core.outcome.RetrievalOutcome`, against which an answer is
     verified.
 
-    A fault of the knowledge base is an outcome, never an exception. Wrong arguments are a
-    ``ToolException``, returned to the model as the tool's answer so that it can correct them; with
-    ``handle_tool_error=False`` it is raised.
+    A failure of the knowledge base is an outcome, never an exception. Wrong arguments raise a
+    ``ToolException``, which the model gets as the tool's answer so that it can correct them; with
+    ``handle_tool_error=False`` it reaches the caller.
     """
 
     name: str = TOOL_NAMES[0]
@@ -213,7 +213,7 @@ def outcome_of(message: ToolMessage) -> RetrievalOutcome:
     A checkpointer returns an artifact as plain data; its results are proven again.
 
     Raises:
-        UnreadableResponse: it carries none, as where the arguments were wrong.
+        UnreadableResponse: it has none, for example because the arguments were wrong.
     """
     artifact = message.artifact
     return artifact if isinstance(artifact, RetrievalOutcome) else read_outcome(_present(artifact))
@@ -230,7 +230,7 @@ def to_text(outcome: RetrievalOutcome) -> str:
     """Return an outcome as text for a model.
 
     Retrieval's notice comes first, then each result: its reference as an answer cites it,
-    ``[Source: runbooks/rds.md, lines 5-10]``, and below it the lines as they are. Without results it
+    ``[Source: runbooks/rds.md, lines 5-10]``, and below it the lines verbatim. Without results the text
     is the sentence for no match, or for a failed search with its reason.
     """
     return "\n\n".join(_parts(outcome))
@@ -248,7 +248,7 @@ def _parts(outcome: RetrievalOutcome) -> Iterator[str]:
 
 
 def _explanation(error: ValidationError) -> str:
-    """Return in one line what is wrong with the arguments, without their values."""
+    """Return one line that says what is wrong with the arguments, without their values."""
     problems = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = ".".join(str(part) for part in problem["loc"])[:_SHOWN_NAME]
@@ -269,28 +269,28 @@ class KnowledgeRetriever(BaseRetriever):
     """Returns each result as a document.
 
     ``page_content`` is the cited lines, byte for byte, and ``id`` the chunk's id. ``metadata`` has
-    ``source_file``, ``start_line``, ``end_line``, ``section_header``, ``relevance_score`` where the
-    search gave one, the passage's other metadata (``title``, ``document_type``, ``section_path`` and
-    so on), and ``notice`` where retrieval has one.
+    ``source_file``, ``start_line``, ``end_line``, ``section_header``, ``relevance_score`` if the
+    search returned one, the passage's other metadata (``title``, ``document_type``, ``section_path``
+    and so on), and ``notice`` if retrieval has one.
 
-    An empty list means that nothing is documented. An outage must not look so, and is therefore
-    raised; ``on_degraded="empty"`` is for chains that would rather go on, and logs a warning.
+    An empty list means that nothing is documented. An outage must not look the same, so it raises;
+    ``on_degraded="empty"`` is for chains that should go on regardless, and logs a warning.
 
-    ``k``, ``document_type``, ``service`` and ``source_file`` may also be given to ``invoke`` and
+    ``k``, ``document_type``, ``service`` and ``source_file`` may also be passed to ``invoke`` and
     ``ainvoke``.
 
     Args:
         retrieval: the backend; its budget bounds each query.
-        k: documents at most, 1..100.
+        k: maximum documents, 1..100.
         document_type: only of this type; ``""`` for all.
-        service: only about this one; ``""`` for all.
-        source_file: only of this document, in the order of its lines; ``""`` for all.
-        on_degraded: what to do where the knowledge base could not be searched.
-        seconds: how long to wait for a backend that does not keep its budget.
+        service: only about this service; ``""`` for all.
+        source_file: only of this document, in line order; ``""`` for all.
+        on_degraded: what to do if the knowledge base could not be searched.
+        seconds: how long to wait for a backend that exceeds its budget.
 
     Raises:
-        KnowledgeUnavailable: by ``invoke`` and ``ainvoke``: it could not be searched.
-        ValueError: by the same: the question is blank or too long, ``k`` is outside, or
+        KnowledgeUnavailable: from ``invoke`` and ``ainvoke``: it could not be searched.
+        ValueError: from the same: the question is blank or too long, ``k`` is out of range, or
             ``source_file`` is not a path as in a citation.
     """
 
@@ -369,14 +369,14 @@ def ask(
 ) -> RetrievalOutcome:
     """Answer one query synchronously; never raises.
 
-    It runs on a thread with an event loop of its own, since the caller's thread may have a running
-    loop, which can't go on while it waits here. So a backend must not keep the loop of its first
-    query; none of this product's does.
+    It runs on a thread with its own event loop, since the caller's thread may have a running loop,
+    which can't continue while it waits here. So a backend must not keep the loop of its first
+    query; none of this product's backends does.
 
     Args:
         retrieval: the backend.
         query: the question.
-        seconds: how long to wait, everything included, even if the loop's thread hangs.
+        seconds: how long to wait in total, even if the loop's thread hangs.
     """
     deadline = Deadline.after(seconds)
     if not _turns.acquire(timeout=seconds):

@@ -1,4 +1,4 @@
-"""Middleware that verifies what a LangChain agent says; needs the extra ``models``."""
+"""Middleware that verifies a LangChain agent's answers; needs the extra ``models``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REPORT: Final = "knowledge_rag"
 """Key of a checked message's ``response_metadata``: the report, as ``knowledge-rag verify --json`` prints it."""
 
 MOST: Final = 10
-"""Errors that a model is told of."""
+"""Maximum errors in a request to correct an answer."""
 
 _WRONG: Final = (
     "Your answer was checked against what retrieve_knowledge returned, and this is wrong:"
@@ -40,12 +40,12 @@ class VerifiedAnswers(AgentMiddleware[Any, Any, Any]):
     """Verifies each message of an agent's model against what :class:`KnowledgeTool` returned in its conversation.
 
     References that no search returned are removed before the message enters the agent's state. An answer is checked
-    as :func:`knowledge_rag.guardrails.review.review` does if it cites, or if the knowledge base was searched since
-    the last human message. One with errors goes back to the model; after ``retries`` it is taken as it is, and its
+    as by :func:`knowledge_rag.guardrails.review.review` if it cites, or if the knowledge base was searched since the
+    last human message. One with errors goes back to the model; after ``retries`` it is accepted as it is, and its
     ``response_metadata["knowledge_rag"]`` has the report.
 
-    So are its refusal and its thoughts; a thought that would change is left out, and so is a block of a type that isn't
-    known, which the report lists as ``left_out``.
+    Its refusal and its thoughts are verified, too. A thought that would change is left out, and so is a block of an
+    unknown type; the report lists both as ``left_out``.
 
     The model's words aren't streamed (tag ``nostream``), since they aren't verified yet. Structured responses aren't
     checked.
@@ -66,7 +66,7 @@ class VerifiedAnswers(AgentMiddleware[Any, Any, Any]):
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Call the model until its answer has no errors, or often enough; return it verified."""
+        """Call the model until its answer has no errors or no retry is left; return it verified."""
         asked = _unstreamed(request)
         response = handler(asked)
         for _ in range(self._retries):
@@ -91,7 +91,7 @@ class VerifiedAnswers(AgentMiddleware[Any, Any, Any]):
 
 
 def _unstreamed(request: ModelRequest[Any]) -> ModelRequest[Any]:
-    """Return the request with a model whose words no stream of the graph shows."""
+    """Return the request with a model whose words appear in no stream of the graph."""
     model = request.model
     tags = [*(model.tags or ()), "nostream"]
     return request.override(model=model.model_copy(update={"tags": tags}))
@@ -119,7 +119,7 @@ def _verified(request: ModelRequest[Any], response: ModelResponse[Any]) -> Model
 
 
 def _shown(said: AIMessage, before: Sequence[AnyMessage]) -> AIMessage:
-    """Return a message with what may be shown of its words, and with its report if it was checked."""
+    """Return a message with those of its words that may be shown, and with its report if it was checked."""
     reviewed = _reviewed(said, before)
     ledger = Ledger.of(*(it.results for it in _outcomes(before)))
     verified = reviewed.verified if reviewed is not None else verify(_text_of(said), ledger)
@@ -144,13 +144,13 @@ def _shown(said: AIMessage, before: Sequence[AnyMessage]) -> AIMessage:
 def _with_text(
     content: str | list[Any], text: str, ledger: Ledger, left_out: list[str]
 ) -> str | list[Any]:
-    """Return a message's content with this text in place of its own; other blocks stay in their order.
+    """Return a message's content with this text in place of its own; other blocks stay in order.
 
     Args:
         content: as the model wrote it.
-        text: that may be shown.
-        ledger: that words beside the text are verified against.
-        left_out: gets the type of each block that is left out.
+        text: the words that may be shown.
+        ledger: verifies the words outside the text.
+        left_out: receives the type of each block that is left out.
     """
     if isinstance(content, str):
         return text
@@ -172,19 +172,19 @@ def _with_text(
 _SAID: Final = {
     "text": "text", "output_text": "text", "text-plain": "text", "refusal": "refusal", None: "text",
 }  # fmt: skip
-"""Types of blocks that hold what a model says, and the field with its words."""
+"""Types of blocks with a model's answer, and the field of its words."""
 _THOUGHTS: Final = frozenset(("thinking", "reasoning", "reasoning_content"))
 _WITHOUT_WORDS: Final = frozenset(
     ("tool_use", "tool_call", "tool_call_chunk", "function_call", "input_json_delta", "redacted_thinking")
 )  # fmt: skip
-"""Calls of tools, which is for the tool to read, and what is encrypted."""
+"""Tool calls, which only the tool reads, and encrypted blocks."""
 _CALLS: Final = frozenset(("tool_calls", "function_call"))
-"""Keys beside the content that are for a tool to read."""
+"""Keys outside the content that only a tool reads."""
 _LONGEST_TYPE: Final = 64
 
 
 def _words_of(block: Any) -> str | None:  # noqa: ANN401 - a model's block
-    """Return the words of a block that holds what a model says; ``None`` of any other."""
+    """Return the words of a block that is part of a model's answer; ``None`` for any other."""
     if isinstance(block, str):
         return block
     field = _SAID.get(kind) if isinstance(kind := block.get("type"), str | None) else None
@@ -193,14 +193,14 @@ def _words_of(block: Any) -> str | None:  # noqa: ANN401 - a model's block
 
 
 def _text_of(said: AIMessage) -> str:
-    """Return all that a message says, in the order of its blocks."""
+    """Return all words of a message, in the order of its blocks."""
     content = said.content
     blocks = [content] if isinstance(content, str) else content
     return "".join(words for it in blocks if (words := _words_of(it)) is not None)
 
 
 def _verified_words(value: Any, ledger: Ledger) -> Any:  # noqa: ANN401 - of a provider's own form
-    """Return a value of JSON with all texts in it verified."""
+    """Return a JSON value with all texts in it verified."""
     if isinstance(value, str):
         return verify(value, ledger).text
     if isinstance(value, dict):
@@ -224,7 +224,7 @@ def _reviewed(said: AIMessage, before: Sequence[AnyMessage]) -> Review | None:
 
 
 def _outcomes(messages: Sequence[AnyMessage]) -> Iterator[RetrievalOutcome]:
-    """Yield what the tool returned in a conversation."""
+    """Yield the tool's outcomes in a conversation."""
     for message in messages:
         if isinstance(message, ToolMessage) and message.name in TOOL_NAMES:
             try:

@@ -1,4 +1,4 @@
-"""Links to runbooks, and how well a document fits one: by the end of its path, whatever is before that."""
+"""Reads links to runbooks, and matches documents with them: by the end of the path, whatever is before that."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalResult
 
 RUNBOOK_KEYS: Final = frozenset({"runbook", "runbookurl", "runbooklink", "playbook", "playbookurl"})
-"""What an annotation, a label or a tag that links a runbook is called, folded."""
+"""Folded names of annotations, labels and tags that link a runbook."""
 
 INDEXES: Final = frozenset({"readme", "index"})
 """Folded names of the file that a link to a folder means."""
 
 _TEMPLATE: Final = re.compile(r"\{\{(?:(?!\{\{).)*?\}\}", re.DOTALL)
-"""Never across the start of another one, so that each character is looked at once."""
+"""Never across the start of another one, so that each character is read once."""
 _ROUTE: Final = re.compile(r"!?/")
-"""How the anchor begins that is a path: of a site that draws its pages in the browser."""
+"""The beginning of an anchor that is a path, on a site that draws its pages in the browser."""
 _DOCUMENT: Final = re.compile(r"\.(?:md|markdown|txt)$", re.IGNORECASE)
 _PAGE: Final = re.compile(r"\.(?:md|markdown|txt|html?|pdf)$", re.IGNORECASE)
 _LIKE_A_LINK: Final = re.compile(r"[/#]|\.(?:md|markdown|txt|html?|pdf)\b", re.IGNORECASE)
@@ -40,18 +40,18 @@ _PATH: Final = re.compile(r"\.(?:md|markdown|txt)(?:$|[#?])", re.IGNORECASE)
 _CALLED_SO: Final = re.compile(r"(?:run|play)-?_?book", re.IGNORECASE)
 
 Fit = tuple[int, bool, bool, int]
-"""Parts of the path that agree, from the end; whether that is all of the document's path; whether it
-is a page of its own and no folder's index; parts that agree letter by letter. More is better."""
+"""Parts of the path that agree, from the end; whether that is the document's whole path; whether it
+is a page of its own and not a folder's index; parts that agree letter by letter. More is better."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Where a link leads.
+    """The target of a link.
 
     Args:
-        parts: of its path, without host, query, and what a template fills in.
+        parts: of its path, without host, query, and text that a template fills in.
         anchor: behind ``#``, ``""`` without one.
-        addresses: that a web page may have which it leads to, the likeliest first.
+        addresses: possible addresses of a web page that it leads to, likeliest first.
     """
 
     parts: tuple[str, ...]
@@ -60,17 +60,17 @@ class Link:
 
     @classmethod
     def said_in(cls, text: str) -> Link:
-        """Read a link as people write one, with a sentence around it or without."""
+        """Read a link as people write it, with or without a sentence around it."""
         plain = _TEMPLATE.sub("", text).strip()
         words = (word for word in plain.split() if _LIKE_A_LINK.search(word))
         return cls.of(next(words, plain).strip("<>()[],;:!.'\""))
 
     @classmethod
     def readings(cls, text: str) -> tuple[Link, ...]:
-        """Read a link in each way that it may be meant, the likeliest first.
+        """Return the possible readings of a link, likeliest first.
 
-        A name may have blanks in it: ``docs/Mail Queue.md`` is the page ``queue.md`` only if no
-        document is called so.
+        A name may contain spaces: ``docs/Mail Queue.md`` is the page ``queue.md`` only if no
+        document has the whole name.
         """
         plain = _TEMPLATE.sub("", text).strip()
         whole = (cls.of(plain),) if " " in plain and _LIKE_A_LINK.search(plain) else ()
@@ -95,17 +95,17 @@ class Link:
 
     @property
     def is_file(self) -> bool:
-        """Whether it names a file of the documents, and so no folder."""
+        """Whether it names a file of the documents, so not a folder."""
         return _DOCUMENT.search(self.parts[-1]) is not None
 
     @property
     def stem(self) -> str:
-        """The folded name of the page; a link to an index is to its folder's page, too."""
+        """The folded name of the page; a link to an index also leads to its folder's page."""
         return _fold(_PAGE.sub("", self.parts[-1]))
 
 
 def links_in(text: str) -> tuple[str, ...]:
-    """Return the links to runbooks in a description: documents, and links called a runbook there.
+    """Return the links to runbooks in a description: documents, and links that it calls a runbook.
 
     >>> links_in("Look at https://grafana.example/d/1 and docs/alarms.md#outage.")
     ('docs/alarms.md#outage',)
@@ -120,7 +120,7 @@ def links_in(text: str) -> tuple[str, ...]:
 
 
 def folded_parts(source_file: str, root: str = "") -> list[str]:
-    """Return the folded parts of a document's path, its name without the suffix."""
+    """Return the folded parts of a document's path, with its name without the suffix."""
     *folders, name = source_file.split("/")
     return [*map(_fold, (root, *folders)), _fold(name.rpartition(".")[0] or name)]
 
@@ -128,8 +128,8 @@ def folded_parts(source_file: str, root: str = "") -> list[str]:
 def fit(link: Link, source_file: str, root: str) -> Fit | None:
     """Return how well a document fits a link; ``None`` if it doesn't.
 
-    An index needs its folder to agree, too, since every folder may have one; without a folder, the
-    link means the one at the top.
+    The folder of an index has to agree, too, since every folder may have one; without a folder, the
+    link means the index at the top.
     """
     wanted, have, is_index = _sides(link, source_file, root)
     if is_index and link.is_file:
@@ -147,16 +147,16 @@ def fit(link: Link, source_file: str, root: str) -> Fit | None:
 
 
 def contradicts(link: Link, source_file: str, root: str) -> bool:
-    """Whether a document has the name that a link ends with, but both say other folders.
+    """Whether a document has the name that a link ends with, but in another folder.
 
-    The document is another page then, even if it is the only one of that name.
+    The document is then another page, even if it is the only one of that name.
     """
     wanted, have, _ = _sides(link, source_file, root)
     return _contradict(wanted, have)
 
 
 def _sides(link: Link, source_file: str, root: str) -> tuple[list[str], list[str], bool]:
-    # of a folder's index, the folder is the last part
+    # for a folder's index, the folder is the last part
     wanted = [*map(_fold, link.parts[:-1]), link.stem]
     have = folded_parts(source_file, root)
     is_index = have[-1] in INDEXES and link.stem not in INDEXES
@@ -168,7 +168,7 @@ def _contradict(wanted: list[str], have: list[str]) -> bool:
 
 
 def _fold(name: str) -> str:
-    """Fold a name whose letters may be written in several ways: macOS takes accents off them."""
+    """Fold a name whose letters may be encoded in several ways: macOS splits accents off."""
     return fold(normalize("NFC", name))
 
 
@@ -182,7 +182,7 @@ def _common_end(a: list[str], b: list[str]) -> int:
 
 
 def stem(source_file: str) -> str:
-    """Return a document's file name without its folder and all behind its first dot.
+    """Return a document's file name without its folder, up to its first dot.
 
     >>> stem("runbooks/disk-full.prod.md")
     'disk-full'
@@ -191,7 +191,7 @@ def stem(source_file: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Return the letters and digits of a name, so that camel, kebab and title case are one.
+    """Return the letters and digits of a name, so that camel, kebab and title case are the same.
 
     >>> fold("KubePodCrashLooping") == fold("kube-pod crash_looping")
     True
@@ -200,24 +200,24 @@ def fold(text: str) -> str:
 
 
 MAX_WORDS: Final = 80
-"""Characters of a link that are asked for or shown."""
+"""Maximum characters of a link that are searched for or shown."""
 
 _PARTS: Final = 2
-"""Of a path that say which page it is: the page and its folder."""
+"""Last parts of a path that identify a page: the page and its folder."""
 
 _BRANCHES: Final = frozenset({"blob", "tree", "raw", "main", "master", "-"})
-"""What sites of repositories put in front of a path."""
+"""Parts that repository sites put before a path."""
 
 _SUFFIX: Final = re.compile(r"\.[a-z]{2,8}$", re.IGNORECASE)
 _LINES: Final = re.compile(r"L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?|:~:.*", re.DOTALL)
-"""Anchors of lines, or of a text to mark, which say nothing of a section."""
+"""Anchors of lines, or of a text to highlight, which don't name a section."""
 _NO_WORDS: Final = re.compile(r"[^\w\s]+")
 
 
 def words_of_link(links: Sequence[str]) -> str:
-    """Return the words of the first link's folder, page and section, for a search and for a person.
+    """Return the words of the first link's folder, page and section, for a search and for a reader.
 
-    They are letters, digits and spaces alone; ``""`` if it has no letters there.
+    They have only letters, digits and spaces. Links without letters there are skipped; ``""`` if none has any.
 
     >>> words_of_link(["https://wiki.example/db/rds-failover.md#promote-a-replica"])
     'db rds failover promote a replica'
@@ -234,10 +234,10 @@ def words_of_link(links: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LinkTarget:
-    """Where one link leads among the retrieved documents.
+    """The target of a link among the retrieved documents.
 
     Args:
-        files: that fit it, several only where they fit equally well.
+        files: that fit it; several only if they fit equally well.
     """
 
     files: tuple[str, ...]
@@ -247,9 +247,9 @@ class LinkTarget:
 def linked_documents(
     results: Iterable[RetrievalResult], links: Iterable[str]
 ) -> tuple[LinkTarget, ...]:
-    """Return the retrieved documents that links lead to, in the links' order, the likeliest first.
+    """Return the retrieved documents that links lead to, in the links' order, likeliest first.
 
-    Each document comes for its first link, and again for each of its sections that is linked.
+    A document appears for its first link, and again for each further section of it that is linked.
     """
     addresses = {it.citation.source_file: _address(it) for it in results}
     targets: list[LinkTarget] = []
@@ -265,7 +265,7 @@ def linked_documents(
 
 
 def anchored(links: Iterable[LinkTarget]) -> dict[str, list[str]]:
-    """Return the linked documents, in their order, with the anchors of their sections."""
+    """Return the linked documents, in order, with the anchors of their sections."""
     anchors: dict[str, list[str]] = {}
     for it in links:
         for file in it.files:
@@ -274,14 +274,14 @@ def anchored(links: Iterable[LinkTarget]) -> dict[str, list[str]]:
 
 
 def called_alike(results: Iterable[RetrievalResult], links: Iterable[str]) -> list[str]:
-    """Return the retrieved documents with a link's name in another folder than it says."""
+    """Return the retrieved documents that have a link's name, but in another folder."""
     files = dict.fromkeys(it.citation.source_file for it in results)
     read = [link for text in links for link in Link.readings(text) if link.parts]
     return [file for file in files if any(contradicts(link, file, root="") for link in read)]
 
 
 def _matter(anchor: str) -> str:
-    """Leave out an anchor that says what a section is for, or a line: a link to ``#symptoms`` means more."""
+    """Remove an anchor that names a section's purpose, or a line: a link to ``#symptoms`` means more."""
     if _LINES.fullmatch(anchor) or names_only_kind(split_words(anchor)):
         return ""
     return anchor

@@ -1,7 +1,7 @@
-"""Procedures: the unit of advice. A section, or what of a page belongs together, whole and in its order.
+"""Builds procedures, the unit of advice: a section, or the parts of a page that belong together, whole and in order.
 
-Nothing is chosen inside one: every list item, row, command and paragraph of it is an item or governs one. What
-it leaves out is named by its lines: sections of another time, what was not retrieved, what exceeds a limit.
+Nothing is selected inside one: each of its list items, rows, commands and paragraphs is an item or governs one.
+Lines that are left out are named: sections of another time, lines not retrieved, lines beyond a limit.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.outline import Block, ListItem, Outline, Section
 
 MAX_ITEMS: Final = 100
-"""Items of one procedure that are shown; the sections behind them are named with their lines."""
+"""Maximum items of a procedure that are shown; the sections after them are named by their lines."""
 
 MAX_INTRODUCTION: Final = 8
-"""Lines of a page's own words above its first section up to which all of them come with a procedure of it."""
+"""Maximum lines of a page's own text above its first section for all of it to come with each procedure of the page."""
 
 _QUOTE_MARKS: Final = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _FACT: Final = re.compile(
@@ -63,13 +63,13 @@ _FACT: Final = re.compile(
     r"|last[_ ]review\w*|rev(?:ision)?|created by|status|version|author|expression|video|related|see also|references?|further reading|links?)\b[^:.]{0,40}:",
     re.IGNORECASE,
 )
-"""A line that states a fact of the page: nothing to do."""
+"""A line that states a fact about the page: nothing to do."""
 _COMMAND_ALONE: Final = re.compile(r"\s*`([^`\n]{2,})`[\s.]*\Z")
 _INLINE_COMMAND: Final = re.compile(r"`(?:\$ ?|\./|/)?[\w./-]+ [^`\n]+`|^\s*`[^`\n]{2,}`[\s.]*$")
 _THEN: Final = re.compile(
     r"^\W*(?:and )?(?:then|next|finally|afterwards|after that)\b", re.IGNORECASE
 )
-"""How a paragraph behind a step begins that is the next one."""
+"""The beginning of a paragraph behind a step that is the next step."""
 _MARKED: Final = re.compile(r"^\W*(?:warning|caution|note|important|danger)\b", re.IGNORECASE)
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)")
 _STRUCK_HTML: Final = re.compile(
@@ -84,29 +84,29 @@ class Why(StrEnum):
     """Why lines of a procedure are not shown."""
 
     NOT_RETRIEVED = "not_retrieved"
-    """They may hold more of it; retrieval did not return them for this request."""
+    """They may contain more of it, but retrieval did not return them for this request."""
     PROHIBITED = "prohibited"
-    """A section of what must not be done."""
+    """A section about things that must not be done."""
     OBSOLETE = "obsolete"
-    """A section of what was done once."""
+    """A section about things that were done once."""
     LIMIT = "limit"
     """More than a person can follow."""
     ELSEWHERE = "elsewhere"
-    """The procedure goes on in a section or document that could not be retrieved."""
+    """The procedure continues in a section or document that could not be retrieved."""
     OTHER = "other"
-    """A section for another one of several than the incident's labels name."""
+    """A section for another case than the one that the incident's labels name."""
     ROW = "row"
-    """Rows of a table for other cases than the one that the incident's words tell."""
+    """Rows of a table for other cases than the one in the incident's words."""
     UNWRITTEN = "unwritten"
     """A section that is still to be written: "TODO"."""
     HELD_OFF = "held_off"
-    """The page says that they aren't for what is asked."""
+    """The page says that they don't apply to the request."""
     UNDONE = "undone"
-    """Steps that those given undo."""
+    """Steps that the shown ones undo."""
     NOT_GIVEN = "not_given"
     """A model that draws on the procedure left them out."""
     BUDGET = "budget"
-    """They don't fit in the tokens that were asked for."""
+    """They don't fit in the token limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class NotShown:
     """Lines that belong to a procedure and are not shown.
 
     Args:
-        start: first line, 1-based; 0 where the place is unknown.
+        start: first line, 1-based; 0 if the place is unknown.
     """
 
     source_file: str
@@ -125,7 +125,7 @@ class NotShown:
 
     @property
     def is_missed(self) -> bool:
-        """Whether its author means it to be done, so that the procedure isn't complete without it."""
+        """Whether its author wants it done, so that the procedure isn't complete without it."""
         return self.why in (
             Why.NOT_RETRIEVED, Why.LIMIT, Why.ELSEWHERE, Why.NOT_GIVEN, Why.BUDGET,
         )  # fmt: skip
@@ -136,8 +136,8 @@ class Part:
     """Text or code of an item, in the author's order.
 
     Args:
-        text: without indent and list mark; of code, without its fence.
-        withheld: whether it is what must not be done; no item has such a part in the end.
+        text: without indent and list mark; code has no fence.
+        withheld: whether it must not be done; finished items have no such part.
     """
 
     text: str
@@ -153,9 +153,9 @@ class Item:
     """One step as its author wrote it.
 
     Args:
-        number: the author's own mark where it counts: ``3.``, ``a)``; ``""`` for bullets and prose.
-        parts: what it says and runs, in order.
-        governing: what governs it, in the order of lines.
+        number: the author's own mark if it counts: ``3.``, ``a)``; ``""`` for bullets and prose.
+        parts: its text and code, in order.
+        governing: the lines that govern it, in order.
     """
 
     number: str
@@ -168,7 +168,7 @@ class Item:
 
     @property
     def text(self) -> str:
-        """What it says, without its code blocks; of code alone, the code."""
+        """Its text without code blocks; its code if there is nothing else."""
         said = "\n".join(part.text for part in self.parts if not part.is_code)
         return said if said.strip() else "\n".join(part.text for part in self.parts)
 
@@ -185,7 +185,7 @@ class Procedure:
     Args:
         path: headings of its section, outermost first.
         items: at least one.
-        alert: the alert of a group that it is for; ``""`` where there is one alert only.
+        alert: the alert of a group that it is for; ``""`` if there is only one alert.
     """
 
     source_file: str
@@ -197,12 +197,12 @@ class Procedure:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all of it is shown that its author means to be done."""
+        """Whether everything that its author wants done is shown."""
         return not any(it.is_missed for it in self.not_shown)
 
     @property
     def lines(self) -> set[int]:
-        """Numbers of all lines that its items and what governs them stand on."""
+        """Numbers of all lines of its items and of the lines that govern them."""
         return {
             number
             for item in self.items
@@ -212,7 +212,7 @@ class Procedure:
 
 
 def spans(item: Item) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges of an item and of what governs it in its section and around, the item's own first."""
+    """Yield the line ranges of an item and of the lines in and around its section that govern it, the item's own first."""
     yield item.start, item.end
     for it in item.governing:
         if not it.sent_from:
@@ -227,9 +227,9 @@ def procedure_of(
     other_rows: Container[int] = (),
     alert: str = "",
 ) -> Procedure | None:
-    """Return a section, all below it included, as a procedure; ``None`` if it asks for nothing.
+    """Return a section with everything below it as a procedure; ``None`` if it asks for nothing.
 
-    Sections of `leave_out` are given elsewhere; `other_rows` are the first lines of
+    The sections of `leave_out` are shown elsewhere; `other_rows` are the first lines of
     rows and items for other cases.
     """
     collector = _Collector(outline, section, leave_out, other_rows)
@@ -254,9 +254,9 @@ def procedure_of(
 
 
 def _unknown(outline: Outline, section: Section) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges that may hold more of a section, up to the heading behind it.
+    """Yield the line ranges that may contain more of a section, up to the next heading.
 
-    The last range is open where nothing behind the section is known: its end is its start.
+    The last range is open if nothing behind the section is known: its end is its start.
     """
     if outline.whole:
         return
@@ -273,12 +273,12 @@ def _kind_of(section: Section) -> Kind | None:
 
 
 def cautions_of(outline: Outline, section: Section) -> list[Governing]:
-    """Return the paragraphs of a section's own text that warn, require or limit, each with the list it leads into."""
+    """Return the paragraphs of a section's own text that warn, require or limit, each with the list it introduces."""
     return [it for it in _own_words(outline, section) if it.kind is not Governs.NOTE]
 
 
 def introduction_of(outline: Outline, section: Section) -> list[Governing]:
-    """Return what a section says before its first subsection: all of it if it is short, else what warns or requires."""
+    """Return a section's text before its first subsection: all of it if it is short, else the parts that warn or require."""
     said = _own_words(outline, section)
     length = sum(it.end - it.start + 1 for it in said)
     return [it for it in said if length <= MAX_INTRODUCTION or it.kind is not Governs.NOTE]
@@ -308,7 +308,7 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
         ):
             end = behind.end
         elif kind is not Governs.NOTE and behind and behind.form is Form.LIST:
-            # "Before you begin" leads into the list below it without a colon, too
+            # "Before you begin" introduces the list below it even without a colon
             end = behind.end if leads(text) or behind.start == block.end + 1 else end
         said = text if end == block.end else outline.text(block.start, end)
         if kind is not Governs.NOTE or not _FACT.match(text):
@@ -317,7 +317,7 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
 
 
 def _limiting_facts(outline: Outline, block: Block) -> Iterator[Governing]:
-    """Yield the rows of a page's facts, a name and a value each, that say for what it holds, and for what it doesn't."""
+    """Yield the rows of a page's facts, each a name and a value, that say what the page applies to, or doesn't."""
     for number in range(block.start, block.end + 1):
         line = outline.lines.get(number, "")
         name, value = (it[1], it[2]) if (it := _BOLD_FACT.match(line)) else (line, "")
@@ -336,9 +336,9 @@ _LIMITS: Final = re.compile(
 
 
 def rules_of(outline: Outline, section: Section) -> Governing:
-    """Return a section of rules, or of what must not be done, as what governs the sections beside it."""
+    """Return a section of rules or prohibitions as lines that govern the sections beside it."""
     end = max(section.end, section.start)
-    # its heading is what it makes of the step; a label is a part of the text
+    # a heading only says what its lines are; a label is part of the text
     is_headed = section.heading_end and section.level != LABEL_LEVEL
     start = min(section.heading_end + 1 if is_headed else section.start, end)
     while start < end and not outline.lines.get(start, "").strip():
@@ -352,7 +352,7 @@ def rules_of(outline: Outline, section: Section) -> Governing:
 
 
 def asks_for_something(outline: Outline, section: Section) -> bool:
-    """Whether there is a list, a table, code, or prose of a kind that says what to do, in or below it."""
+    """Whether a section or one below it has a list, a table, code, or prose that says what to do."""
     return any(
         block.form in (Form.LIST, Form.TABLE, Form.CODE)
         or (
@@ -373,7 +373,7 @@ def asks_for_something(outline: Outline, section: Section) -> bool:
 
 
 def action_lines(outline: Outline, section: Section) -> int:
-    """Count the lines of lists, tables and code in and below a section."""
+    """Return the number of lines of lists, tables and code in and below a section."""
     return sum(
         sum(
             1
@@ -388,7 +388,7 @@ def action_lines(outline: Outline, section: Section) -> int:
 
 
 def _is_out(part: Section, root: Section) -> bool:
-    """Whether a section is, or stands below, one that describes or forbids."""
+    """Whether a section is, or is below, one that describes or forbids."""
     within = [part, *(it for it in part.above() if root.holds(it))]
     return any(
         it.kind in NEVER_SECTIONS or it.kind is Kind.BACKGROUND for it in within if it is not root
@@ -396,7 +396,7 @@ def _is_out(part: Section, root: Section) -> bool:
 
 
 def _why_never(section: Section) -> Why | None:
-    """Return why a section gives no steps, whatever else includes it; ``None`` if it may."""
+    """Return why a section never has steps, whatever includes it; ``None`` if it may have some."""
     if is_unwritten(section.heading):
         return Why.UNWRITTEN
     if is_no_way(section.heading):
@@ -405,7 +405,7 @@ def _why_never(section: Section) -> Why | None:
 
 
 def held_off_by(procedure: Procedure, said: Governing) -> Procedure:
-    """Return a procedure of nothing but the lines that say that its steps aren't for what is asked."""
+    """Return a procedure reduced to the lines that say that its steps don't apply to the request."""
     first, last = procedure.items[0], procedure.items[-1]
     heading = procedure.path[-1] if procedure.path else ""
     left = NotShown(procedure.source_file, first.start, last.end, Why.HELD_OFF, heading)
@@ -414,7 +414,7 @@ def held_off_by(procedure: Procedure, said: Governing) -> Procedure:
 
 
 def governed(item: Item, *more: Governing) -> Item:
-    """Return an item with more that governs it: what sends to it, then the rest by lines, each range once."""
+    """Return an item with more lines that govern it: those that send to it, then the rest in order, each range once."""
     both: dict[tuple[int, int, str], Governing] = {}
     for it in (*item.governing, *more):
         both.setdefault((it.start, it.end, it.sent_from), it)
@@ -423,7 +423,7 @@ def governed(item: Item, *more: Governing) -> Item:
 
 
 class _Collector:
-    """Goes through a section in the author's order and makes items, and what governs them, of its blocks."""
+    """Walks through a section in the author's order and turns its blocks into items and the lines that govern them."""
 
     def __init__(
         self,
@@ -441,14 +441,14 @@ class _Collector:
         self._not_shown: list[NotShown] = []
 
     def settled(self) -> tuple[list[Item], list[NotShown]]:
-        """Return what was collected; what waits for an item that never came goes to the last one."""
+        """Return the items and the lines not shown; governing lines that still wait for an item go to the last one."""
         if self._items:
             left = (replace(it, after=True) for it in self._pending)
             self._items[-1] = governed(self._items[-1], *left)
         return self._items, self._not_shown
 
     def take(self, section: Section) -> None:
-        """Take a section and all below it."""
+        """Collect a section and everything below it."""
         if id(section) in self._out:
             return
         if section is not self._root and (why := _why_never(section)):
@@ -469,7 +469,7 @@ class _Collector:
         if len(self._items) == before:
             self._pending += warnings
             if section.heading_end and len(self._pending) > waiting:
-                # its notes go to an item of another section, which its heading tells
+                # its notes go to an item of another section: the heading shows where they are from
                 end = max(section.start, section.heading_end)
                 text = self._outline.text(section.start, end)
                 self._pending.insert(waiting, Governing(text, Governs.NOTE, section.start, end))
@@ -480,7 +480,7 @@ class _Collector:
             self._head(section, before)
 
     def _revoke(self, section: Section, before: int) -> None:
-        """Withhold the steps that a section's own text says are gone, or not to be done, by their numbers."""
+        """Withhold the steps that a section's own text revokes or forbids by their numbers."""
         revoked: dict[int, Governs] = {}
         for block in section.blocks:
             if block.form in (Form.PARAGRAPH, Form.QUOTE):
@@ -505,9 +505,9 @@ class _Collector:
         self._pending = [*waiting, *self._pending]
 
     def _head(self, section: Section, before: int) -> None:
-        """Let a heading govern what stands below it: all of it where it is a condition, else the first item."""
+        """Let a heading govern the items below it: all of them if it is a condition, else the first one."""
         end = max(section.start, section.heading_end)
-        # of a tab only its title is for people
+        # of a tab, only the title is for readers
         is_tab = section.level == TAB_LEVEL
         text = section.heading if is_tab else self._outline.text(section.start, end)
         is_condition = governs(section.heading) is Governs.CONDITION and section.kind not in ACTIONS
@@ -518,7 +518,7 @@ class _Collector:
             self._items[place] = governed(self._items[place], heading)
 
     def _take_own(self, section: Section) -> list[Governing]:
-        """Take the blocks of a section's own text; return its warnings, which govern all of it."""
+        """Collect the blocks of a section's own text; return its warnings, which govern all of it."""
         self._section, self._first = section, len(self._items)
         self._warnings: list[Governing] = []
         self._prose = (section.kind in ACTIONS and section.level > 1) or not any(
@@ -532,12 +532,12 @@ class _Collector:
         return self._warnings
 
     def _take_block(self, blocks: Sequence[Block], place: int) -> int:
-        """Take a block, and those behind it that belong to it; return how many."""
+        """Collect a block, and those behind it that belong to it; return their number."""
         block = blocks[place]
         if block.start in self._other_rows and not block.items:
             self._leave_out(block.start, block.end)
         elif block.form is Form.CODE and place == 0 and any(it.counts for it in blocks):
-            # no words lead into it: an alert's expression, or a message that the steps are for
+            # without an introduction: an alert's expression, or a message that the steps are for
             text = self._outline.text(block.start, block.end)
             self._note(Governing(text, Governs.NOTE, block.start, block.end), is_last=False)
         elif self._is_code(block):
@@ -573,7 +573,7 @@ class _Collector:
                 and (leads(text) or kind is Governs.OBSOLETE)
                 and (following in (Form.LIST, Form.TABLE, Form.QUOTE) or self._is_code(behind[0]))
             ):
-                # beside the words that forbid it, so that both are shown as one
+                # next to the words that forbid it, so that both are shown as one
                 what = self._outline.text(behind[0].start, behind[0].end)
                 quoted = Governing(what, kind, behind[0].start, behind[0].end, withheld=True)
                 self._warnings.append(quoted)
@@ -591,7 +591,7 @@ class _Collector:
         elif self._is_step(text, kind):
             self._add("", [Part(text)], block.start, block.end, kind_of_beginning(text))
         elif kind is Governs.NOTE or (
-            # behind a step, a branch goes on from there; what warns or limits holds for all of the section
+            # behind a step, a branch continues it; a warning or limit applies to the whole section
             goes_on and not warns(text)
         ):
             self._note(Governing(text, kind, block.start, block.end), is_last=not behind)
@@ -606,7 +606,7 @@ class _Collector:
         return block.form is Form.CODE or bool(is_command)
 
     def _is_step(self, text: str, kind: Governs) -> bool:
-        """Whether a paragraph that leads into nothing asks for something itself."""
+        """Whether a paragraph that introduces nothing is itself a step."""
         if _FACT.match(text) or prohibits(text):
             return False
         if kind_of_beginning(text):
@@ -631,19 +631,22 @@ class _Collector:
     def _warn(
         self, text: str, kind: Governs, block: Block | ListItem, *, withheld: bool = False
     ) -> None:
-        """Keep a warning: wherever it stands in its section, it governs all of that."""
+        """Add a warning, which governs its whole section wherever it is."""
         kind = (
             Governs.CAUTION if kind in (Governs.NOTE, Governs.CONDITION) and warns(text) else kind
         )
         self._warnings.append(Governing(text, kind, block.start, block.end, withheld=withheld))
 
     def _withhold(self, kind: Governs, start: int, end: int) -> None:
-        """Keep what must not be done in its place: in front of the next item."""
+        """Add forbidden lines in their place: before the next item."""
         text = self._outline.text(start, end)
         self._pending.append(Governing(text, kind, start, end, withheld=True))
 
     def _note(self, note: Governing, *, is_last: bool) -> None:
-        """Put a note to the item before it if it is the section's last word, else to the one that follows."""
+        """Attach a note to the section's item before it, or to the next one if there is none.
+
+        If other lines already wait for the next item, so does the note, unless it is the section's last block.
+        """
         if len(self._items) > self._first and (is_last or not self._pending):
             self._items[-1] = governed(self._items[-1], replace(note, after=True))
         else:
@@ -652,7 +655,7 @@ class _Collector:
     def _add(
         self, number: str, parts: Sequence[Part], start: int, end: int, kind: Kind | None = None
     ) -> None:
-        """Add an item, with what waits for it."""
+        """Add an item, with the lines that wait for it."""
         shown, kept = _parted(parts)
         if not any(part.text.strip() for part in shown):
             return
@@ -696,7 +699,7 @@ class _Collector:
         heads = cells_of(lines.get(header[0], "")) if header else []
         wrong = {it for it in heads if says_never(it)}
         if not any(is_instead(it) for it in heads if it not in wrong):
-            wrong.clear()  # of "Deprecated", the cells say whether it is so
+            wrong.clear()  # under "Deprecated", the cells say whether it is so
         ended = set(ended_rows(heads, {n: cells_of(lines.get(n, "")) for n in body}))
         lead, self._pending = self._pending, []
         text = self._outline.text(block.start, header[-1])
@@ -713,7 +716,7 @@ class _Collector:
                 self._withhold(kind, number, number)
                 continue
             if never := of_row(it for it in labelled if it[0] in wrong):
-                # not withheld: its line is that of the step, too
+                # not withheld: the step is on the same line
                 self._pending.append(Governing(never, Governs.PROHIBITED, number, number))
             said = of_row(it for it in labelled if it[0] not in wrong)
             self._add("", [Part(said)], number, number)
@@ -723,7 +726,7 @@ class _Collector:
             self._pending = lead + self._pending
 
     def _leave_out(self, start: int, end: int) -> None:
-        """Name a row or item that is for another case, together with those right above it."""
+        """Add a row or item for another case to the lines not shown, together with those right above it."""
         last = self._not_shown[-1] if self._not_shown else None
         between = range(last.end + 1, start) if last else range(0)
         if (
@@ -736,7 +739,7 @@ class _Collector:
             self._not_shown.append(NotShown(self._outline.source_file, start, end, Why.ROW))
 
     def _take_code(self, block: Block) -> None:
-        """Take code that no paragraph introduces: with the item right above it, else as an item of its own."""
+        """Collect code without an introduction: with the item right above it, else as an item of its own."""
         code = self._code(block.start, block.end)
         above = self._items[-1] if len(self._items) > self._first else None
         if above is None or above.end + 2 < block.start or self._pending:  # more than a blank line
@@ -761,7 +764,7 @@ class _Collector:
             self._warn(" ".join(plain.split()), Governs.CAUTION, block)
 
     def _parts(self, item: ListItem) -> list[Part]:
-        """Cut an item into text and code, in its order; text loses the list mark and the indent."""
+        """Split an item into text and code, in order; text loses the list mark and the indent."""
         mark = LIST_MARK.match(self._outline.lines.get(item.start, ""))
         indent = len(mark[0]) if mark else 0
         edges = [(item.start - 1, item.start - 1), *item.code, (item.end + 1, item.end + 1)]
@@ -773,7 +776,7 @@ class _Collector:
         return [part for part in parts if part.text.strip()]
 
     def _text_parts(self, item: ListItem, indent: int, start: int, behind: int) -> list[Part]:
-        """Return the text of an item between two lines, inner items that are prohibited apart."""
+        """Return the text of an item between two lines, with forbidden inner items apart."""
         parts: list[Part] = []
         run: list[str] = []
         number = start
@@ -792,7 +795,7 @@ class _Collector:
         return [part for part in parts if part.text.strip()]
 
     def _withheld_end(self, item: ListItem, number: int, behind: int) -> int:
-        """Return the last line of what must not be done that begins here in an item; 0 if nothing does."""
+        """Return the last line of the forbidden lines that begin here in an item; 0 if none do."""
         lines = self._outline.lines
         line = lines.get(number, "")
         mark = LIST_MARK.match(line) if number > item.start else None
@@ -811,7 +814,7 @@ class _Collector:
         return 0
 
     def _code(self, start: int, end: int, skip: int = 0) -> list[Part]:
-        """Return a code block without its fence or indent, cut where a comment says that lines are wrong."""
+        """Return a code block without its fence or indent, split where a comment says that lines are wrong."""
         lines = [self._outline.lines.get(number, "") for number in range(start, end + 1)]
         lines[0] = " " * skip + lines[0][skip:]
         if command := _COMMAND_ALONE.match("\n".join(lines)):
@@ -827,7 +830,7 @@ class _Collector:
 
 
 def _parted(parts: Sequence[Part]) -> tuple[tuple[Part, ...], list[Governing]]:
-    """Return the parts that an item has, and what must not be done as what governs it."""
+    """Return an item's own parts, and its forbidden ones as lines that govern it."""
     kept = [
         Governing(it.text, Governs.PROHIBITED, it.start, it.end, after=True, withheld=True)
         for it in parts
@@ -847,7 +850,7 @@ def _cut_code(lines: Sequence[str], number: int, language: str) -> Iterator[Part
 
 
 def _never(said: str, parts: Sequence[Part]) -> Governs | None:
-    """Return why an item is never a step: struck out, marked obsolete, or a prohibition; ``None`` if it is one."""
+    """Return why an item is never a step: struck out, marked obsolete, or a prohibition; ``None`` if it may be one."""
     first, _, rest = said.partition("\n")
     is_all = not rest.strip() or leads(first.rstrip(" ~"))
     if is_struck(said) or (is_struck(first) and is_all):
@@ -856,7 +859,7 @@ def _never(said: str, parts: Sequence[Part]) -> Governs | None:
     if is_gone(words) and not _has_items(said):
         return Governs.OBSOLETE
     if governs(first) is Governs.PROHIBITED:
-        # what to do instead may stand behind the prohibition: then it is shown as it stands
+        # if the prohibition is followed by what to do instead, the item is shown as it is
         _, _, behind = first.partition(". ")
         return (
             None if _INLINE_COMMAND.search(behind) and not forbids(behind) else Governs.PROHIBITED
@@ -865,7 +868,7 @@ def _never(said: str, parts: Sequence[Part]) -> Governs | None:
 
 
 def _has_items(said: str) -> bool:
-    """Whether a text has list items of its own."""
+    """Whether a text has list items after its first line."""
     return any(LIST_MARK.match(line) for line in said.split("\n")[1:])
 
 

@@ -133,9 +133,9 @@ class Strength(StrEnum):
     """How good the evidence for a recommendation is."""
 
     STRONG = "strong"
-    """The procedure is filed under what was asked for, and whole."""
+    """The alert links the procedure or its name is the procedure's, and the procedure is complete."""
     PARTIAL = "partial"
-    """Search agrees on it, or something of it is missing."""
+    """Any other procedure, such as one that search found or that lacks a part."""
     THIN = "thin"
     """It may be about something else: check before following it."""
 

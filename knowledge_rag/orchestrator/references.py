@@ -1,4 +1,4 @@
-"""What a procedure's steps refer to on their page: footnotes, variables, tables, and what stands at the page's end."""
+"""Adds what a procedure's steps refer to on their page: footnotes, variables, tables, and lines at the page's end."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterator[Procedure]:
-    """Yield procedures whose items have what they refer to, wherever it stands on the page.
+    """Yield procedures whose items include the lines that they refer to, wherever those are on the page.
 
-    That are the footnotes that they call, "the table above", what stands "at the end of this page", and where a variable
-    of a command occurs first, the line that says what it is, if nothing of its procedure does.
+    These are footnotes, "the table above", and lines "at the end of this page"; and for the first use of a variable in a
+    command, the line that defines it, unless its procedure does.
     """
     notes = _footnotes(outline)
     known: set[str] = set()
@@ -78,14 +78,14 @@ _TABLE: Final = re.compile(
 
 
 def _definition(variable: str) -> re.Pattern[str]:
-    """Return how a line says what a variable is: ``B=...``, "`B` is short for ...", "`$B`: ..."."""
+    """Return the pattern of a line that defines a variable: ``B=...``, "`B` is short for ...", "`$B`: ..."."""
     return re.compile(
         rf"(?<![\w$]){variable}=\S|`\$?{variable}`(?: (?:is|means|stands for)\b| ?[=:])"
     )
 
 
 def _defined(outline: Outline, variable: str, shown: set[int]) -> Governing | None:
-    """Return the line of the page's own words, no step of another procedure, that says what a variable is."""
+    """Return the line of the page, outside lists and the shown lines, that defines a variable."""
     pattern = _definition(variable)
     for block in (it for section in outline.sections() for it in section.blocks):
         for number in range(block.start, block.end + 1) if block.form is not Form.LIST else ():
@@ -96,7 +96,7 @@ def _defined(outline: Outline, variable: str, shown: set[int]) -> Governing | No
 
 
 def _blocks_named(outline: Outline, text: str, line: int) -> Iterator[Block]:
-    """Yield what a text names by where it stands: the next table above its line, or below; the only one; the page's end."""
+    """Yield the blocks that a text names by position: the next table above its line, or below; the only one; the page's end."""
     blocks = [it for section in outline.sections() for it in section.blocks]
     tables = [it for it in blocks if it.form is Form.TABLE]
     for named in _TABLE.finditer(text):

@@ -1,4 +1,4 @@
-"""Rows of tables, and items of notes: those that say that they aren't to be done, and those for other cases."""
+"""Finds the rows of tables, and items of notes, that aren't to be done or are for other cases."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _FORBIDDING_CELL: Final = re.compile(
     r"^\W*(?:never|no|not allowed|forbidden|prohibited)\W*(?:$|[,;:(])|^\W*[⛔❌🚫]", re.IGNORECASE
 )
-"""A cell of a row that says the row isn't to be done, where the column's head asks whether it is."""
+"""A cell that says that its row isn't to be done, if the column's head asks whether it is."""
 _ASKS_WHETHER: Final = re.compile(
     r"\?|\b(?:valid|status|state|allowed|safe|may|can|ok(?:ay)?|permitted|do|run|use|production|prod|on-?call|live)\b|^$",
     re.IGNORECASE,
@@ -38,7 +38,7 @@ _CASES: Final = re.compile(
     r"|when|if|happens?|complaints?|states?|status)\b",
     re.IGNORECASE,
 )
-"""How the first column of a table is headed that tells when each row applies."""
+"""The head of a first column that says when each row applies."""
 
 
 def other_rows(
@@ -46,15 +46,14 @@ def other_rows(
 ) -> Iterator[int]:
     """Yield the rows of tables of cases, and items of notes, that are for other cases than the incident.
 
-    A table is one of cases if its first column is headed so, if a question whom to call gets it, or if the incident names
-    what a single row has as code.
-    An item of notes that forbids something stays.
+    A table has cases if the head of its first column says so, if a question about contacts gets the page, or if the
+    incident names the code of a single row. An item of notes that forbids something stays.
 
     Args:
         outline: of the page.
-        wanted: what the incident is about.
-        is_notes: whether the page's lists are of notes that have nothing to do with each other.
-        is_called: whether a question whom to call gets the page.
+        wanted: the incident's request.
+        is_notes: whether the page's lists consist of unrelated notes.
+        is_called: whether a question about contacts gets the page.
     """
     asked = words_of([*wanted.names, wanted.text])
     for section in outline.sections():
@@ -91,7 +90,7 @@ def _others_of(
 
 
 def _rows_referred(outline: Outline, table: Block, others: set[int]) -> Iterator[int]:
-    """Yield the rows of others that begin with a code which a row that is kept names: "treat as S-101"."""
+    """Yield those of the other rows that begin with a code that a remaining row names: "treat as S-101"."""
     codes = {
         n: {
             it[0]
@@ -107,9 +106,9 @@ def _rows_referred(outline: Outline, table: Block, others: set[int]) -> Iterator
 
 
 def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterator[int]:
-    """Yield where blocks begin below lead-ins that begin with another thing's name as code, beside one with the incident's.
+    """Yield the first lines of blocks whose lead-in begins with another thing's name as code, if one has the incident's.
 
-    Such are the terms "`stoker` (topic job-events)" and "`usage-sink` (topic usage-meter)", each with its list.
+    Such lead-ins are "`stoker` (topic job-events)" and "`usage-sink` (topic usage-meter)", each with its list.
     """
     leads: dict[int, list[int]] = {}
     lead = 0
@@ -126,7 +125,7 @@ def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterat
         it
         for it in leads
         for name in CODE_SPAN.findall(outline.lines.get(it, ""))[:1]
-        # `error` is a word as well
+        # `error` is a word, too
         if fold(name) in values or (not name.isalpha() and names_code(wanted.said, f"`{name}`"))
     ]
     if len(meant) == 1:
@@ -138,9 +137,9 @@ _LED: Final = (Form.LIST, Form.CODE, Form.TABLE)
 
 
 def _sharing_less(texts: Mapping[int, str], asked: set[str]) -> list[int]:
-    """Return which texts share less than half as much with what is asked as the best one does.
+    """Return the texts that share less than half as much with the request as the best one does.
 
-    What a word tells is less the more texts hold it; if most texts are as good, none is returned.
+    A word counts less the more texts contain it. If at least half of the texts are good, none is returned.
     """
     held = {n: words_of([text]) & asked for n, text in texts.items()}
     often = Counter(word for words in held.values() for word in words)
@@ -151,9 +150,9 @@ def _sharing_less(texts: Mapping[int, str], asked: set[str]) -> list[int]:
 
 
 def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> Iterator[int]:
-    """Yield the rows that begin with the name of another thing, where others begin with the incident's: ``es-logs``.
+    """Yield the rows that begin with another thing's name as code, if others begin with the incident's: ``es-logs``.
 
-    And those with another code in a column that has one of the incident's: "E31" beside "E12".
+    Also yield those with another code in a column that has one of the incident's: "E31" beside "E12".
     """
     text = f"{wanted.said} {wanted.labels}"
     cells = {n: cells_of(outline.text(n, n)) for n in rows}
@@ -173,7 +172,7 @@ _CODE_OR_NUMBER: Final = re.compile(rf"{CODE_OF_ERROR.pattern}|{_NUMBER_ALONE.pa
 
 
 def ended_rows(heads: Sequence[str], rows: Mapping[int, Sequence[str]]) -> Iterator[int]:
-    """Yield the rows that a column "Until" gives a date, where it says of another one that this holds today."""
+    """Yield the rows with a date in a column "Until", if another row there is valid today."""
     for place in (n for n, head in enumerate(heads) if _UNTIL.match(head)):
         until = {n: cells[place].strip() for n, cells in rows.items() if place < len(cells)}
         if any(map(_TODAY.fullmatch, until.values())):
@@ -190,7 +189,7 @@ _DATE: Final = re.compile(r"\W*(?:(?:19|20)\d\d|\d{1,2}[./]\d)")
 
 
 def is_forbidden_row(heads: Sequence[str], cells: Sequence[str]) -> bool:
-    """Whether a row says that it isn't to be done: by its first cell, or by one whose column asks whether it is."""
+    """Whether a row says that it isn't to be done: in its first cell, or in one whose column asks whether it is."""
     labelled = zip([*heads, *[""] * len(cells)], cells, strict=False)
     return says_never(cells[0]) or any(
         (_FORBIDDING_CELL.match(cell) and _ASKS_WHETHER.search(name))
@@ -200,10 +199,10 @@ def is_forbidden_row(heads: Sequence[str], cells: Sequence[str]) -> bool:
 
 
 def says_never(label: str) -> bool:
-    """Whether a column's head, or a row's first cell, is a word or two by which it isn't done: "Wrong", "Forbidden"."""
+    """Whether a column's head, or a row's first cell, is a prohibition of a word or two: "Wrong", "Forbidden"."""
     return len(label.split()) <= 2 and governs(label.strip()) in NEVER
 
 
 def of_row(labelled: Iterable[tuple[str, str]]) -> str:
-    """Return the cells of a row, each behind its column's head."""
+    """Return the cells of a row, each after its column's head."""
     return " | ".join(f"{name}: {cell}" if name else cell for name, cell in labelled if cell)

@@ -1,7 +1,7 @@
-"""A recommendation as Markdown, for whoever shows or streams it: procedures in their authors' order.
+"""Renders a recommendation as Markdown, with procedures in their authors' order.
 
-This is text for people. Nobody reads it back: what counts is the recommendation. Each reference is a piece of its
-own, so that a reader never has to look for brackets in a document's words.
+The text is for people and is never parsed: programs read the recommendation. Each reference is a separate piece, so
+that a reader never has to look for brackets in a document's words.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ LABELS: Final = {
     Governs.OBSOLETE: "Obsolete, do not",
     Governs.NOTE: "",
 }
-"""What stands in front of lines that govern a step."""
+"""Labels in front of lines that govern a step."""
 
 DESTRUCTIVE: Final = "Destructive"
-"""What stands in front of what a step's commands may destroy."""
+"""Label in front of the things that a step's commands may destroy."""
 
 _REASONS: Final = {
     Why.NOT_RETRIEVED: "not retrieved",
@@ -61,23 +61,23 @@ _REASONS: Final = {
     Why.OBSOLETE: "not used any more",
 }
 _BLOCK: Final = re.compile(r"\s*(?:`{3}|~{3}|[|>#]|[-*+][ \t]|\d{1,9}[.)][ \t])")
-"""How a line begins that is no sentence: no words may stand before it on the line."""
+"""The beginning of a line that isn't a sentence: no words may precede it on the line."""
 _TABLE_ROW: Final = re.compile(r"\s*\|")
 _TABLE_HEAD: Final = re.compile(r"[^\n]*\|[^\n]*\n[ \t|:-]*-[ \t|:-]*")
 """The first lines of a table: its rows name their columns themselves."""
 _SPECIAL: Final = re.compile(r"^(\d{1,9})?(?=[.)])|^(?=[-+=>#])|(?=[\\`*_\[\]<|~&])")
 """The places in a line of plain text where markup could begin."""
 _ASIDE: Final = "  "
-"""In front of each line of a paragraph of plain text that is set apart."""
+"""Indent of each line of a plain-text paragraph that is set apart."""
 _MARKDOWN: Final = (".md", ".markdown", ".html", ".htm", ".docx", ".ipynb", *READERS)
 _HEADING: Final = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*")
 _OWN_LABEL: Final = re.compile(r"\W*(?:warning|caution|danger|attention)\b\W*?[:!]", re.IGNORECASE)
-"""How a caution begins that its author has labelled."""
+"""The beginning of a caution that its author has labelled."""
 _NUMBER: Final = re.compile(r"(\d{1,9})[.)]")
 
 
 def is_markdown(source_file: str) -> bool:
-    """Whether a document's words are Markdown; in any other, each character stands for itself."""
+    """Whether a document's text is Markdown; in any other, each character stands for itself."""
     return source_file.casefold().endswith(_MARKDOWN)
 
 
@@ -99,7 +99,7 @@ def missing(section: Section) -> Iterator[str]:
 
 
 def missing_line(it: NotShown) -> str:
-    """Return the line that names what is not shown, and why.
+    """Return the line that names the lines not shown, and why.
 
     >>> from knowledge_rag.orchestrator.procedures import NotShown
     >>> missing_line(NotShown("a.md", 3, 9, Why.PROHIBITED, "Do not purge"))
@@ -115,16 +115,16 @@ def _missing(where: str, it: NotShown) -> str:
 
 
 def is_heading(guard: Guard, step: Step) -> bool:
-    """Whether a guard is a heading that the step stands under, so that it is shown above it anyway."""
+    """Whether a guard is a heading that the step is under, so that it is shown above it anyway."""
     said = plain_words(guard.text.lstrip("# \t").partition("\n")[0]).strip(" *:#")
     return guard.kind not in NEVER and any(said == it.strip(" *:#") for it in step.path)
 
 
 def headings_of(recommendation: Recommendation) -> list[tuple[str, str]]:
-    """Return the headings that each step stands under, as far as the step before has others.
+    """Return the headings that each step is under, as far as they differ from the step before.
 
     Returns:
-        For each step the heading of its procedure and the one below it, each ``""`` where it is the same as
+        For each step the heading of its procedure and the one below it, each ``""`` if it is the same as
         for the step before. A model's step has none.
     """
     headings: list[tuple[str, str]] = []
@@ -140,7 +140,7 @@ def headings_of(recommendation: Recommendation) -> list[tuple[str, str]]:
         is_new, now = step.procedure != shown, " > ".join(inner)
         alert = f"{section.alert}: " if section.alert else ""
         heading = alert + headed(replace(section, path=path)) if is_new else ""
-        # back from a section inside: its heading no longer holds
+        # back from an inner section, whose heading no longer applies
         own = now or (path[-1] if path else "")
         headings.append((heading, now if is_new else own if now != below else ""))
         shown, below = step.procedure, now
@@ -148,14 +148,14 @@ def headings_of(recommendation: Recommendation) -> list[tuple[str, str]]:
 
 
 def common_path(steps: Iterable[Step]) -> tuple[str, ...]:
-    """Return the headings that all steps stand under."""
+    """Return the headings that all steps are under."""
     paths = (it.path for it in steps)
     same = takewhile(lambda names: len(set(names)) == 1, zip(*paths, strict=False))
     return tuple(names[0] for names in same)
 
 
 def counted_line(it: NotShown) -> str:
-    """Return the line that names what is not shown by the number of its lines, for a text that is verified.
+    """Return the line that names the lines not shown by their number, for a text that is verified.
 
     >>> from knowledge_rag.orchestrator.procedures import NotShown
     >>> counted_line(NotShown("a.md", 3, 9, Why.PROHIBITED, "Do not purge"))
@@ -171,7 +171,7 @@ def pieces_of(
     ledger: Ledger,
     left_out: Callable[[NotShown], str] = missing_line,
 ) -> list[Piece]:
-    """Return the text of a recommendation, cut into words and references."""
+    """Return the text of a recommendation, split into words and references."""
     pieces = [Piece("## Guidance\n")] if recommendation.guidance else []
     left: list[NotShown] = []
     before: Step | None = None
@@ -224,8 +224,8 @@ _ALERTS: Final = {
 def _mark(number: str, before: str) -> str:
     """Return the list mark of a step: the author's number, or a dash.
 
-    Markdown counts on from a list's first number, whatever the others are. A number that does not follow
-    gets the other one of ``.`` and ``)``, which begins a list of its own.
+    Markdown numbers a list from its first number on, whatever the others are. A number that does not follow
+    gets the other one of ``.`` and ``)``, which begins a new list.
 
     >>> _mark("2.", "1. "), _mark("4.", "2. "), _mark("b)", "1. ")
     ('2. ', '4) ', '- ')
@@ -285,11 +285,11 @@ def _guard(guard: Guard, ledger: Ledger) -> Iterator[Piece]:
 
 
 def _item(mark: str, words: str, text: str, indent: str = "") -> str:
-    """Return a block of Markdown up to the place of its references."""
+    """Return a block of Markdown, up to its references."""
     indent = indent or " " * len(mark)
     apart = "\n\n" if words and _BLOCK.match(text) else ""
     *_, last = text.rstrip().split("\n")
-    is_open = not last.strip("`~ ") or _TABLE_ROW.match(last)  # no words may stand behind these
+    is_open = not last.strip("`~ ") or _TABLE_ROW.match(last)  # no words may follow these
     end = f"\n{indent.rstrip()}\n{indent}" if is_open else " "
     return (
         "\n"
@@ -306,7 +306,7 @@ def _references(cited: Sequence[CitedLines], ledger: Ledger) -> Iterator[Piece]:
     for place, one in enumerate(cited):
         lines = one.citation
         found = ledger.lines(lines.source_file, lines.start_line, lines.end_line)
-        if found is None:  # what is not in the ledger can't be cited
+        if found is None:  # lines outside the ledger can't be cited
             continue
         text = str(lines)
         if place:
@@ -328,9 +328,9 @@ def _fenced(code: str, language: str = "") -> str:
 
 
 def _plain(text: str) -> str:
-    """Return lines of a plain text as Markdown that shows each character as it is, line by line.
+    """Return plain-text lines as Markdown that shows each character as it is, line by line.
 
-    A paragraph that its author indented is code: that is how a plain text sets commands apart.
+    A paragraph that its author indented is code: plain texts set commands apart that way.
     """
     first, *others = re.split(r"\n[ \t]*\n", text)
     shown = [_verbatim(first)]

@@ -1,7 +1,6 @@
-"""Steps, guards, similar incidents and evidence of procedures; all citations are retrieved lines.
+"""Makes steps, guards, similar incidents and evidence of procedures; all citations are retrieved lines.
 
-An item's lines are looked up in the ledger: a line that it does not have could not be cited, so it
-could not be a step.
+An item's lines are looked up in the ledger: a line that isn't there can't be cited, so it can't be a step.
 """
 
 from __future__ import annotations
@@ -50,32 +49,32 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Findings
 
 MAX_PAST: Final = 3
-"""Similar incidents at most."""
+"""Maximum similar incidents."""
 MIN_SHARED: Final = 3
-"""Words that the report of a similar incident shares with this one at least."""
+"""Minimum words that the report of a similar incident shares with this one."""
 MAX_SAID: Final = 3
-"""Paragraphs or items of a report's section that are given."""
+"""Maximum paragraphs or items of a report's section that are shown."""
 
 INCIDENT_ID: Final = "incident_id"
 
 
 class Citer:
-    """Cites lines of documents from what retrieval returned."""
+    """Cites lines of documents that retrieval returned."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
         self._ledger: Ledger = findings.ledger
 
     def cite(self, source_file: str, start: int, end: int) -> list[CitedLines]:
-        """Return the narrowest citations of lines, in their order; of blank and unknown lines none.
+        """Return the narrowest citations of lines, in order; none for blank and unknown lines.
 
-        Lines of one passage that follow each other are one citation.
+        Consecutive lines of one passage are one citation.
         """
         cited: list[CitedLines] = []
         number = start
         while number <= end:
             found = None
-            # the longest range from here on that one passage holds
+            # the longest range from here that one passage contains
             for last in range(end, number - 1, -1):
                 if found := self._ledger.lines(source_file, number, last):
                     break
@@ -96,7 +95,7 @@ class Citer:
         return cited
 
     def lines_of(self, cited: Cited | Retrieved) -> CitedLines:
-        """Return lines of the ledger with the checksums of them and of their document."""
+        """Return lines of the ledger with their checksum and their document's."""
         digest = hashlib.sha256(cited.content.encode()).hexdigest()
         known = self._findings.result(cited.number).metadata.get(DOCUMENT_SHA256)
         document = known if isinstance(known, str) and is_sha256(known) else ""
@@ -106,7 +105,7 @@ class Citer:
 def steps_of(plan: Plan, citer: Citer) -> tuple[list[Step], list[Section]]:
     """Return the steps of all procedures, and the procedures that they belong to.
 
-    What exceeds MAX_STEPS is named as not shown.
+    Steps beyond MAX_STEPS are named as not shown.
     """
     steps: list[Step] = []
     sections: list[Section] = []
@@ -163,7 +162,7 @@ def _step(procedure: Procedure, item: Item, number: int, citer: Citer) -> Step |
 
 
 def dangers_of(text: str) -> tuple[str, ...]:
-    """Return what a step may destroy, each label once; what it says not to do doesn't count."""
+    """Return labels of what a step may destroy, each once; prohibited actions don't count."""
     found = []
     for it in dangers_in(text):
         sentence = max(text.rfind(mark, 0, it.start) for mark in (". ", "\n", ": ", "; "))
@@ -173,7 +172,7 @@ def dangers_of(text: str) -> tuple[str, ...]:
 
 
 def _without_withheld(item: Item) -> Iterator[tuple[int, int]]:
-    """Yield the line ranges of an item without the lines in it that must not be followed."""
+    """Yield the line ranges of an item, except lines in it that must not be followed."""
     start = item.start
     for it in sorted(item.governing, key=lambda it: it.start):
         if it.withheld and start <= it.start <= item.end:
@@ -185,22 +184,24 @@ def _without_withheld(item: Item) -> Iterator[tuple[int, int]]:
 
 
 CONFIDENCE: Final = {"linked": 0.85, "named": 0.8, "told": 0.65, "page": 0.6}
-"""Confidence in what the alert links, in what is filed under its name, in what tells that with its page's name, and in
-the best section of a page that is filed so; a good score adds a tenth."""
+"""Confidence by the reason for choosing a procedure: the alert links it; it is filed under the alert's name; its heading
+and its page's name have all words of that name; it is the best section of a page filed under it. A good score adds up
+to a tenth."""
 FOUND_MOST: Final = 0.75
-"""Confidence in what search found at most: its score, or the share of the incident's words that it holds."""
+"""Maximum confidence in a procedure that search found: its score, or its share of the incident's words."""
 ENOUGH: Final = 0.45
-"""Score, or share of words, under which the evidence for what search found is thin."""
+"""Score, or share of words, below which the evidence for a procedure that search found is thin."""
 
 
 def evidence_of(
     incident: Incident, plan: Plan, sections: Sequence[Section], findings: Findings
 ) -> tuple[Evidence, float]:
-    """Return how good the evidence is, and why; and the confidence, 0..1.
+    """Return the strength of the evidence with its reasons, and the confidence, 0..1.
 
-    Strong is a procedure that the alert links or that is filed under its name, and that is whole; thin is one that
-    search found with a score, or a share of the incident's words, under ENOUGH; anything else is partial. The
-    confidence is that of the least certain block, and at most MAX_INCOMPLETE where anything is missing.
+    A whole procedure that the alert links or that is filed under its name is strong. A procedure is thin if there is
+    a doubt about it, or if search found it with a score, or a share of the incident's words, below ENOUGH. Anything
+    else is partial. The confidence is that of the least certain block, half of it if there is a doubt, and at most
+    MAX_INCOMPLETE if anything is missing.
     """
     blocks = [block for block in plan.blocks if block.procedures]
     whys = {block.why for block in blocks}
@@ -263,7 +264,7 @@ def _missing(plan: Plan, sections: Sequence[Section], findings: Findings) -> Ite
 
 
 def _fit(block: Block, incident: Incident) -> float:
-    """Return how well what search found fits the incident, 0..1."""
+    """Return how well a procedure that search found fits the incident, 0..1."""
     if block.score is not None:
         return min(block.score, 1.0)
     words = told_of(incident)
@@ -285,10 +286,10 @@ def _fit(block: Block, incident: Incident) -> float:
 
 
 def similar_of(incident: Incident, findings: Findings, citer: Citer) -> list[SimilarIncident]:
-    """Return the earlier incidents like this one, the most alike first, with what resolved them.
+    """Return similar earlier incidents, most similar first, with their resolutions.
 
-    Alike is a report of the same service, or of the one whose runbook was found best; a report without a
-    service if it shares MIN_SHARED words with the incident.
+    A report is similar if it has the same service, or that of the best runbook found. A report without a service is
+    similar if it shares MIN_SHARED words with the incident.
     """
     passages: defaultdict[str, list[RetrievalResult]] = defaultdict(list)
     for it in findings.ledger.results:
@@ -312,7 +313,7 @@ def similar_of(incident: Incident, findings: Findings, citer: Citer) -> list[Sim
 def _alike(
     incident: Incident, findings: Findings, passages: Mapping[str, Sequence[RetrievalResult]]
 ) -> list[str]:
-    """Return the reports of incidents like this one, the most alike first."""
+    """Return the reports of similar incidents, most similar first."""
     words = told_of(incident)
     services = {incident.service.casefold(), _best_service(findings)} - {""}
 
@@ -341,7 +342,7 @@ def _resolution(outline: Outline) -> Iterator[Lines]:
 
 
 def _best_service(findings: Findings) -> str:
-    """Return the service of the runbook that came first."""
+    """Return the service of the first result that isn't a report of an incident."""
     for asked in findings.asked:
         for result in asked.outcome.results:
             if result.metadata.get(DOCUMENT_TYPE) != DocumentType.POSTMORTEM:
