@@ -1,9 +1,9 @@
-"""Which procedures an incident gets: by its link, by its name, else by what search found best.
+"""Chooses the section with an incident's procedure: by its link, by its name, else by search.
 
-A rule a person can say: the section that somebody chose; else the one that the alert links; else the one that is
+The rule in short: the section that somebody chose; else the one that the alert links; else the one that is
 filed under the alert's name (its heading, an "Alert:" line, the page's front matter, title or file name); else the
-one that tells it together with its page's name; else the section that search and the incident's own words agree on
-best. Inside what is chosen nothing is chosen: see :mod:`procedures`.
+one that has that name together with its page's name; else the section on which search and the incident's own words
+agree best. Nothing is selected inside that: see :mod:`procedures`.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ _ONLY_FOR: Final = re.compile(
     r"\bonly (?:for|on|in|valid for) (?:the )?[\w-]+|\b[\w-]+(?: environment)? only\b",
     re.IGNORECASE,
 )
-"""For what words say alone to be: "only on staging", "Staging only"."""
+"""The only scope that a text has: "only on staging", "Staging only"."""
 
 
 def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> Place | None:
-    """Return where the procedure for an incident stands; ``None`` without a document to draw on."""
+    """Return the place of an incident's procedure; ``None`` without a document to use."""
     usable = [it for it in outlines if _gives_steps(it, wanted)]
     if wanted.at:
         file, line = wanted.at
@@ -120,9 +120,9 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
 
 
 def _by_words(ranked: list[Place], wanted: Wanted) -> Place | None:
-    """Return the one place that has an alert's name as code, or one that tells it with its page's name; else the best."""
+    """Return the only place that has an alert's name as code, or one that has it with its page's name; else the best."""
     mentioned = [it for it in ranked if any(is_mentioned(it, name) for name in wanted.names)]
-    if len(mentioned) == 1:  # nothing else that was found knows it
+    if len(mentioned) == 1:  # no other result has it
         ranked = [*mentioned, *(it for it in ranked if it is not mentioned[0])]
     elif told := _told_in_all(ranked, wanted):
         return replace(_fitting(told, wanted), why="told")
@@ -130,10 +130,10 @@ def _by_words(ranked: list[Place], wanted: Wanted) -> Place | None:
 
 
 def _told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:
-    """Return the places whose heading, with its page's name, has all words of an alert's name; that with the fewest others first.
+    """Return the places whose heading, with its page's name, has all words of an alert's name, fewest other words first.
 
-    "Disk nearly full" of cassandra.md tells CassandraDiskHigh: the heading has what the page's name doesn't, the page has
-    as one word what the name begins with, and neither names another alert or another number.
+    "Disk nearly full" of cassandra.md has CassandraDiskHigh: the heading has words that the page's name lacks, the page's
+    name has the beginning of the alert's name as one word, and neither names another alert or another number.
     """
     (name, *_) = (*wanted.names, "")
     words = words_of([name]) - STATES
@@ -155,17 +155,17 @@ def _told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:
 
 
 def _before(name: str, words: set[str]) -> str:
-    """Return what stands in a name before the first of some words: the thing that it is about."""
+    """Return the part of a name before the first of some words: the thing that it is about."""
     parts = split_words(name).split()
     return "".join(itertools.takewhile(lambda it: not words_of([it]) <= words, parts))
 
 
 _MIN_TOLD: Final = 2
-"""Words of an alert's name, beside those for its state, from which on a page and a heading can tell it."""
+"""Minimum words of an alert's name, without those for its state, that a page and a heading can have together."""
 
 
 def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
-    """Return the ids of sections for other environments, of tabs for others, of those under another number or never done."""
+    """Return the ids of sections and tabs for other environments, under another number, or about things never done."""
     found: set[int] = set()
     for outline in outlines:
         others = set(other_numbers([it.heading for it in outline.sections()], wanted.text))
@@ -183,9 +183,9 @@ def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
 
 
 def _part_behind(place: Place, wanted: Wanted) -> Place | None:
-    """Return the section right behind one that undoes or verifies it, where a question asks for that.
+    """Return the section right behind one that undoes or verifies it, if a question asks for that.
 
-    "Ending free run" stands behind "Free run": their headings share a word.
+    "Ending free run" is behind "Free run": their headings share a word.
     """
     section = place.section
     beside = section.parent.children if section.parent else [section]
@@ -197,7 +197,7 @@ def _part_behind(place: Place, wanted: Wanted) -> Place | None:
 
 
 def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
-    """Return what the best section outside the first one's matter is worth, as a share of the first one's worth."""
+    """Return the worth of the best section on another subject than the first one, as a share of the first one's worth."""
     first = ranked[0]
     own = matter_at(first.outline, first.section.start, wanted)
     others = (
@@ -214,19 +214,19 @@ def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
 
 
 def _indexed(places: Sequence[Place], names: Sequence[str]) -> Iterator[Place]:
-    """Yield the places that their pages' indexes give for an alert's name."""
+    """Yield the places that their pages' indexes name for an alert."""
     outlines = {it.outline.source_file: it.outline for it in places}
     indexed = {id(it) for outline in outlines.values() for it in _of_index(outline, names)}
     yield from (it for it in places if id(it.section) in indexed)
 
 
 def _of_index(outline: Outline, names: Sequence[str]) -> Iterator[Section]:
-    """Yield the section of each line, or row, of an alert's name and one reference; a table's own for one to another page."""
+    """Yield the section of each line or row with an alert's name and one reference; a table's own for one to another page."""
     begins = tuple(filter(None, (fold(it)[:2] for it in names)))
     for own, block in ((section, it) for section in outline.sections() for it in section.blocks):
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
-            # most lines are of something else, and this is seen at once
+            # most lines are about something else, which is seen at once
             if "<" not in line and not any(it in line.casefold() for it in begins):
                 continue
             entry = [line]
@@ -243,20 +243,20 @@ def _of_index(outline: Outline, names: Sequence[str]) -> Iterator[Section]:
 
 
 def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
-    """Return the section that is meant where a page of several matters is filed under the alert's name.
+    """Return the section that is meant if a page of several subjects is filed under the alert's name.
 
-    The one whose heading's words are all in that name, the longest ("down" alone names no matter); else the one that is
-    best both by the search and by the incident's words; else the page.
+    It is the one whose heading's words are all in that name, the longest of several ("down" alone names no subject); else
+    the one that is best both by search and by the incident's words; else the page.
     """
     outline, top = place.outline, place.section
-    if top.kind is Kind.BACKGROUND and top.parent:  # what describes a page lists the page's alerts
+    if top.kind is Kind.BACKGROUND and top.parent:  # a page's description lists its alerts
         top = top.parent
         place = replace(place, section=top)
     others = (it for it in outline.sections() if it is not top)
     is_page = all(top.holds(it) or it.holds(top) for it in others)
     if not is_page or is_one_procedure(outline, wanted):
         return place
-    # a title may have some words of a sentence by which an alert is called
+    # a title may have some words of a sentence that names an alert
     names_alone = [it for it in alerts_named(wanted) if " " not in it.strip()]
     if is_headed(top, names_alone) or is_filed_alone(outline, wanted):
         return place
@@ -283,9 +283,9 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
 
 
 def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
-    """Return the places whose heading is the alert's name; on each page first the one whose other words the alert has.
+    """Return the places whose heading is the alert's name; on each page, the one whose other words the alert has is first.
 
-    Of "DiskFull (prod)" and "DiskFull (staging)" the alert's labels tell which one is meant.
+    Of "DiskFull (prod)" and "DiskFull (staging)", the alert's labels decide which one is meant.
     """
     headed = [it for it in places if is_headed(it.section, wanted.names)]
     names, known = words_of(wanted.names), words_of([wanted.text, wanted.labels])
@@ -300,17 +300,17 @@ def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:
 
 
 def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
-    """Return the first of places under the alert's name on the page that the alert's labels fit best.
+    """Return the first of the places under the alert's name on the page that the alert's labels fit best.
 
-    Of a page for the EU and one for the US, ``region=eu`` tells; else one that has the whole name is before one whose
-    heading has words of it. Where nothing tells the best, the others fit as well.
+    Of a page for the EU and one for the US, ``region=eu`` decides; else a page with the whole name comes before one whose
+    heading has words of it. If nothing decides, the others fit as well.
     """
     pages: dict[str, Place] = {}
     for it in places:
         pages.setdefault(it.outline.source_file, it)
-    if len(pages) == 1 or set(pages) <= set(wanted.anchors):  # what is linked has an order
+    if len(pages) == 1 or set(pages) <= set(wanted.anchors):  # links have an order
         return places[0]
-    # in labels every word tells: a region may be called "us"
+    # in labels every word counts: a region may be called "us"
     labels = set(spaced_words(wanted.labels).split())
     known = (words_of([wanted.text]) | labels) - words_of(wanted.names)
     said = {
@@ -328,14 +328,14 @@ def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
 
 
 def _has_whole_name(place: Place, names: Sequence[str]) -> bool:
-    """Whether a page has an alert's name as it is: in front matter, title, heading, or on a line of alerts."""
+    """Whether a page has an alert's name verbatim: in front matter, title, heading, or on a line of alerts."""
     return is_exactly(place.section, names) or any(
         is_filed(place.outline, it) or is_listed(place, it) for it in names
     )
 
 
 def is_torn_between(place: Place, wanted: Wanted) -> bool:
-    """Whether a page has several sections under the alert's name, and nothing tells which one is meant."""
+    """Whether a page has several sections under the alert's name, and nothing decides which one is meant."""
     if place.why == "chosen":
         return False
     section, names = place.section, wanted.names
@@ -350,7 +350,7 @@ def is_torn_between(place: Place, wanted: Wanted) -> bool:
 
 
 def is_superseded(outline: Outline) -> bool:
-    """Whether a page says in its front matter or first lines, or by its folder, that it isn't used any more."""
+    """Whether a page says in its front matter or first lines, or by its folder, that it is no longer used."""
     top = top_of(outline)
     return is_retired(
         outline.source_file,
@@ -371,7 +371,7 @@ def _gives_steps(outline: Outline, wanted: Wanted) -> bool:
 
 
 def _ranked(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> list[Place]:
-    """Return all sections, the best first: their best passage, that of their page, and shared words."""
+    """Return all sections, best first: by their best passage, that of their page, shared words, and :func:`_suits`."""
     places = [Place(outline, section) for outline in outlines for section in outline.sections()]
     if not places:
         return []
@@ -392,19 +392,22 @@ def _ranked(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> 
 
 
 def _of_page(outline: Outline, wanted: Wanted, evidence: Evidence) -> float:
-    """Return the evidence for a page; half of it where the page is about another service than the incident."""
+    """Return the evidence for a page, halved if the page is about another service than the incident."""
     share = evidence.pages.get(outline.source_file, 0.0)
     return share / 2 if is_of_other_service(outline, wanted) else share
 
 
 BEST_BY_BOTH: Final = 2.0
-"""Worth of a section that is the best of all by the search and by its words, each of which counts 1 at most."""
+"""Worth of a section that is the best of all both by search and by its words, each of which counts 1 at most."""
 PAGE_SHARE: Final = 0.25
-"""What the evidence for a section's page counts beside its own."""
+"""Weight of the evidence for a section's page beside its own."""
 
 
 def _suits(wanted: Wanted, place: Place, things: set[str]) -> float:
-    """Return what speaks for a section besides: 1 if it is the part that is asked for, 1 if a thing of the incident heads it."""
+    """Return a section's bonus: 1 if it is the part asked for, 1 if a thing of the incident heads it.
+
+    It is negative for a section about things that aren't done.
+    """
     kinds, heading = kinds_at(place), place.section.heading
     is_asked = is_asked_for(wanted, heading, kinds)
     if kinds & NEVER and not is_asked:
@@ -418,7 +421,7 @@ _THING: Final = re.compile(r"(?<![\w-])[a-z]\w+(?:-\w+)+(?![\w-])")
 
 
 def is_escalation(place: Place) -> bool:
-    """Whether a section, one that it is in, or the page says whom to call."""
+    """Whether a section, one around it, or its page says whom to call."""
     return (
         Kind.ESCALATION in kinds_at(place)
         or kind_of_heading(place.outline.title) is Kind.ESCALATION
@@ -426,7 +429,7 @@ def is_escalation(place: Place) -> bool:
 
 
 def _for_elsewhere(wanted: Wanted, outline: Outline) -> set[int]:
-    """Return the ids of the sections for an environment that isn't production, which nobody asks about."""
+    """Return the ids of the sections for an environment other than production that the incident doesn't name."""
     asked = words_of([*wanted.names, wanted.text, wanted.labels])
 
     def named_in(section: Section, *said: str) -> set[str]:
@@ -461,7 +464,7 @@ def _score_of(place: Place, evidence: Evidence) -> float:
 
 
 def _bm25(wanted: Wanted, places: Sequence[Place]) -> list[float]:
-    """Return how well each section's own text and headings hold the words (Robertson and Zaragoza, 2009)."""
+    """Return how well each section's own text and headings match the words (Robertson and Zaragoza, 2009)."""
     asked = set(word_list([*wanted.names, wanted.text]))
     texts = []
     for place in places:

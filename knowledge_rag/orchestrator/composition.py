@@ -424,7 +424,7 @@ class _Composer:
             yield from _of_plan(self._used, self._findings, self._incident)
         for part in self._answer.uncited:
             quoted = " ".join(part.text.split())[:_SHOWN_UNCITED]
-            yield Warned(Concern.UNCITED_STEPS, f'"{quoted}" cites nothing, so it is no step')
+            yield Warned(Concern.UNCITED_STEPS, f'"{quoted}" cites nothing, so it is not a step')
         yield from self._warnings
         for warned in self._verified.warnings:
             number = self._number_at(warned.start)

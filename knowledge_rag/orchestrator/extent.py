@@ -1,6 +1,6 @@
-"""How much of a page is the procedure at a place: its section, or the page, with what belongs to it.
+"""Decides how much of a page is the procedure at a place: its section or the whole page, with what belongs to it.
 
-Inside what is chosen nothing is chosen: see :mod:`procedures`.
+Nothing is selected inside that: see :mod:`procedures`.
 """
 
 from __future__ import annotations
@@ -79,17 +79,17 @@ if TYPE_CHECKING:
 
 
 MAX_PAGE: Final = 60
-"""Action lines up to which a page that is one procedure is given whole; 30 and 120 measured the same."""
+"""Maximum action lines of a page that is one procedure and comes whole; 30 and 120 measured the same."""
 MAX_CHAPTERS: Final = 20
-"""The same of a page with numbered chapters, where what describes the page was found: a short SOP."""
+"""The same for a page with numbered chapters whose description was found: a short SOP."""
 MIN_KINDS: Final = 2
-"""Headings such as "Diagnosis" and "Mitigation" by which a page is about one matter."""
+"""Minimum headings such as "Diagnosis" and "Mitigation" that make a page one subject."""
 _UNDO_LABEL: Final = re.compile(
     r"\W*(?:\[[ x]\]\W*)?(?:(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out|(?:go|switch|fail)(?:ing)? ?back)\b"
     r"|(?:back(?: to)?|off|end(?:ing)?|when (?:it|this) is over)\b[^:\n]{0,30}:)",
     re.IGNORECASE,
 )
-"""How an item, or the words that lead into its list, begin that undo those before it."""
+"""The beginning of an item, or of its list's lead-in, that undoes the items before it."""
 _LABEL_WORDS: Final = 6
 _ONE_NAME: Final = re.compile(
     r"(?P<label>[\w.-]{2,40} ?[=:] ?)?(?P<value>(?(label)[\w.-]{1,40}|[\w.-]{2,40}))"
@@ -100,10 +100,10 @@ _STEP_NUMBER: Final = re.compile(r"\b(?:step|point) (\d{1,3})\b", re.IGNORECASE)
 
 
 def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Procedure]:
-    """Return the procedure at a place, with what belongs to it.
+    """Return the procedure at a place, with the sections that belong to it.
 
-    First the section (or the page, if it is one procedure) in the author's order; then the sections that it
-    links to; then the page's own verification and clean-up. The page's warnings govern the first item.
+    First comes the section (or the page, if it is one procedure) in the author's order; then the sections that it
+    links to; then the page's own verification and clean-up. The page's warnings govern the items of the first.
     """
     outline, main = place.outline, _main_of(place, wanted)
     if main is None or any(
@@ -121,7 +121,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         )
     )
     linked = linked_sections(outline, main, rows)
-    # what only those rows send to is for their cases
+    # sections that only those rows refer to are for their cases
     if rows:
         others += (*only_sent_to(outline, main, rows), *not_sent_to(outline, main, rows))
     others = [*{id(it): it for it in others}.values()]
@@ -149,7 +149,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
 
 
 def _withdrawal_of(outline: Outline, section: Section) -> Governing | None:
-    """Return the line of a page that says of a section, by its heading, that it isn't done any more."""
+    """Return the line by which a page withdraws a section, naming it by its heading."""
     for number, line in outline.lines.items():
         if any(fold(it) == fold(section.heading) for it in titles_withdrawn(line)):
             return Governing(LIST_MARK.sub("", line.strip()), Governs.OBSOLETE, number, number)
@@ -157,7 +157,7 @@ def _withdrawal_of(outline: Outline, section: Section) -> Governing | None:
 
 
 def with_senders(outline: Outline, procedures: Sequence[Procedure]) -> tuple[Procedure, ...]:
-    """Return a page's procedures, those behind the first with the line that says to go there, since it may say when."""
+    """Return a page's procedures, each but the first with the line that says to go there, since it may say when."""
     first, *others = procedures
     sections = {it.path: it for it in outline.sections()}
     behind = [sections[it.path] for it in others]
@@ -169,7 +169,7 @@ def with_senders(outline: Outline, procedures: Sequence[Procedure]) -> tuple[Pro
 
 
 def sent_by(outline: Outline, number: int, procedure: Procedure) -> Procedure:
-    """Return a procedure whose first item has the line first, of its page or of another one, that says to go to it."""
+    """Return a procedure whose first item begins with the line, of its page or another one, that says to go to it."""
     text = LIST_MARK.sub("", outline.lines[number].strip())
     kind = Governs.CONDITION if governs(text) is Governs.CONDITION else Governs.NOTE
     first, *others = procedure.items
@@ -178,7 +178,7 @@ def sent_by(outline: Outline, number: int, procedure: Procedure) -> Procedure:
 
 
 def _main_of(place: Place, wanted: Wanted) -> Section | None:
-    """Return the section that a procedure is made of; ``None`` if the place is for none."""
+    """Return the section that a procedure is made of; ``None`` if there is none at the place."""
     outline = place.outline
     if has_no_steps_yet(outline, place.section):
         return None
@@ -194,8 +194,8 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     describes = place.section.kind is Kind.BACKGROUND
     if describes and lines <= (MAX_CHAPTERS if chaptered else MAX_PAGE):
         return main
-    # a page of several matters is no procedure: what was found there is all there is of this one,
-    # unless that describes what the page is about
+    # on a page of several subjects, the section that was found is all there is of this one, unless it
+    # describes the page's subject
     short = lines <= MAX_PAGE and not chaptered
     if place.why == "found" and (describes or (place.section in tops and not short)):
         return None
@@ -203,7 +203,7 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
 
 
 def is_short_contacts(outline: Outline) -> bool:
-    """Whether a page only says whom to call, in at most MAX_PAGE lines: its rules hold for each of its numbers."""
+    """Whether a page only says whom to call, in at most MAX_PAGE lines: its rules apply to each of its numbers."""
     is_contacts = kind_of_heading(outline.title) is Kind.ESCALATION and names_only_kind(
         outline.title
     )
@@ -211,19 +211,19 @@ def is_short_contacts(outline: Outline) -> bool:
 
 
 def matter_at(outline: Outline, line: int, wanted: Wanted) -> Section:
-    """Return the section that the procedure around a line is made of; the one that it is in, if that is for none."""
+    """Return the section that the procedure around a line is made of; the line's own section if there is none."""
     section = section_at(outline, line)
     return _main_of(Place(outline, section), wanted) or section
 
 
 def section_at(outline: Outline, line: int) -> Section:
-    """Return the innermost section that a line is in; the root for one in none."""
+    """Return the innermost section that a line is in; the root if it is in none."""
     *_, section = (it for it in outline.sections() if not it.level or it.start <= line <= it.end)
     return section
 
 
 def _of_others(wanted: Wanted, main: Section) -> list[Section]:
-    """Return the sections below one that are for others than the incident, beside one that is for it."""
+    """Return the sections below one that are for other cases than the incident's, if one is for that."""
     others = list(tabs_of_others(wanted, main))
     for above in main.walk():
         others += _named_otherwise(wanted, above.children)
@@ -232,10 +232,10 @@ def _of_others(wanted: Wanted, main: Section) -> list[Section]:
 
 
 def _named_otherwise(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Section]:
-    """Yield the sections headed by names, where just one has the alert's.
+    """Yield the sections headed by other names, if just one is headed by the alert's.
 
-    Of "hist-plant" and "hist-lab, hist-test" the one is left out if the label ``cluster`` is the other, and so is
-    "zone = a" if the label ``zone``, or a question's "zone-b", is the other.
+    Of "hist-plant" and "hist-lab, hist-test", the label ``cluster`` decides which is left out; of "zone = a" and
+    "zone = b", the label ``zone``, or "zone-b" in a question.
     """
     labels, told = ({fold(it) for it in said.split()} for said in (wanted.labels, wanted.text))
     meant: dict[bool, list[Section]] = {True: [], False: []}
@@ -252,9 +252,9 @@ def _named_otherwise(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Sect
 
 
 def _of_other_cases(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Section]:
-    """Yield the sections headed by conditions that share no word with the alert's labels, where another one does.
+    """Yield the sections headed by conditions that share no word with the alert's labels, if another one does.
 
-    Of "Production" and "Staging" the one is left out if a question has the other, or how that begins: "prod".
+    Of "Production" and "Staging", one is left out if a question has the other, or its beginning: "prod".
     """
     labels = words_of([wanted.labels]) | {fold(it) for it in wanted.labels.split()}
     cases = [it for it in beside if governs(it.heading) is Governs.CONDITION]
@@ -272,13 +272,13 @@ def _of_other_cases(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Secti
 
 
 def _is_short_for(word: str, name: str) -> bool:
-    """Whether of two words one is how the other begins: "prod", "production"."""
+    """Whether one of two words is the beginning of the other: "prod", "production"."""
     shorter, longer = sorted((word, name), key=len)
     return len(shorter) > 2 and longer.startswith(shorter)
 
 
 def tabs_of_others(wanted: Wanted, main: Section) -> Iterator[Section]:
-    """Yield the tabs that share no word with the incident, beside those that do."""
+    """Yield the tabs that share no word with the incident, if others do."""
     known = words_of([wanted.text, wanted.labels])
     for above in main.walk():
         tabs = [it for it in above.children if it.level == TAB_LEVEL and it.heading]
@@ -290,11 +290,11 @@ _NOTES: Final = re.compile(
     r"\b(?:notes?|tips|tricks|things|stuff|gotchas|learn(?:ed|t)|cheat ?sheet|odds and ends)\b",
     re.IGNORECASE,
 )
-"""How a page or its folder is called whose list's items have nothing to do with each other."""
+"""Names of pages and folders whose list items have nothing to do with each other."""
 
 
 def _is_notes(outline: Outline) -> bool:
-    """Whether a page is notes: called so, without sections, and its lists without numbers."""
+    """Whether a page is notes: by its name, without sections, and with lists that have no numbers."""
     top = top_of(outline)
     first = [outline.text(it.start, it.end) for it in top.blocks[:1] if it.form is Form.PARAGRAPH]
     items = [item for block in top.blocks for item in block.items]
@@ -304,9 +304,9 @@ def _is_notes(outline: Outline) -> bool:
 
 
 def _undoing(procedure: Procedure) -> list[Procedure]:
-    """Return a procedure's items that are labelled as undoing it, with what governs it; none without any.
+    """Return a procedure reduced to its items that undo it, with the lines that govern it; nothing without such items.
 
-    The steps that they name by number come behind them. The others are named as not shown.
+    Steps that they name by number come after them. The others are named as not shown.
     """
     items = [*_labelled_as_undoing(procedure.items)]
     if not items or len(items) == len(procedure.items):
@@ -328,7 +328,10 @@ def _undoing(procedure: Procedure) -> list[Procedure]:
 
 
 def _labelled_as_undoing(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield what begins with a label of undoing ("Back to normal: ..."), or stands in a list below one ("Off:")."""
+    """Yield items that begin with a label of undoing ("Back to normal: ..."), or are in a list below one ("Off:").
+
+    A governing line that begins so becomes an item.
+    """
     below = False
     for item in items:
         labels = [it.text for it in item.governing if it.text.rstrip().endswith(":")]
@@ -345,9 +348,10 @@ def _labelled_as_undoing(items: Iterable[Item]) -> Iterator[Item]:
 def with_rules(
     outline: Outline, section: Section, procedure: Procedure, *, is_part: bool = False
 ) -> Procedure:
-    """Return a section's procedure with what the sections around it say first, warn of and require.
+    """Return a section's procedure with the introductions, warnings and requirements of the sections around it.
 
-    Around the part that a question asks for stands what it undoes or verifies: of that, only what warns or requires.
+    The sections around a part that a question asks for say what it undoes or verifies: of these, only warnings and
+    requirements count.
     """
     tops = (outline.root, top_of(outline))
     said = [
@@ -366,12 +370,12 @@ def with_rules(
 
 
 def _asks_for_part(wanted: Wanted, section: Section) -> bool:
-    """Whether a question wants one part of a page, and the section is that part."""
+    """Whether a question asks for a part of a page, and the section is that part."""
     return is_asked_for(wanted, section.heading, {section.kind})
 
 
 def _climbed(place: Place, wanted: Wanted) -> Section:
-    """Go up until there is something to do, and the heading names a matter rather than a part of one."""
+    """Return the nearest section upwards with something to do and a heading that names a subject, not a part of one."""
     section = place.section
     while True:
         below = (it for it in section.walk() if it is not section)
@@ -398,7 +402,7 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
 
 
 def _is_one_of_alerts(section: Section) -> bool:
-    """Whether a section is headed by an alert's name, as others beside it are: what it says is all there is for that alert."""
+    """Whether a section is headed by an alert's name, like others beside it, and so is all there is for that alert."""
     beside = section.parent.children if section.parent else ()
     return is_camel_case(section.heading) and any(
         is_camel_case(it.heading) for it in beside if it is not section
@@ -411,10 +415,10 @@ def _is_step(section: Section) -> bool:
 
 
 def _is_chapter(section: Section) -> bool:
-    """Whether a numbered heading is about a matter of its own.
+    """Whether a numbered heading has a subject of its own.
 
-    It is if several headings numbered like it count steps of their own, and most don't begin with an instruction;
-    those that only say what they are for, such as "5. Rollback", aside. Or one of them has an alert's name.
+    It has one if several headings numbered like it have numbered steps, and most of them don't begin with an
+    instruction; or if one of them has an alert's name. Headings of a mere purpose, such as "5. Rollback", don't count.
     """
     run = [it for it in section.parent.children if _tells_matter(it)] if section.parent else []
     if section not in run:
@@ -427,7 +431,7 @@ def _is_chapter(section: Section) -> bool:
 
 
 def has_chapters(outline: Outline) -> bool:
-    """Whether numbered headings of a page are about a matter of their own each."""
+    """Whether numbered headings of a page have a subject of their own each."""
     return any(map(_is_chapter, outline.sections()))
 
 
@@ -439,17 +443,20 @@ def _tells_matter(section: Section) -> bool:
 
 
 def _is_bare_resolution(section: Section) -> bool:
-    """Whether a section is only called "Steps" or the like: those beside it are parts of the same matter."""
+    """Whether a section is only called "Steps" or the like, so that those beside it are parts of the same subject."""
     return section.kind is Kind.RESOLUTION and names_only_kind(section.heading)
 
 
 def _is_matter(section: Section) -> bool:
-    """Whether a section is about one matter, as a page of many is not."""
+    """Whether a section is about one subject, unlike a page of many."""
     return section.level > 0 or len(section.children) == 1
 
 
 def has_no_steps_yet(outline: Outline, section: Section) -> bool:
-    """Whether a section is still to be written: it is headed so, says first that it is empty, or holds a TODO and nothing to do."""
+    """Whether a section is still to be written.
+
+    Its heading says so, its first words say that it is empty, or it has only placeholders and links.
+    """
     if is_unwritten(section.heading):
         return True
     if section.blocks and is_empty(outline.text(section.blocks[0].start, section.blocks[0].end)):
@@ -461,7 +468,7 @@ def has_no_steps_yet(outline: Outline, section: Section) -> bool:
 
 
 def top_of(outline: Outline) -> Section:
-    """Return the section that is the page: the root, or its only heading, whatever stands above that."""
+    """Return the section that is the page: the root, or its only heading, whatever text is above that."""
     top = outline.root
     while len(top.children) == 1 and not (top.level and top.blocks):
         top = top.children[0]
@@ -471,8 +478,9 @@ def top_of(outline: Outline) -> Section:
 def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
     """Whether a page is one procedure.
 
-    It is if it is filed under the alert's name alone and has at most MAX_PAGE action lines, or if its headings
-    say what its parts are for: all of them, or at least MIN_KINDS that ask for something; or if most are its steps.
+    It is if it is filed under the alert's name alone and has at most MAX_PAGE action lines. It also is if its
+    headings name the purpose of its parts, all of them or at least MIN_KINDS with something to do, or if most are its
+    steps.
     """
     if not outline.whole:
         return False
@@ -488,7 +496,7 @@ def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
         and (it.level != LABEL_LEVEL or not names_only_kind(it.heading))
     ]
     asking = [it.kind for it in parts if it.kind in ACTIONS and names_only_kind(it.heading)]
-    # several matters may share their verification and their contacts
+    # several subjects may share their verification and their contacts
     is_one = len(asking) >= MIN_KINDS and bool({Kind.DIAGNOSIS, Kind.RESOLUTION} & set(asking))
     counts_steps = 2 * sum(map(_is_step, parts)) > len(parts)
     return (
@@ -502,7 +510,7 @@ def is_one_procedure(outline: Outline, wanted: Wanted) -> bool:
 
 
 def steps_of(outline: Outline) -> Section | None:
-    """Return the one chapter of a page that is called what steps are called; ``None`` of a page with none or several."""
+    """Return a page's only chapter called "Steps" or the like; ``None`` for a page with none or several."""
     called = [
         it
         for it in top_of(outline).children
@@ -512,7 +520,7 @@ def steps_of(outline: Outline) -> Section | None:
 
 
 def _resolving(main: Section) -> Iterator[Section]:
-    """Yield the sections right behind a diagnosis that resolve what it finds."""
+    """Yield the sections right behind a diagnosis that resolve its findings."""
     if main.kind is Kind.DIAGNOSIS and main.parent:
         beside = main.parent.children
         behind = itertools.islice(beside, beside.index(main) + 1, None)
@@ -534,7 +542,7 @@ def _closing(outline: Outline, main: Section) -> Iterator[Section]:
 
 
 def _is_after(section: Section, outline: Outline, main: Section) -> bool:
-    """Whether a section is headed "After ...", and a procedure speaks of that."""
+    """Whether a section is headed "After ...", and a procedure mentions that."""
     what = _AFTER.match(section.heading)
     return what is not None and bool(
         words_of([what[1]]) & words_of([outline.text(main.start, main.end)])
@@ -545,18 +553,18 @@ _AFTER: Final = re.compile(r"after (.+)", re.IGNORECASE)
 
 
 def _mostly_forbids(outline: Outline, section: Section) -> bool:
-    """Whether a section without others below it is a list, and most of its items forbid something."""
+    """Whether a section without subsections is a list whose items mostly forbid something."""
     items = [outline.text(it.start, it.end) for block in section.blocks for it in block.items]
     forbidding = [it for it in items if forbids(LIST_MARK.sub("", it))]
     return not section.children and 2 * len(forbidding) > len(items) > 1
 
 
 def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
-    """Yield what sections of rules, and of what not to do, say beside a procedure, or beside the ones around it.
+    """Yield the rules and prohibitions in sections beside a procedure, or beside the ones around it.
 
-    One of whose items most forbid something is of rules, whatever it is called; of remarks, those that warn; of one that
-    describes, its parts called rules; of any other section, what holds for the whole page, and of one further up that
-    only describes, what it sets apart as a warning.
+    A section counts as rules by its name, or if most of its items forbid something; a section of remarks, if it warns.
+    Of a section that describes, the parts called rules count; of a section further up that only describes, the warnings
+    that it sets apart; of any other section, text that applies to the whole page.
     """
     for around in (main, *main.above()):
         for beside in around.parent.children if around.parent else ():
@@ -588,7 +596,7 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
 
 
 def _for_all(outline: Outline, section: Section) -> Iterator[Governing]:
-    """Yield what a section's own text says for the whole page, each with the list that it leads into."""
+    """Yield the parts of a section's own text that apply to the whole page, each with the list that it introduces."""
     for it, behind in itertools.pairwise([*section.blocks, None]):
         said = outline.text(it.start, it.end) if it else ""
         if it and holds_for_all(said):

@@ -1,4 +1,4 @@
-"""Turns that refer to the answer before them, such as "and how do I undo it?", and those that ask nothing."""
+"""Recognises turns that refer to the answer before them, such as "and how do I undo it?", and those that ask nothing."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.consultation import Consultation
 
 LONGEST_FOLLOW_UP: Final = 100
-"""Characters; a longer question says itself what it is about."""
+"""Characters; a question this long names its subject itself."""
 
 FOLLOWS: Final = re.compile(
     r"^(?:and|then|but|so|also|what about|how about)\b|\b(?:it|this)\b(?!['’-])", re.IGNORECASE
 )
-"""As the console's page has it, whose rule is in JavaScript."""
+"""The same rule as in the console's page, which has it in JavaScript."""
 
 
 def topic_of(before: Consultation) -> str:
@@ -35,7 +35,7 @@ def topic_of(before: Consultation) -> str:
 
 
 def in_context(question: str, topic: str) -> str:
-    """Return a question that refers to an answer as one about its procedure, any other as it is.
+    """Return a question that refers to an answer with the name of its procedure; any other unchanged.
 
     >>> in_context("And how do I undo it?", "RDS failover")
     'RDS failover: And how do I undo it?'
@@ -51,19 +51,19 @@ def refers(question: str) -> bool:
 
 
 WELCOME: Final = "Happy to help: ask about an alert or a procedure whenever you need one."
-"""The answer to what is no question."""
+"""The answer to a turn that asks nothing."""
 
 _THANKS: Final = """
     thanks thank thx ty cheers ok okay great perfect awesome cool nice hi hello hey bye goodbye worked works helped
     fixed solved danke merci gracias
 """
 _SAID: Final = frozenset(_THANKS.split())
-"""A turn that asks nothing has one of these ..."""
+"""A turn that asks nothing has at least one of these words ..."""
 _BESIDE: Final = """
     you so very much a lot many that this it got all good now again for the your help and has is everything
 """
 _KNOWN: Final = _SAID.union(_BESIDE.split())
-"""... and none but these."""
+"""... and only these."""
 
 
 def is_no_question(text: str) -> bool:

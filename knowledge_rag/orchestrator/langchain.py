@@ -342,7 +342,9 @@ class KnowledgeRetriever(BaseRetriever):
         if outcome.status is Status.DEGRADED:
             if self.on_degraded == "raise":
                 raise KnowledgeUnavailable(outcome.reason)
-            _logger.warning("reason=%s | gave no documents, for the search failed", outcome.reason)
+            _logger.warning(
+                "reason=%s | returned no documents, since the search failed", outcome.reason
+            )
         return [_document(result, outcome.notice) for result in outcome.results]
 
 

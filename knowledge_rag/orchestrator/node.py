@@ -28,23 +28,23 @@ if TYPE_CHECKING:
 def merge_outputs(
     left: Mapping[str, Any] | None, right: Mapping[str, Any] | None
 ) -> dict[str, Any]:
-    """Merge the outputs of agents that ran in parallel; the later one of a name counts."""
+    """Merge the outputs of agents that ran in parallel; the later one of the same name counts."""
     return {**(left or {}), **(right or {})}
 
 
 class AgentOutputs(TypedDict):
     """The partial state that the node returns.
 
-    ``agent_outputs["knowledge-rag"]`` is a recommendation by schemas/recommendation.schema.json.
+    ``agent_outputs["knowledge-rag"]`` is a recommendation as in schemas/recommendation.schema.json.
     """
 
     agent_outputs: Annotated[dict[str, Any], merge_outputs]
 
 
 class IncidentState(TypedDict, total=False):
-    """A state that the node reads; a graph's own may have more, and any of these may be missing.
+    """A state that the node reads; a graph's own may have more members, and any of these may be missing.
 
-    A graph whose state is not made from this one needs ``agent_outputs`` with a reducer of its own.
+    A graph whose state is not derived from this one needs ``agent_outputs`` with a reducer of its own.
     See :meth:`knowledge_rag.orchestrator.incident.Incident.from_state` for each.
     """
 
@@ -63,14 +63,14 @@ class Node(Protocol):
 
         Args:
             state: a mapping such as :class:`IncidentState`, a dataclass or a pydantic model. Its type
-                is not declared, since LangGraph would then pass the declared keys only, and refuse a
+                is not declared, since LangGraph would then pass only the declared keys, and refuse a
                 graph that merges ``agent_outputs`` in its own way.
         """
         ...
 
 
 def knowledge_rag_node(retrieval: Retrieval, advisor: Advisor | None = None) -> Node:
-    """Return the node.
+    """Return the knowledge agent as a node.
 
     In a graph that streams with ``stream_mode="custom"`` it sends the events of
     :data:`knowledge_rag.orchestrator.consultation.Notify`.
@@ -93,7 +93,7 @@ async def _advised(state: object, retrieval: Retrieval, advisor: Advisor | None)
 _FAILED: Final = Recommendation(
     Status.DEGRADED,
     UNREACHABLE,
-    "The incident could not be looked up, for something failed within the knowledge agent.",
+    "The incident could not be looked up, because something failed within the knowledge agent.",
     reason=Reason.INTERNAL,
 )
 
@@ -103,7 +103,7 @@ def _stream_writer() -> Notify | None:
 
     try:
         return get_stream_writer()
-    except (RuntimeError, KeyError):  # nothing runs around it; or something else than a graph does
+    except (RuntimeError, KeyError):  # no graph runs it
         return None
 
 

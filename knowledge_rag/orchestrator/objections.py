@@ -1,4 +1,4 @@
-"""What a page itself says against giving its steps: they are not for this, stop here, or still to be written."""
+"""Finds a page's own reasons against its steps: they are not for this, stop here, or still to be written."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def not_for(place: Place, wanted: Wanted) -> Governing | None:
-    """Return what a page says before its steps of what they aren't for, or of its scope, if that is what is asked."""
+    """Return the statement before a page's steps that excludes the request, or puts it out of scope."""
     outline = place.outline
     said = _said_before(place)
     asked = words_of([wanted.text, wanted.labels])
@@ -55,11 +55,11 @@ def not_for(place: Place, wanted: Wanted) -> Governing | None:
 
 
 def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> Governing | None:
-    """Return what a page says instead of its steps for what is asked.
+    """Return the statement that a page makes instead of its steps for the request.
 
-    It says to stop in that case, or forbids in every case what a question asks for, its verb and most of its words, and
-    its steps have that verb: those for something else stay, below what is forbidden. So do steps that forbid it too:
-    they say what to do instead.
+    It says to stop in that case. Or it forbids in every case the action that a question asks for, with its verb and most
+    of its words, and the steps have that verb: steps for something else stay, below the prohibition. So do steps that
+    forbid it too: they say what to do instead.
     """
     items = [item for one in procedures for item in one.items]
     governing = [it for item in items for it in item.governing]
@@ -95,22 +95,22 @@ def _is_asked(words: set[str], asked: set[str]) -> bool:
 
 
 def _has_verb(forbidden: str, text: str) -> bool:
-    """Whether a text asks for what is forbidden, which begins with its verb."""
+    """Whether a text has the verb of a forbidden action, which is its first word."""
     verb, *_ = spaced_words(forbidden).split()
     return any(stemmed(it) == stemmed(verb) for it in spaced_words(text).split())
 
 
 def _names_all(case: str, wanted: Wanted) -> bool:
-    """Whether an incident has every name of a case that is written as one, pedidos-db-ro-2, and all that is code."""
+    """Whether an incident has every name in a case that isn't a plain word, such as pedidos-db-ro-2, and all its code."""
     names = (it[0] for it in NAME.finditer(case) if not it[0].isalpha())
     text = f"{wanted.text} {wanted.labels}".casefold()
     return all(it.casefold() in text for it in (*names, *CODE_SPAN.findall(case)))
 
 
 def still_to_write(place: Place, wanted: Wanted) -> int | None:
-    """Return the line on which a page says that what is asked is still to be written.
+    """Return the line on which a page says that the answer to the request is still to be written.
 
-    It holds half of its words, or, in the section, a word for the task.
+    It has more than half of the request's words, at least two; or, in the section, a word for the task.
     """
     told, section = words_told(wanted), place.section
     for number, line in place.outline.lines.items():
@@ -121,16 +121,16 @@ def still_to_write(place: Place, wanted: Wanted) -> int | None:
 
 
 def doubt_of(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> str:
-    """Return what speaks against procedures; ``""`` if nothing does."""
+    """Return the reason to doubt procedures; ``""`` if there is none."""
     if is_of_other_service(place.outline, wanted):
         return f"the page is about {place.outline.service}, and the alert says {wanted.service}"
     if part := part_missing(wanted, _texts_of(procedures)):
         return f"it doesn't say how to {part}"
-    if place.why != "found":  # of what was only found, that is known to fit
+    if place.why != "found":  # for a found place, this was checked before
         return "the page says that it isn't for what is asked" if not_for(place, wanted) else ""
     lines = place.outline.lines
     text = " ".join([*lines.values(), place.outline.source_file]).casefold()
-    # only where the page names a thing of the same kind does another one's name say something
+    # the name of another thing matters only if the page names one of the same kind
     if not _IDENTIFIER.search(
         " ".join(lines[n] for it in procedures for n in it.lines if n in lines)
     ):
@@ -150,4 +150,4 @@ _COMPOUND: Final = re.compile(r"(?<![\w-])[A-Za-z]\w*(?:-\w+)+")
 _IDENTIFIER: Final = re.compile(
     r"(?<![A-Za-z\d])(?<![A-Za-z\d][-_.])(?=[\w.-]*[A-Za-z])(?=[\w.-]*\d)[A-Za-z\d]+(?:[-_.][A-Za-z\d]+)+\b"
 )
-"""A name of one thing among several: db-primary-02, eu-west-1. It is looked for once a word, however long that is."""
+"""The name of one thing among several: db-primary-02, eu-west-1. It is searched once a word, however long that is."""

@@ -1,8 +1,8 @@
-"""From what search found to the procedures that an incident gets: which documents to complete, and what of them.
+"""Plans the procedures of an incident from its search results: which documents to complete, and what to use of them.
 
-Two steps with a query between them. :func:`documents_to_complete` names the documents whose rest is worth
-fetching; :func:`plan_of` lays all documents out, chooses the place (:mod:`choosing`), and decides whether it is
-about the incident at all. Nothing documented means no procedure: the closest sections are offered as reading.
+There are two steps with a query between them. :func:`documents_to_complete` names the documents whose rest is worth
+fetching. :func:`plan_of` outlines all documents, chooses the place (:mod:`choosing`), and decides whether it is about
+the incident at all. If nothing is documented, there is no procedure, and the closest sections are offered as reading.
 """
 
 from __future__ import annotations
@@ -65,27 +65,27 @@ if TYPE_CHECKING:
 
 
 COMPLETION_RESULTS: Final = 100
-"""Passages of a completed document at most: what Retrieve gives at once."""
+"""Maximum passages of a completed document: as many as Retrieve returns at once."""
 MAX_READING: Final = 3
-"""Sections that are offered as reading where nothing is documented."""
+"""Maximum sections that are offered as reading if nothing is documented."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What one alert, or one question, gets.
+    """The plan for one alert, or for one question.
 
     Args:
-        alert: its name in a group; ``""`` where there is one only.
-        procedures: the one that was chosen, then what belongs to it; none if nothing is documented.
-        why: as of a place; ``""`` without procedures.
-        unknown: words of the incident that nothing found holds.
-        meant: what the question could mean: of each passage that is offered as reading, the procedure's name;
-            empty where nothing is documented.
-        elsewhere: sections of other documents that the procedures say to go to.
-        doubt: what speaks against the procedures: another service, names that the page never mentions.
-        also: other pages that are as much filed under the alert's name.
-        declined: why the closest page gives no steps though it is about it; ``None`` unless it is.
-        score: of the document's best passage, where the search's scale is known; else ``None``.
+        alert: its name in a group; ``""`` if there is only one.
+        procedures: the chosen one, then those that belong to it; none if nothing is documented.
+        why: as in a place; ``""`` without procedures.
+        unknown: words of the incident that nothing found contains.
+        meant: names of the procedures that the question could mean, one for each passage that is offered as reading;
+            empty if nothing is documented.
+        elsewhere: sections of other documents that the procedures refer to.
+        doubt: the reason to doubt the procedures: another service, names that the page never mentions.
+        also: other pages that are filed under the alert's name just as well.
+        declined: why the closest page gives no steps although it is about the incident; else ``None``.
+        score: of the document's best passage, if the search's scale is known; else ``None``.
     """
 
     alert: str = ""
@@ -115,7 +115,7 @@ class Plan:
 
     @property
     def procedures(self) -> tuple[Procedure, ...]:
-        """Those of all blocks, each once, in their order."""
+        """The procedures of all blocks, each once, in order."""
         return tuple(dict.fromkeys(it for block in self.blocks for it in block.procedures))
 
     def needs(self, citation: Citation) -> bool:
@@ -128,7 +128,7 @@ class Plan:
 
 
 def members(incident: Incident) -> tuple[Incident, ...]:
-    """Return the alerts of a group, each as an incident; the incident itself if it is none."""
+    """Return the alerts of a group, each as an incident; the incident itself if it isn't a group."""
     return incident.alerts if incident.is_group else (incident,)
 
 
@@ -137,9 +137,9 @@ def _searches(incident: Incident, asked: Sequence[Asked]) -> Iterator[Search]:
 
 
 def documents_to_complete(incident: Incident, asked: Sequence[Asked]) -> list[str]:
-    """Return the documents whose rest is to be fetched, the likeliest first.
+    """Return the documents whose rest is to be fetched, likeliest first.
 
-    The one that is linked or filed under the alert's name, if there is one; else the best ones by
+    These are the ones that are linked or named after the alert, if there are any; else the best ones by
     score. At most MAX_COMPLETED for each alert.
     """
     best = (
@@ -150,9 +150,9 @@ def documents_to_complete(incident: Incident, asked: Sequence[Asked]) -> list[st
 
 
 def documents_elsewhere(incident: Incident, findings: Findings) -> list[str]:
-    """Return the documents that the chosen procedures say to go to and that are not completed yet.
+    """Return the documents that the chosen procedures refer to and that are not completed yet.
 
-    With those that are completed at most MAX_COMPLETED for each alert.
+    Together with the completed ones, at most MAX_COMPLETED for each alert.
     """
     known = {it.query.source_file for it in findings.completions}
     room = MAX_COMPLETED * len(members(incident)) - len(known)
@@ -162,13 +162,13 @@ def documents_elsewhere(incident: Incident, findings: Findings) -> list[str]:
 
 
 def completion(incident: Incident, source_file: str) -> Query:
-    """Return the query for all of a document."""
+    """Return the query for a whole document."""
     text = " ".join(filter(None, (incident.alert_name, incident.title, incident.description)))
     return Query((text or source_file)[:1000], COMPLETION_RESULTS, {SOURCE_FILE: source_file})
 
 
 def no_place(incident: Incident, findings: Findings) -> str:
-    """Return why the place of an incident isn't in the knowledge base; ``""`` if it is, or that isn't known."""
+    """Return why the place of an incident isn't in the knowledge base; ``""`` if it is, or if that is unknown."""
     whole = {
         it.query.source_file
         for it in findings.completions
@@ -191,7 +191,7 @@ def plan_of(incident: Incident, findings: Findings, floors: Floors | None = None
 
 
 def _is_answered(it: Asked) -> bool:
-    """Whether a completion gave all of a document, or as much of a long one as it asked for."""
+    """Whether a completion returned a whole document, or as much of a long one as it asked for."""
     results = it.outcome.results
     is_full = len(results) == it.query.max_results
     of_it = all(result.citation.source_file == it.query.source_file for result in results)
@@ -205,7 +205,7 @@ def _outlines(findings: Findings) -> dict[str, Outline]:
         for it in findings.completions
         if is_whole_document(it.query, it.outcome)
     }
-    # the ledger has the nearest passages where there are no others
+    # the ledger has the nearest passages if there are no others
     for result in findings.ledger.results:
         citation = result.citation
         place = (citation.start_line, citation.end_line)
@@ -267,7 +267,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
 
 
 def _with_unused(block: Block, wanted: Wanted, outlines: Iterable[Outline]) -> Block:
-    """Return a block of nothing with the page first that is filed under the alert's name and isn't used any more."""
+    """Return a block without procedures whose first reading is a page filed under the alert's name and no longer used."""
     for it in outlines:
         if is_superseded(it) and any(is_filed(it, name) for name in wanted.names):
             page = Citation(it.source_file, *own_range(top_of(it)))
@@ -278,7 +278,7 @@ def _with_unused(block: Block, wanted: Wanted, outlines: Iterable[Outline]) -> B
 
 
 def _instead(place: Place, search: Search, procedures: Sequence[Procedure]) -> Block | None:
-    """Return what is to be read where a page says that its steps aren't for what is asked, or still to be written."""
+    """Return the reading if a page says that its steps don't apply to the request, or are still to be written."""
     outline, wanted = place.outline, search.wanted
     if place.why == "found":
         if said := not_for(place, wanted):
@@ -295,9 +295,9 @@ def _declined(search: Search, outline: Outline, start: int, end: int, why: Decli
 
 
 def _equal(place: Place | None) -> tuple[Place, ...]:
-    """Return the places that fit an alert equally, where the wrong one would destroy something else.
+    """Return the places that fit an alert equally well, if the wrong one would destroy something else.
 
-    Titles tell such pages apart; under one title, they are versions of one page.
+    Such pages have different titles; pages of one title are versions of one page.
     """
     equal = (place, *place.also) if place is not None else ()
     titles = {fold(it.outline.title) for it in equal}
@@ -313,7 +313,7 @@ def _destructive(place: Place) -> frozenset[str]:
 
 
 def _between(search: Search, places: Sequence[Place]) -> Block:
-    """Return the procedures of pages that fit an alert equally, by name."""
+    """Return the procedures of pages that fit an alert equally well, by name."""
     offered = places[:MAX_READING]
     return Block(
         search.alert,
@@ -323,7 +323,7 @@ def _between(search: Search, places: Sequence[Place]) -> Block:
 
 
 def _passage_at(place: Place, results: Sequence[RetrievalResult]) -> Citation:
-    """Return the first passage of a section that was found, else of its page."""
+    """Return the first result in a section, else in its page."""
     of_page = [
         it.citation for it in results if it.citation.source_file == place.outline.source_file
     ]
@@ -335,8 +335,8 @@ def _passage_at(place: Place, results: Sequence[RetrievalResult]) -> Citation:
 def _may_mean_any(search: Search) -> bool:
     """Whether a question in another language than English may mean any page that was found.
 
-    Its words need not stand in the page that answers it, so search alone speaks for a page; it has to name
-    nothing that no page holds.
+    Its words need not be in the page that answers it, so only the search speaks for a page; the question must not name
+    anything that no page has.
     """
     wanted = search.wanted
     is_other = not wanted.is_alert and language_of(wanted.text) != ENGLISH
@@ -345,7 +345,7 @@ def _may_mean_any(search: Search) -> bool:
 
 
 def _nearest(search: Search, outlines: Mapping[str, Outline]) -> list[Citation]:
-    """Return the nearest sections, each by its best passage, where nothing was found at all; at most MAX_READING."""
+    """Return the nearest sections, each by its best passage, if nothing was found at all; at most MAX_READING."""
     sections: dict[tuple[str, str], Citation] = {}
     for it in search.nearest:
         if (outline := outlines.get(it.citation.source_file)) and not is_superseded(outline):
@@ -377,9 +377,9 @@ def with_elsewhere(
     outlines: dict[str, Outline],
     wanted: Wanted,
 ) -> tuple[Procedure, ...]:
-    """Return a page's procedures with the sections and pages of other documents that they go on in; name those not found.
+    """Return a page's procedures with those of other documents that they continue in; name the ones not found.
 
-    Each behind the first begins with the line that says to go there.
+    Each of those begins with the line that refers to it.
     """
     first, *others = with_senders(outline, procedures)
     for it in elsewhere:
@@ -395,7 +395,7 @@ def with_elsewhere(
 def _going_on(
     section: str, known: Sequence[Outline], wanted: Wanted, alert: str
 ) -> Sequence[Procedure]:
-    """Return the procedure of a section, or of a page: all of one about one matter, else its one chapter called "Steps"."""
+    """Return the procedure of a section, or of a page: all of it if it is one procedure, else its only chapter "Steps"."""
     for outline in known:
         if not section:
             main = outline.root if is_one_procedure(outline, wanted) else steps_of(outline)
@@ -409,7 +409,7 @@ def _going_on(
 
 
 def _unknown(search: Search) -> tuple[str, ...]:
-    """Return the incident's own words that nothing found holds."""
+    """Return the incident's own words that nothing found contains."""
     held = words_of(
         text
         for it in search.results or search.nearest
@@ -421,7 +421,7 @@ def _unknown(search: Search) -> tuple[str, ...]:
 
 
 def _words_beyond(said: str, held: set[str]) -> tuple[str, ...]:
-    """Return the words that tell something and that are not among others, in their order, at most five."""
+    """Return the meaningful words that are not among others, in order, at most five."""
     asked = asked_words([said])
     words = dict.fromkeys(
         word.strip(".,:;!?()[]\"'`。，、；：？！「」（）") for word in said.split()

@@ -133,7 +133,7 @@ class Strength(StrEnum):
     """How good the evidence for a recommendation is."""
 
     STRONG = "strong"
-    """The alert links the procedure or its name is the procedure's, and the procedure is complete."""
+    """The alert links the procedure, or it is filed under the alert's name; and it is complete."""
     PARTIAL = "partial"
     """Any other procedure, such as one that search found or that lacks a part."""
     THIN = "thin"

@@ -1,4 +1,4 @@
-"""Whether what search alone found is about the incident, and whether nothing else may be meant."""
+"""Decides whether a procedure that search alone found is about the incident, and whether anything else may be meant."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Floors:
-    """Scores of a search under which what it found is no advice; they belong to one search's scale.
+    """Minimum scores of search results that are advice; they belong to one search's scale.
 
     Args:
-        sure: for alerts whose name the section doesn't hold.
-        clear: for alerts whose name it holds, if no other matter comes near.
+        sure: for alerts whose name the section lacks.
+        clear: for alerts whose name it has, if no other subject comes near.
     """
 
     alert: float
@@ -53,30 +53,29 @@ class Floors:
 
 
 NAME_SHARE: Final = 0.75
-"""Share of the words of an alert's name a place must hold which isn't filed under it."""
+"""Minimum share of the words of an alert's name in a place that isn't filed under it."""
 QUESTION_SHARE: Final = 0.5
-"""Share of a question's words that a place must hold unless it is close: a question has words of its own."""
+"""Minimum share of a question's words in a place, unless it is close: a question has words of its own."""
 RIVAL_SHARE: Final = 0.85
-"""Share of a section's score from which on another procedure may be meant as well."""
+"""Share of a section's score above which another procedure may be meant as well."""
 CLEAR_SHARE: Final = 0.65
-"""Share of a section's worth, by search and words, up to which another matter isn't meant."""
+"""Maximum worth, by search and words, of another subject that isn't meant, as a share of a section's."""
 FEW: Final = 3
-"""Words of a question from which on a section that holds them all is meant: "slow" and "database" stand anywhere."""
+"""Minimum words of a question for a section with all of them to be meant: "slow" and "database" occur anywhere."""
 
 
 def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | None) -> bool:
-    """Whether what was found by search alone, and holds these words, is about the incident.
+    """Whether a place that search alone found, and that has these words, is about the incident.
 
-    Its page must not name another thing of the same kind instead; a question must not name what nothing found
-    holds, unless the page names the service that it is about, nor an alert's section be filed under another alert.
-    Contacts are about a question whom to call that they share a word with, or that names nothing unknown. Else it has to
-    be close enough, see :func:`_is_alerts` and :func:`_is_questions`. Where the scores' scale isn't known, words alone
-    decide.
+    Its page must not name another thing of the same kind instead. A question must not name anything that no result has,
+    unless the page names its service, and an alert's section must not be filed under another alert. Contacts fit a
+    question about them if they share a word with it, or if it names nothing unknown. Anything else has to be close
+    enough, see :func:`_is_alerts` and :func:`_is_questions`. If the scores' scale is unknown, words alone decide.
     """
-    # what a log or a description names besides need not be documented
+    # other things that a log or a description names need not be documented
     wanted = replace(search.wanted, text=search.member.title or search.wanted.text)
     if _is_whom_to_call(place, wanted):
-        # contacts are by system: if they have that, the question's places and people need not be among them
+        # contacts are by system: if they have that, they need not have the question's places and people
         told = words_told(wanted) - _CALLING
         is_listed = not told.isdisjoint(words_of(place.outline.lines.values()))
         return is_listed or not unheard_of(wanted.text, search.results)
@@ -106,9 +105,9 @@ _CALLING: Final = words_of(["call", "wake", "ring", "page", "phone", "number", "
 
 
 def _is_of_another_thing(place: Place, names: Sequence[str]) -> bool:
-    """Whether a page has as code what ends like an alert's name, for another thing, and doesn't name the alert's own.
+    """Whether a page has the name of another thing as code that ends like an alert's name, and lacks the alert's own.
 
-    What a page with the alarm `orders-db-replica-lag` says is not for "users-db-replica-lag".
+    A page with the alarm `orders-db-replica-lag` isn't for "users-db-replica-lag".
     """
     if not names or not _OF_PARTS.fullmatch(names[0]):
         return False
@@ -124,7 +123,7 @@ def _is_of_another_thing(place: Place, names: Sequence[str]) -> bool:
 
 
 _OF_PARTS: Final = re.compile(r"(?<![\w-])[a-z\d]+(?:-[a-z\d]+){2,}(?![\w-])")
-"""The name of an alarm, of a thing and what is the matter with it: orders-db-replica-lag."""
+"""The name of an alarm, of a thing and its trouble: orders-db-replica-lag."""
 
 
 def _is_alerts(
@@ -132,9 +131,9 @@ def _is_alerts(
 ) -> bool:
     """Whether a section is about an alert.
 
-    It must be as close as ``Floors.alert`` and hold NAME_SHARE of the words of its name (of a sentence
-    QUESTION_SHARE), or as close as ``Floors.sure``. Where search and words together put every other matter at most at
-    CLEAR_SHARE of it, ``Floors.clear`` stands in for ``Floors.alert``.
+    It has to score ``Floors.alert`` and have NAME_SHARE of the words of its name (QUESTION_SHARE of a sentence), or
+    score ``Floors.sure``. If search and words together rate every other subject at CLEAR_SHARE of it at most,
+    ``Floors.clear`` replaces ``Floors.alert``.
     """
     name = words_of(wanted.names[:1])
     share = QUESTION_SHARE if " " in wanted.names[0] else NAME_SHARE
@@ -146,22 +145,22 @@ def _is_alerts(
 
 
 def _holds(held: set[str], word: str) -> bool:
-    """Whether a word is among others, or short for one of them: "mem" of an alarm's name for "memory"."""
+    """Whether a word is among others, or the beginning of one: "mem" of an alarm's name for "memory"."""
     return word in held or (len(word) >= _SHORT and any(it.startswith(word) for it in held))
 
 
 _SHORT: Final = 3
-"""Letters that a short form has at least."""
+"""Minimum letters of a short form."""
 
 
 def _is_questions(
     place: Place, wanted: Wanted, held: set[str], score: float, floors: Floors | None
 ) -> bool:
-    """Whether a section is about a question, or about an alert that is called by a sentence and whose service its page names.
+    """Whether a section is about a question, or about an alert that is named by a sentence and whose service its page names.
 
-    A section that has the code of a question ("V-307") is about it. Else it must hold QUESTION_SHARE of the words (of
-    fewer than FEW, all) and, unless it is the part that is asked for, be as close as ``Floors.question``; or be as close
-    as ``Floors.alert``.
+    A section that has the code of a question ("V-307") is about it. Others need QUESTION_SHARE of the words (all of
+    them, if fewer than FEW) and, unless they are the part that is asked for, a score of ``Floors.question``; or a score
+    of ``Floors.alert``.
     """
     section = place.outline.text(place.section.start, place.section.end)
     if not wanted.is_alert and any(it in section for it in CODE_OF_ERROR.findall(wanted.text)):
@@ -177,18 +176,18 @@ def _is_questions(
 
 
 def _is_short(told: set[str], wanted: Wanted) -> bool:
-    """Whether a question tells so little that each of its words counts, and doesn't ask for a part of a page."""
+    """Whether a question has so few words that each of them counts, and doesn't ask for a part of a page."""
     return len(told) < FEW and not asks_for_part(wanted)
 
 
 def words_told(wanted: Wanted) -> set[str]:
-    """Return the words of a question that tell what it is about."""
+    """Return the words of a question that name its subject."""
     told = asked_words([*wanted.names, WHO.sub(" ", wanted.text)]) - words_of([wanted.service])
     return told - words_of_part(wanted)
 
 
 def _names(outline: Outline, service: str) -> bool:
-    """Whether a page names a service, in its words or as what it is about."""
+    """Whether a page names a service, in its text or as its own."""
     if not service:
         return False
     said = re.compile(rf"(?<![\w-]){re.escape(service)}(?![\w-])", re.IGNORECASE)
@@ -198,13 +197,13 @@ def _names(outline: Outline, service: str) -> bool:
 _AS_CODE: Final = re.compile(
     r"(?<![\w-])(?:[A-Z]{4,}|[A-Za-z]+_\w+|(?=[\w-]*\d)[A-Z]+-?\w*\d{3,})(?![\w-])"
 )
-"""What is written as a program writes it: PLANNER, halt_reason, ORA-01653."""
+"""A name in a program's notation: PLANNER, halt_reason, ORA-01653."""
 _COMPOUND: Final = re.compile(
     r"(?<![\w/.-])(?!(?:prod|staging|dev|test|live|eu|us)[-_])[a-z]{2,}(?:[-_][a-z]+)+(?![\w/-])"
 )
-"""A name of several parts, as things are called: redis-session, aodb_core; of one among several, it has a number."""
+"""The name of a thing, of several parts: redis-session, aodb_core; one among several has a number."""
 _OF_A_SERIES: Final = re.compile(r"(?<![\w/.-])[a-z]{2,}[-_][a-z](?![\w/-])")
-"""A name that ends in a single letter, as those of a series do: mq-a."""
+"""A name that ends in a single letter, like those of a series: mq-a."""
 _OF_A_KIND: Final = re.compile(r"(?<![\w-])[a-z]{1,8}-?\d{2,}(?![\w-])")
 """A code or a name that ends in a number: ORA-01653, gate-07."""
 _OF_AN_ENVIRONMENT: Final = re.compile(
@@ -215,11 +214,10 @@ _IN_CODE: Final = re.compile(r"`[^`\n]*`|^(?: {4}|\t).*$", re.MULTILINE)
 
 
 def _siblings_of(text: str, place: Place) -> list[str]:
-    """Return the names in a text that a page doesn't hold, though it holds others that begin alike as code, or as its own.
+    """Return the names in a text that a page lacks, although it has others with the same beginning as code, or as its own.
 
-    "redis-session" is not what a page about `redis-badge` is for; "fail-over" is a word. Of a series, the section
-    has to name the same one: what is done on "mq-a" is not for "mq-b", nor is a section headed "ORA-01653" for
-    "ORA-30036".
+    A page about `redis-badge` isn't for "redis-session"; "fail-over" is a word. Of a series, the section has to name the
+    same one: steps on "mq-a" are not for "mq-b", nor is a section headed "ORA-01653" for "ORA-30036".
     """
     outline, section = place.outline, place.section
     page = "\n".join([*outline.lines.values(), outline.source_file, outline.title])
@@ -238,7 +236,7 @@ def _siblings_of(text: str, place: Place) -> list[str]:
 
 
 def _codes_not_listed(text: str, outline: Outline) -> Iterator[str]:
-    """Yield the codes in a text that a page's tables of codes lack, though their rows begin with codes that begin alike."""
+    """Yield the codes in a text that a page's tables of codes lack, although their rows have codes with the same beginning."""
     blocks = [
         it for section in outline.sections() for it in section.blocks if it.form is Form.TABLE
     ]
@@ -255,7 +253,7 @@ def _codes_not_listed(text: str, outline: Outline) -> Iterator[str]:
 
 
 def _others_alike(pattern: re.Pattern[str], text: str, among: str, page: str) -> Iterator[str]:
-    """Yield the names in a text that a page doesn't hold, of those that begin like a name among its words."""
+    """Yield the names in a text that a page lacks, of those that begin like a name among its words."""
     heads = {_head(it) for it in pattern.findall(among.casefold())}
     folded = fold(page)
     for name in dict.fromkeys(pattern.findall(text.casefold())):
@@ -291,11 +289,11 @@ _TASKS: Final = tuple(
         (rf"{_ASKED_TO}(?:roll ?back|revert)\b", r"roll(?:ed|ing)? ?back|revert|undo|previous|old"),
     )
 )
-"""Tasks that a question may ask for, in words that tell a task and no symptom, and the words that a page has for each."""
+"""Tasks that a question may ask for, in words that aren't symptoms, and the words that a page has for each."""
 
 
 def _other_task(text: str, place: Place) -> bool:
-    """Whether a question asks for a task that a page has no word for, but where it forbids it."""
+    """Whether a question asks for a task that a page has no word for, except in prohibitions."""
     outline = place.outline
     lines = [it for it in outline.lines.values() if not forbids(it)]
     page = " ".join([*lines, outline.source_file, outline.title])
@@ -308,7 +306,7 @@ def is_task_of(text: str, line: str) -> bool:
 
 
 _NAMED_ELSEWHERE: Final = re.compile(r"(?<![\w-])[A-Z][a-z]{2,}(?![a-z])|\b[A-Za-z]+[a-z][A-Z]\w*")
-"""The same in a language with letters of its own, where a word in Latin ones is a name; German has capitals of its own."""
+"""The same in a language with its own script, where a Latin word is a name; German capitalises all nouns."""
 _NOUNS_IN_CAPITALS: Final = "de"
 
 
@@ -327,7 +325,7 @@ _OF_THE_CALENDAR: Final = frozenset({
 
 
 def unheard_of(text: str, results: Sequence[RetrievalResult]) -> list[str]:
-    """Return the names in a question that nothing that was found holds."""
+    """Return the names in a question that no result has."""
     held = " ".join(f"{it.content} {it.citation.source_file}" for it in results).casefold()
     found = words_of([held])
     names = (
@@ -343,12 +341,12 @@ def unheard_of(text: str, results: Sequence[RetrievalResult]) -> list[str]:
 
 
 def _is_held(name: str, own: set[str], found: set[str]) -> bool:
-    """Whether a name's words were found: all parts of DocumentDB; of a maker's name and a product's, one."""
+    """Whether a name's words were found: all parts of DocumentDB; one of a maker's name and a product's."""
     return bool(own & found) if " " in name else own <= found
 
 
 def _is_which(before: str, found: set[str]) -> bool:
-    """Whether a name stands right behind a word that pages hold, so that it says which one: "depot Erfurt"."""
+    """Whether a name is right behind a word that pages have, so that it says which one: "depot Erfurt"."""
     *_, last = before.split(" ")[:-1] or [""]
     return last.islower() and bool(own := words_of([last])) and own <= found
 
@@ -356,9 +354,9 @@ def _is_which(before: str, found: set[str]) -> bool:
 def words_held(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> set[str]:
     """Return the words of the procedures at a place, their headings, and the page's title and name.
 
-    What stands between their items counts, too, and what governs these; of an alert all between their lines, since a
-    page's symptoms name its alerts. How to undo or verify need not repeat what the page is about: then all of its words
-    count.
+    Text between their items counts, too, and so do the lines that govern these. For an alert, all text between their
+    lines counts, since a page's symptoms name its alerts. Steps to undo or verify need not repeat what the page is about,
+    so for these the whole page counts.
     """
     said: Iterable[str]
     if asks_for_part(wanted):
@@ -385,14 +383,13 @@ def is_unambiguous(
     outlines: Mapping[str, Outline],
     floors: Floors | None,
 ) -> bool:
-    """Whether a question means a procedure that was found by search alone, and nothing else that was found.
+    """Whether a question means a procedure that search alone found, and nothing else that was found.
 
-    It does if its section is as close as ``Floors.sure``, or holds all of the question's words (if they are fewer than
-    FEW, in what it is called), or what the question has in the form of code and nothing else that was found has; or
-    if search and words together put every section of another matter at most at CLEAR_SHARE of it; or if no other
-    procedure scores more than RIVAL_SHARE of what it does: where the question says which part of a page it wants, no
-    other page's section for that part. A page that isn't used any more is no rival. Contacts are what a question whom
-    to call means.
+    It does if its section scores ``Floors.sure``; or has all of the question's words (if they are fewer than FEW, in its
+    headings or its page's name); or has code from the question that no rival has; or if search and words together rate
+    every section on another subject at CLEAR_SHARE of it at most; or if no rival scores more than RIVAL_SHARE of it.
+    If the question asks for a part of a page, sections of the same page are no rivals. Neither are pages that are no
+    longer used. A question about contacts means contacts.
     """
     wanted = search.wanted
     if wanted.is_alert or floors is None or _is_whom_to_call(place, wanted):
@@ -432,17 +429,17 @@ def is_unambiguous(
 def _is_asked_part(
     result: RetrievalResult, wanted: Wanted, outlines: Mapping[str, Outline]
 ) -> bool:
-    """Whether a passage's section is for the part of a page that a question wants; any is for one that says none."""
+    """Whether a passage's section is for undoing, if a question asks to undo something; true for other questions."""
     outline, section = outlines[result.citation.source_file], matter_of(result, wanted, outlines)
     place = Place(outline, section)
     return not asks_to_undo(wanted) or is_asked_for(wanted, section.heading, kinds_at(place))
 
 
 def is_vague(wanted: Wanted, results: Sequence[RetrievalResult]) -> bool:
-    """Whether a question has at most one word that tells something, and several pages were found.
+    """Whether a question has at most one meaningful word, and several pages were found.
 
-    Unless just one of them has that word in its title or name, or holds a code that the question names, or just one
-    section's heading is in the question.
+    It isn't vague if just one of them has that word in its title or name, or has a code that the question names, or if
+    just one section's heading is in the question.
     """
     told = asked_words([wanted.text])
     pages: dict[str, RetrievalResult] = {}
@@ -474,11 +471,11 @@ def is_vague(wanted: Wanted, results: Sequence[RetrievalResult]) -> bool:
 
 
 def matter_of(result: RetrievalResult, wanted: Wanted, outlines: Mapping[str, Outline]) -> Section:
-    """Return the section that the procedure of a passage is made of."""
+    """Return the section that a passage's procedure is made of."""
     # a passage may begin with the headings of the sections around its own
     citation = result.citation
     return matter_at(outlines[citation.source_file], citation.end_line, wanted)
 
 
 _ERROR_CODE: Final = re.compile(r"\b[A-Za-z]{1,8}[-_]?\d[\w-]*\b")
-"""A code of an error or the like: CU-30, ORA-00060."""
+"""An error code or the like: CU-30, ORA-00060."""

@@ -38,9 +38,9 @@ MAX_BUDGET_SECONDS: Final = 600.0
 
 _WORKING_SHARE: Final = DEFAULT_DEADLINE_SECONDS / RETRIEVAL_BUDGET_SECONDS
 _LONGEST_ENDING_SECONDS: Final = 1.0
-"""Reserved for the end of the work at most, however long the budget."""
+"""Maximum time reserved for the end of the work, however long the budget."""
 _SHOWN_FRAMES: Final = 8
-"""Innermost frames of a defect that are logged."""
+"""Innermost frames of a defect's traceback that are logged."""
 
 _ids: Final[ContextVar[Mapping[str, str]]] = ContextVar("ids")
 _logger: Final = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class Retrieval(Protocol):
     async def retrieve(self, query: Query) -> RetrievalOutcome:
         """Answer one query within the backend's budget.
 
-        Every fault is ``degraded`` with its coarse reason; only cancellation is passed on. Each result
+        Every failure is ``degraded`` with its coarse reason; only cancellation propagates. Each result
         is proven: its text is the cited lines.
         """
 
@@ -65,7 +65,7 @@ class Budget:
         seconds: MIN_BUDGET_SECONDS..MAX_BUDGET_SECONDS.
 
     Raises:
-        InvalidSettings: it is outside.
+        InvalidSettings: it is out of range.
     """
 
     seconds: float = RETRIEVAL_BUDGET_SECONDS
@@ -81,11 +81,11 @@ class Budget:
 
     @property
     def working_seconds(self) -> float:
-        """Seconds after which the work stops, so that its end lands in the budget."""
+        """Seconds after which the work stops, so that it ends within the budget."""
         return max(self.seconds * _WORKING_SHARE, self.seconds - _LONGEST_ENDING_SECONDS)
 
     def deadline(self) -> Deadline:
-        """Return the instant, from now, at which the work stops."""
+        """Return the deadline, from now, at which the work stops."""
         return Deadline.after(self.working_seconds)
 
 
@@ -94,7 +94,7 @@ class Asked:
     """A query and its outcome.
 
     Args:
-        alert: the alert of a group that it was asked for; ``""`` where there is one only.
+        alert: the alert of a group that it was asked for; ``""`` if there is only one.
     """
 
     query: Query
@@ -104,16 +104,16 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """All queries of one incident with their outcomes: the only ground of a recommendation.
+    """All queries of one incident with their outcomes: the only basis of a recommendation.
 
     Args:
         completions: queries for the rest of the documents found, with their outcomes.
-        plan: the procedures in them; ``None`` where nobody has looked for them yet.
-        no_place: why the place that was asked for isn't in the knowledge base; ``""`` if it is, or none was.
-        ledger: all results, numbered; made from them. Where nothing was found, the nearest passages.
+        plan: the procedures in them; ``None`` before planning.
+        no_place: why the requested place isn't in the knowledge base; ``""`` if it is, or if none was requested.
+        ledger: all results, numbered; derived from them. If nothing was found, the nearest passages.
 
     Raises:
-        InvalidCitation: a result's text has not as many lines as its citation.
+        InvalidCitation: a result's text has another number of lines than its citation.
     """
 
     asked: tuple[Asked, ...] = ()
@@ -131,7 +131,7 @@ class Findings:
 
     @property
     def status(self) -> Status:
-        """``ok`` with any result; without one, ``no_match`` only if every query was answered."""
+        """``ok`` with any result; otherwise ``no_match`` only if every query was answered."""
         if any(it.outcome.results for it in (*self.asked, *self.completions)):
             return Status.OK
         return Status.DEGRADED if self.failures else Status.NO_MATCH
@@ -166,7 +166,7 @@ async def gather(
     limit: int = MAX_QUERIES,
     max_results: int = RESULTS,
 ) -> tuple[RetrievalOutcome, ...]:
-    """Ask several queries at once; the failure of one does not affect the others."""
+    """Run several queries at once; the failure of one does not affect the others."""
     safe = SafeRetrieval(backend)
     turns = asyncio.Semaphore(limit)
 
@@ -182,7 +182,7 @@ async def gather(
 
 
 class SafeRetrieval:
-    """Returns an outcome whatever another backend raises, returns or waits for.
+    """Returns an outcome regardless of what another backend raises, returns or waits for.
 
     Args:
         retrieval: the other backend.
@@ -195,7 +195,7 @@ class SafeRetrieval:
         self._seconds = seconds
 
     async def retrieve(self, query: Query) -> RetrievalOutcome:
-        """Answer one query; see the interface. Only the caller's own cancellation is passed on."""
+        """Answer one query; see the interface. Only the caller's own cancellation propagates."""
         with contained("retrieval raised"):
             try:
                 async with asyncio.timeout(self._seconds):
@@ -208,17 +208,17 @@ class SafeRetrieval:
 
 
 def is_cancelled() -> bool:
-    """Whether the present task was asked to end.
+    """Whether the current task was asked to end.
 
-    Code below may raise ``CancelledError`` itself, by waiting for a task of its own that was
-    cancelled; passed on, it would end a graph without an error and without a result.
+    Called code may raise ``CancelledError`` itself, by waiting for a task of its own that was
+    cancelled; if that propagated, it would end a graph without an error and without a result.
     """
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
 
 
 class contained:  # noqa: N801 - used like a function
-    """Logs whatever the block raises, and goes on behind it; only the caller's own cancellation is passed on."""
+    """Logs any error of the block and continues after it; only the caller's own cancellation propagates."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -227,7 +227,7 @@ class contained:  # noqa: N801 - used like a function
         """Begin."""
 
     def __exit__(self, _: object, error: BaseException | None, traceback: object) -> bool:
-        """Log a defect; true if the block's error ends here."""
+        """Log a defect; return true if the block's error ends here."""
         is_defect = isinstance(error, Exception) or (
             isinstance(error, asyncio.CancelledError) and not is_cancelled()
         )
@@ -237,13 +237,13 @@ class contained:  # noqa: N801 - used like a function
 
 
 def log_defect(error: BaseException, what: str) -> None:
-    """Log a defect of code below, without its message, which may quote a query or an incident."""
+    """Log a defect of called code, without its message, which may quote a query or an incident."""
     frames = [line.strip() for line in traceback.format_tb(error.__traceback__, -_SHOWN_FRAMES)]
     _logger.error("error=%s frames=%s | %s", type(error).__name__, frames, what)
 
 
 def to_arguments(query: Query, *, most_results: int | None = None) -> dict[str, object]:
-    """Return a query as the retrieval function takes it, directly or through a gateway."""
+    """Return a query in the form that the retrieval function takes, directly or through a gateway."""
     wanted = query.max_results if most_results is None else min(query.max_results, most_results)
     return {"query": query.text, "max_results": wanted, **query.filters}
 
@@ -252,8 +252,8 @@ def to_arguments(query: Query, *, most_results: int | None = None) -> dict[str, 
 def on_behalf_of(*, incident_id: str = "", session_id: str = "") -> Iterator[None]:
     """Name the incident and session of the block's queries, in this task and those that it starts.
 
-    Ids that are set around it stay where it names none. A function that is invoked directly makes them properties of its log lines and metrics, so that
-    queries per incident can be counted. Other backends ignore them.
+    Ids that are set outside remain unless it names others. A function that is invoked directly adds them to its log
+    lines and metrics, so that queries per incident can be counted. Other backends ignore them.
     """
     ids = {telemetry.INCIDENT_ID: incident_id, telemetry.SESSION_ID: session_id}
     named = {name: value for name, value in ids.items() if value}
@@ -270,14 +270,14 @@ def current_ids() -> Mapping[str, str]:
 
 
 def _checked(returned: object, query: Query) -> RetrievalOutcome:
-    # A frozen dataclass checks no types, so any backend may have put anything into it.
+    # a dataclass doesn't check types, so a backend may have put anything into it
     found: object = returned.results if isinstance(returned, RetrievalOutcome) else None
     if not isinstance(returned, RetrievalOutcome) or not isinstance(found, tuple | list):
-        _logger.error("type=%s | retrieval gave no outcome", type(returned).__name__)
+        _logger.error("type=%s | retrieval returned no outcome", type(returned).__name__)
         return degraded(Reason.INTERNAL)
     results = tuple(found)[: query.max_results]
     if not all(map(_is_exact, results)):
-        _logger.error("results=%d | retrieval gave what is no evidence", len(results))
+        _logger.error("results=%d | retrieval returned results that are not evidence", len(results))
         return degraded(Reason.UNVERIFIABLE_RESULTS)
     kept = tuple(map(_showable, results))
     nearest = tuple(_showable(it) for it in returned.nearest if _is_exact(it))
@@ -286,7 +286,7 @@ def _checked(returned: object, query: Query) -> RetrievalOutcome:
 
 
 def _showable(result: RetrievalResult) -> RetrievalResult:
-    """Return a result without those shown fields of its metadata that can't be shown."""
+    """Return a result without those shown fields of its metadata whose values can't be shown."""
     others = {name: it for name, it in result.metadata.items() if name not in SHOWN_FIELDS}
     return replace(result, metadata={**others, **shown_fields(result.metadata)})
 
@@ -302,6 +302,6 @@ def _is_exact(result: object) -> bool:
     score = result.relevance_score
     if score is not None and finite_score(score) is None:
         return False
-    # a context prefix has been taken off long before
+    # a context prefix was removed earlier
     known = {name: it for name, it in metadata.items() if name != CONTEXT_LENGTH}
     return isinstance(read_passage(result.content, {**known, **citation.to_dict()}), Passage)

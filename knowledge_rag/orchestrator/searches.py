@@ -1,4 +1,4 @@
-"""What was asked and found for one alert of an incident, or for all of it."""
+"""Queries and results for one alert of an incident, or for all of it."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a search says of documents.
+    """The evidence of a search, by document.
 
     Args:
-        passages: of each document, the best score of each passage, by first and last line.
-        pages: of each document, how well its best passage did, 0..1.
+        passages: the best score of each passage of a document, by first and last line.
+        pages: how well the best passage of a document did, 0..1.
     """
 
     passages: Mapping[str, Mapping[tuple[int, int], float]] = field(default_factory=dict)
@@ -36,17 +36,17 @@ class Evidence:
 
 
 MAX_COMPLETED: Final = 3
-"""Documents that are completed for one alert."""
+"""Maximum documents that are completed for one alert."""
 
 
 class Search:
-    """What was asked and found for one alert of an incident, or for all of it.
+    """Queries and results for one alert of an incident, or for all of it.
 
     Attributes:
-        wanted: what it asks for.
+        wanted: its request.
         nearest: passages below the evidence floor that the first query found.
-        order: documents that may give steps, the likeliest first.
-        sure: how many of them are chosen, linked, or named after the alert.
+        order: documents that may give steps, likeliest first.
+        sure: number of them that are chosen, linked, or named after the alert.
     """
 
     def __init__(self, member: Incident, incident: Incident, asked: Sequence[Asked]) -> None:
@@ -74,18 +74,18 @@ class Search:
         return list(dict.fromkeys([*sure, *usable])), len(sure) if self.wanted.is_alert else 0
 
     def usable(self) -> list[RetrievalResult]:
-        """Return what the first query found in documents that may give steps; all of it if they have nothing."""
+        """Return the first query's results in documents that may give steps; all its results if there are none."""
         found = self.asked[0].outcome.results if self.asked else self.results
         return [it for it in found if it.citation.source_file in self.order] or [*found]
 
     def score(self, source_file: str) -> float:
-        """Return the best score of a passage of a document; 0 where there is none."""
+        """Return the best score of a passage of a document; 0 if there is none."""
         own = (it for it in self.results if it.citation.source_file == source_file)
         return max((it.relevance_score or 0.0 for it in own), default=0.0)
 
 
 def _evidence(asked: Iterable[Asked]) -> Evidence:
-    """Return what a search says: the best score of each passage, of pages as a share of a query's best one."""
+    """Return a search's evidence: each passage's best score, and each page's best as a share of a query's best."""
     passages: dict[str, dict[tuple[int, int], float]] = defaultdict(lambda: defaultdict(float))
     pages: dict[str, float] = defaultdict(float)
     for it in asked:
@@ -101,7 +101,7 @@ def _evidence(asked: Iterable[Asked]) -> Evidence:
 
 
 def _counting(asked: Iterable[Asked], member: Incident) -> Iterator[Asked]:
-    """Yield what was asked, of the query for an alert's name alone only what is filed under it: it knows no symptom."""
+    """Yield the queries; of one for the alert's name alone, only the results filed under it, since it has no symptoms."""
     for n, it in enumerate(asked):
         if n == 0 or it.query.text != name_alone(member) or not it.outcome.results:
             yield it
@@ -112,7 +112,7 @@ def _counting(asked: Iterable[Asked], member: Incident) -> Iterator[Asked]:
 
 
 def _written(result: RetrievalResult) -> list[str]:
-    """Return what a passage's page and section are called."""
+    """Return the names of a passage's page and section."""
     alerts = result.metadata.get(ALERTS)
     return [
         *(alerts if isinstance(alerts, list) else ()),
@@ -131,7 +131,7 @@ def _is_named(result: RetrievalResult, names: Sequence[str]) -> bool:
 
 
 def _spelled(text: str, results: Sequence[RetrievalResult]) -> Iterator[str]:
-    """Yield alerts that sections and pages are named after whose words a text holds in their order.
+    """Yield the alerts that sections and pages are named after, if a text has their words in order.
 
     "datalake ingest stalled: no new files" names DatalakeIngestStalled; VaultSealed has to be written as it is.
     """
@@ -145,7 +145,7 @@ def _spelled(text: str, results: Sequence[RetrievalResult]) -> Iterator[str]:
 
 
 def _numbers(text: str, results: Sequence[RetrievalResult]) -> Iterator[str]:
-    """Yield the numbers of incidents that a text holds, and that the titles of postmortems begin with."""
+    """Yield the numbers of incidents in a text that titles of postmortems begin with."""
     held = set(INCIDENT_NUMBER.findall(text.upper()))
     for result in results:
         if result.metadata.get(DOCUMENT_TYPE) == DocumentType.POSTMORTEM:
@@ -160,22 +160,22 @@ _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
 
 def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
-    """Return what an incident asks for."""
+    """Return the request of an incident."""
     text = " ".join(filter(None, (member.title, member.description, *member.signals)))
-    # in words, only what is written as alerts are counts: "auto-deploy" and "pubsub-rails" may be anything
+    # in words, only names written like alerts count: "auto-deploy" and "pubsub-rails" may be anything
     more = (
         filter(is_camel_case, member.names)
         if " " in member.alert_name or not member.alert_name
         else ()
     )
-    # some pagers have a title alone, which is the alert's name where a page says so
+    # some pagers have only a title, which is the alert's name if a page says so
     filed = (
         it
         for it in (member.title,)
         if not member.alert_name
         and any(names_alert(line, it) for one in results for line in one.content.split("\n"))
     )
-    # "DatastoreFull: DS-GOLD-04 has less than 1 % free": only a page that is called so can tell
+    # "DatastoreFull: DS-GOLD-04 has less than 1 % free": only a page with that name can confirm it
     called, colon, _ = member.title.partition(":")
     is_name = re.fullmatch(r"[^\W_][\w-]*[A-Z_-][\w-]*(?<!-\w)", called)  # "Control-M" is a product
     before = (called,) if colon and is_name else ()

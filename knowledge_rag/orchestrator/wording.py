@@ -8,37 +8,37 @@ from typing import Final
 from knowledge_rag.core.resources import shipped
 
 BAR: Final = "| "
-"""Left of each line of a model's words, so that none of them can pass for a citation or for the product's own word."""
+"""Left of each line of a model's words, so that none of them can pass for a citation or for the product's own words."""
 NO_MATCH: Final = "No documented guidance found for this scenario"
-"""The whole summary where a search found nothing; the agent's prompt demands the same."""
+"""The whole summary if a search found nothing; the agent's prompt demands the same."""
 
 UNREACHABLE: Final = (
     "The knowledge base could not be reached, which says nothing about what is documented."
 )
-"""The summary where it could not be searched."""
+"""The summary if the knowledge base could not be searched."""
 
 UNVERIFIED: Final = (
     "The knowledge base returned passages, but none of the advice could be verified against them."
 )
-"""The summary where nothing of an advisor's answer is left."""
+"""The summary if nothing of an advisor's answer is left."""
 
 NO_ADVICE: Final = "The knowledge base returned passages, but no advice could be written from them."
-"""The summary where no advisor answered."""
+"""The summary if no advisor answered."""
 
 
 _UNFINISHED: Final = "the advisor did not finish: read them yourself"
 
 
 UNCLEAR: Final = "It is unclear which procedure is meant: ask for one by its name, or say more."
-"""Why nothing is advised where a question may mean several procedures."""
+"""The reasoning if a question may mean several procedures."""
 
 
 RESOLVED: Final = "The pager says that this is resolved. Steps are for when it fires."
-"""Above everything that is given for a payload whose alerts are all over."""
+"""Shown above all advice for a payload whose alerts are all over."""
 
 
 def counted(number: int, noun: str) -> str:
-    """Return a number with its noun, in the plural where needed.
+    """Return a number with its noun, in the plural if needed.
 
     >>> counted(1, "query"), counted(3, "query"), counted(0, "step")
     ('1 query', '3 queries', '0 steps')
@@ -49,7 +49,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def listed(names: list[str], by: str = "and") -> str:
-    """Join names as a sentence does.
+    """Join names as in a sentence.
 
     >>> listed(["a", "b", "c"])
     'a, b and c'
@@ -58,7 +58,7 @@ def listed(names: list[str], by: str = "and") -> str:
 
 
 def summed_up(steps: int, documents: list[str], incidents: list[str]) -> str:
-    """Return the summary of a recommendation whose advisor wrote none.
+    """Return the summary of a recommendation without one by its advisor.
 
     >>> summed_up(3, ["runbooks/rds.md"], ["INC-1"])
     '3 steps from runbooks/rds.md. 1 similar incident: INC-1.'
@@ -84,7 +84,7 @@ def summed_up(steps: int, documents: list[str], incidents: list[str]) -> str:
 def reasoned(
     steps: int, documents: list[str], reasons: tuple[str, ...], *, backed: int = 0, said: int = 0
 ) -> str:
-    """Return the sentence that says what a recommendation rests on.
+    """Return the sentence that says what a recommendation is based on.
 
     >>> reasoned(6, ["runbooks/rds.md"], ("it is filed under the alert's name",))
     "6 steps from 1 document: it is filed under the alert's name."
@@ -95,7 +95,7 @@ def reasoned(
 
 
 def nothing_fits(most: int, needed: int) -> str:
-    """Return why no step is given though there is a procedure.
+    """Return why no step is shown although there is a procedure.
 
     >>> nothing_fits(100, 412)
     'no procedure fits in 100 tokens: the first one takes 412'
@@ -104,16 +104,16 @@ def nothing_fits(most: int, needed: int) -> str:
 
 
 class Declined(StrEnum):
-    """Why a page that is about an incident gives no steps for it."""
+    """Why a page about an incident gives no steps for it."""
 
     UNREAD = "unread"
     """No steps could be read from it."""
     NOT_FOR = "not_for"
-    """It says that its steps aren't for what is asked: these lines are the reading."""
+    """It says that its steps don't apply to the request: these lines are the reading."""
     TO_WRITE = "to_write"
-    """It says that this is still to be written: this line is the reading."""
+    """It says that the answer is still to be written: this line is the reading."""
     UNUSED = "unused"
-    """It is filed under the alert's name and isn't used any more: it is the first reading."""
+    """It is filed under the alert's name and no longer used: it is the first reading."""
 
 
 _DECLINED: Final = {
@@ -130,7 +130,7 @@ def near_miss(
     unknown: tuple[str, ...],
     declined: Declined | None = None,
 ) -> str:
-    """Return why nothing is advised though something was found.
+    """Return why nothing is advised although something was found.
 
     >>> near_miss("runbooks/postgres.md", ("MongoDB",))
     'The closest page is runbooks/postgres.md, and nothing found mentions MongoDB.'
@@ -150,7 +150,7 @@ def near_miss(
 
 
 def no_steps_at(source_file: str, line: int) -> str:
-    """Return why a chosen place gives nothing.
+    """Return why nothing is advised at a chosen place.
 
     >>> no_steps_at("runbooks/rds.md", 90)
     'There are no steps at runbooks/rds.md:90.'
@@ -159,7 +159,7 @@ def no_steps_at(source_file: str, line: int) -> str:
 
 
 def not_in(source_file: str, line: int, last: int) -> str:
-    """Return why a chosen place is none of the knowledge base's; ``""`` if it is one.
+    """Return why a chosen place isn't in the knowledge base; ``""`` if it is.
 
     >>> not_in("runbooks/rds.md", 90, 0)
     'there is no document runbooks/rds.md in the knowledge base'
@@ -172,7 +172,7 @@ def not_in(source_file: str, line: int, last: int) -> str:
 
 
 def fruitless(passages: int, *, finished: bool = True) -> str:
-    """Return why a model advises nothing though something was retrieved.
+    """Return why a model advises nothing although something was retrieved.
 
     >>> fruitless(1)
     '1 passage came back; the advisor found nothing in it.'
@@ -184,13 +184,13 @@ def fruitless(passages: int, *, finished: bool = True) -> str:
 
 
 PROMPT: Final = "prompts/knowledge-rag-agent.txt"
-"""Used by the deployed agent and with a Bedrock model alike."""
+"""The prompt of the deployed agent and of Bedrock models."""
 
 
 def agent_prompt() -> str:
     """Return the prompt's text.
 
     Raises:
-        KnowledgeRagError: it is in neither place, so the installation is incomplete.
+        KnowledgeRagError: the file is in neither of its places, so the installation is incomplete.
     """
     return shipped(PROMPT).read_text(encoding="utf-8")

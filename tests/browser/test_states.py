@@ -161,7 +161,7 @@ def test_a_step_that_cites_nothing_is_called_not_cited(page, script):
     expect(page.page.locator(".uncited")).to_have_text("Drop the database. not cited")
     page.outcome.locator("summary").first.click()
     expect(page.outcome.locator(".warnings li")).to_have_text(
-        ['Not cited "Drop the database." cites nothing, so it is no step']
+        ['Not cited "Drop the database." cites nothing, so it is not a step']
     )
 
 

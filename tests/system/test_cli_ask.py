@@ -145,7 +145,7 @@ def test_a_model_of_any_provider_writes_and_what_it_made_up_is_not_shown(
     assert (ran.code, ran.err) == (0, OF_SAMPLE)
     assert "| " in ran.out
     assert "Fail the cluster over" in ran.out
-    assert 'Warning: "Drop it ." cites nothing, so it is no step' in ran.out
+    assert 'Warning: "Drop it ." cites nothing, so it is not a step' in ran.out
     body = asked_of(provider, settled, answering(provider.answer(said)), "--json").json
     output = body["agent_outputs"]["knowledge-rag"]
     VALIDATOR.validate(output)

@@ -303,7 +303,7 @@ def test_what_a_models_words_are_warned_of_stands_where_it_is_said():
         "Scale.",
         warnings=(
             Warned(Concern.UNSUPPORTED, "flag -v is not in the cited lines.", 1),
-            Warned(Concern.UNCITED_STEPS, '"Pray" cites nothing, so it is no step'),
+            Warned(Concern.UNCITED_STEPS, '"Pray" cites nothing, so it is not a step'),
             Warned(OfWording.LOW_DENSITY, "Few statements cite anything."),
         ),
     )
@@ -313,7 +313,7 @@ def test_what_a_models_words_are_warned_of_stands_where_it_is_said():
         "     runbooks/queue.md:5  (Drain it)",
         "     Warning: flag -v is not in the cited lines.",
         "",
-        'Warning: "Pray" cites nothing, so it is no step',
+        'Warning: "Pray" cites nothing, so it is not a step',
         "Warning: Few statements cite anything.",
         "1 step from 1 document.",
     ]

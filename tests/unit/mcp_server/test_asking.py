@@ -75,7 +75,7 @@ def test_a_models_words_have_a_bar_and_no_source_that_was_not_found(documents):
         result = client.tool("ask", question="QueueDepthTooHigh is firing")
         skill = client.tool("find_skill", alert="QueueDepthTooHigh")
     head, answer, _ = texts(result)
-    assert 'Warning: "Drop it ." cites nothing, so it is no step' in head
+    assert 'Warning: "Drop it ." cites nothing, so it is not a step' in head
     first, *rest = answer.split("\n")
     assert first.startswith("Written by a model. Only the citations come from the documents:")
     assert rest[0].startswith("| 1. Add consumers [Source: runbooks/queue.md, lines ")

@@ -97,7 +97,7 @@ def test_a_step_without_a_surviving_citation_is_left_out_and_told():
     result = composed(f"1. Verify replica health {A}\n2. Reboot [Source: x.md, lines 1-2]\n3. Pray")
     assert [step.action for step in result.guidance] == ["Verify replica health"]
     assert kinds(result) == ["uncited_steps", "uncited_steps", "non_existent_source"]
-    assert result.warnings[0].message == '"Reboot" cites nothing, so it is no step'
+    assert result.warnings[0].message == '"Reboot" cites nothing, so it is not a step'
 
 
 def test_a_step_that_its_lines_do_not_hold_stays_and_is_told():
@@ -402,7 +402,7 @@ def test_a_warning_at_the_very_beginning_of_a_step_is_the_steps():
 def test_a_step_that_is_left_out_is_quoted_on_one_line():
     result = composed(f"{STEP}\n2. Reboot  the\n   whole\n\n   house {'x' * 99}")
     assert result.warnings[0].message == (
-        f'"Reboot the whole house {"x" * 37}" cites nothing, so it is no step'
+        f'"Reboot the whole house {"x" * 37}" cites nothing, so it is not a step'
     )
 
 
