@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Findings
 
 MAX_LIST_CHARACTERS: Final = 4_000
-"""Of one list (signals, evidence, history) in an incident's text, which has 18,000 at most."""
+"""Maximum characters of one list (signals, evidence, history) in an incident's text, which has at most 18,000."""
 
 _FACTS: Final = (
     ("Incident", "incident_id"),
@@ -75,7 +75,7 @@ class Listener(Protocol):
     """Receives an answer while it is written."""
 
     def wrote(self, text: str, findings: Findings) -> None:
-        """Take more of the answer, not verified."""
+        """Receive more of the answer, not verified."""
         ...
 
 
@@ -88,7 +88,7 @@ class LiveAdvisor(Advisor, Protocol):
     ) -> Advice:
         """Write an answer as ``advise`` does; the listener is not called after this has ended.
 
-        The streamed text may differ from the advice, which is what counts.
+        The streamed text may differ from the advice; only the advice counts.
         """
         ...
 
@@ -108,20 +108,20 @@ class Relay:
     def __init__(self, listener: Listener) -> None:
         self._listener = listener
         self._loop = asyncio.get_running_loop()
-        # one piece may end, and the next begin, within a character
+        # a piece may end within a character
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._open = True
 
     @contextmanager
     def listening(self) -> Iterator[Relay]:
-        """Pass on pieces while the block runs, and none of a thread that was given up."""
+        """Pass on pieces while the block runs, and none of a thread that was abandoned."""
         try:
             yield self
         finally:
             self._open = False
 
     def wrote(self, data: bytes, findings: Findings) -> None:
-        """Take a piece of the answer; called in the thread."""
+        """Receive a piece of the answer; called in the thread."""
         if self._open and (text := self._decoder.decode(data)):
             self._loop.call_soon_threadsafe(self._pass_on, text, findings)
 
@@ -137,14 +137,14 @@ class ExtractiveAdvisor:
     """
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
-        """Return the procedures, planned first if they are not yet; deterministic, never fails."""
+        """Return the procedures, planned first if necessary; deterministic, never fails."""
         if findings.plan is None:
             findings = replace(findings, plan=plan_of(incident, findings))
         return Advice(None, findings, "extractive")
 
 
 def incident_text(incident: Incident) -> str:
-    """Describe an incident to a model: one known fact a line, bounded."""
+    """Return an incident's description for a model: one known fact a line, bounded."""
     return "\n".join(_lines(incident))
 
 

@@ -1,9 +1,8 @@
-"""The advisor that is a Bedrock agent: it searches and writes itself, by ``InvokeAgent``.
+"""A Bedrock agent as an advisor: it searches and writes itself, by ``InvokeAgent``.
 
-Evidence is what the service itself reports of the retrieval function (its body, proven again) and of
-a knowledge base that the agent looks into (its passages, proven by their hashes). What a model wrote
-(rationale, tool input, final response, a collaborator's words) and what a chunk is attributed to are
-never evidence.
+Only the service's own reports count as evidence: those of the retrieval function (its body, proven again) and of
+a knowledge base that the agent looks into (its passages, proven by their hashes). A model's text (rationale, tool
+input, final response, a collaborator's words) and the attribution of a chunk never count.
 """
 
 from __future__ import annotations
@@ -59,14 +58,14 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.incident import Incident
 
 ACTION_GROUP: Final = TOOL_NAMES[0]
-"""Name of the one whose function retrieves."""
+"""Name of the action group whose function retrieves."""
 NOT_TRACED: Final = "(the trace does not have the query)"
 
 _JSON: Final = "application/json"
 _BODY: Final = (_JSON, "body")
 _LENGTH_BYTES: Final = 4
 _LEAST_BYTES: Final = 16
-"""Of a message: two lengths and two checksums."""
+"""Minimum bytes of a message: two lengths and two checksums."""
 
 
 class TurnReader:
@@ -80,12 +79,12 @@ class TurnReader:
         self._blocked = False
 
     def take(self, event: Mapping[str, Any]) -> bytes:
-        """Take the next event and return its text, UTF-8 that may end within a character.
+        """Process the next event and return its text, UTF-8 that may end within a character.
 
         Unknown kinds and members are ignored.
 
         Raises:
-            ModelFailed: it returns control, which the caller can't carry out.
+            ModelFailed: it returns control, which the caller can't execute.
         """
         data = member(event, "chunk", "bytes")
         said = data if isinstance(data, bytes) else b""
@@ -103,7 +102,7 @@ class TurnReader:
     def findings(self) -> Findings:
         """Return the evidence so far.
 
-        A request that the function refused, or beyond a turn's limit, counts only where no other was
+        A request that the function refused, or one beyond a turn's limit, counts only if no other was
         served.
         """
         return Findings(tuple(self._served or self._not_served))
@@ -116,17 +115,17 @@ class TurnReader:
         """
         findings = self.findings()
         try:
-            # one chunk may end, and the next begin, within a character
+            # a chunk may end within a character
             said = b"".join(self._chunks).decode()
         except UnicodeDecodeError as error:
-            detail = "the answer is no UTF-8"
+            detail = "the answer is not UTF-8"
             raise ModelFailed(Reason.MALFORMED_RESPONSE, detail, findings) from error
         if not said.strip():
             raise ModelFailed(Reason.MALFORMED_RESPONSE, "the agent said nothing", findings)
         if not findings.asked:
             detail = "the trace shows no search, so nothing of the answer can be proven"
             raise ModelFailed(Reason.UNVERIFIABLE_RESULTS, detail)
-        if self._blocked and "[" not in said:  # what a guardrail says instead cites nothing
+        if self._blocked and "[" not in said:  # a guardrail's own text cites nothing
             raise ModelFailed(Reason.GUARDRAIL, "a guardrail intervened", findings)
         return Advice(said, findings, NAME)
 
@@ -157,7 +156,7 @@ class TurnReader:
         """Whether an output is the retrieval function's.
 
         Another group's tool might repeat a model's words. So an output whose invocation is not traced
-        counts only where none of any other group is.
+        counts only if no invocation of another group is.
         """
         if group is not None:
             return group == ACTION_GROUP
@@ -165,7 +164,7 @@ class TurnReader:
 
 
 class Framing:
-    """Tracks where the messages of an event stream end, whatever pieces they arrive in."""
+    """Tracks where the messages of an event stream end, regardless of the pieces they arrive in."""
 
     def __init__(self) -> None:
         self._missing = 0  # of the present message, once its length is known
@@ -177,7 +176,7 @@ class Framing:
         return not self._missing and not self._length
 
     def take(self, piece: bytes) -> bool:
-        """Take the next piece; false if this is no event stream."""
+        """Process the next piece; return false if this isn't an event stream."""
         position = 0
         while position < len(piece):
             if self._missing:
@@ -207,7 +206,7 @@ def _answered(output: str) -> tuple[RetrievalOutcome, bool]:
 
 
 def _body(output: str) -> Any:  # noqa: ANN401 - JSON is of any type
-    """Return the function's body, which an output may wrap: the service doesn't document that."""
+    """Return the function's body, which an output may wrap in an undocumented way."""
     value = read_json(output)
     for path in (_BODY, ("response", "responseBody", *_BODY)):
         if isinstance(inner := member(value, *path), str):
@@ -216,7 +215,7 @@ def _body(output: str) -> Any:  # noqa: ANN401 - JSON is of any type
 
 
 def _query_of(asked: object) -> str:
-    # a model wrote it, so it is for the record alone
+    # a model wrote it, so it is only for the record
     body = objects(member(asked, "requestBody", "content", _JSON))
     arguments = (*body, *objects(member(asked, "parameters")))
     return next((text(one.get("value")) for one in arguments if one.get("name") == "query"), "")
@@ -225,7 +224,7 @@ def _query_of(asked: object) -> str:
 NAME: Final = "bedrock-agent"
 
 MAX_INCIDENT_NAME: Final = 60
-"""Characters of an incident's id that a session's id shows; with what follows at most 93 of 100."""
+"""Maximum characters of an incident's id in a session's id, which is then at most 93 of 100 long."""
 
 _ID: Final = re.compile(r"[0-9a-zA-Z]{1,10}")
 _NOT_IN_SESSION: Final = re.compile(r"[^0-9a-zA-Z._:-]+")
@@ -238,7 +237,7 @@ _BROKEN: Final = (
     LookupError,
     RecursionError,
 )
-"""What botocore raises for messages whose checksums hold and whose payload is none of the model's."""
+"""Exceptions of botocore for messages with valid checksums whose payload doesn't match its model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,10 +247,10 @@ class AgentSettings:
     Args:
         agent_id: 1..10 letters and digits.
         agent_alias_id: likewise.
-        seconds: that an answer may take, everything included.
+        seconds: maximum for an answer, everything included.
 
     Raises:
-        InvalidSettings: the service has no such ids, or the time is outside its bounds.
+        InvalidSettings: an id is invalid for the service, or the time is out of range.
     """
 
     agent_id: str
@@ -269,7 +268,7 @@ class AgentSettings:
 class BedrockAgentAdvisor:
     """Asks the agent; needs ``bedrock:InvokeAgent`` on its alias.
 
-    Each advice has a session of its own: in one that goes on, evidence of an earlier turn does not count, and
+    Each advice has its own session: in a continued one, evidence of an earlier turn does not count, and
     citations are known to vanish after the first turn.
     """
 
@@ -356,11 +355,11 @@ def input_text(incident: Incident) -> str:
 
 
 def read_turn(events: Iterable[Mapping[str, Any]], relay: Relay | None = None) -> Advice:
-    """Read a turn's events, which arrive from botocore, to their end.
+    """Read a turn's events to their end, as they arrive from botocore.
 
     Raises:
-        ModelFailed: the stream breaks off, holds an error, is damaged, or has no answer that can be
-            checked; it keeps the evidence that came before.
+        ModelFailed: the stream breaks off, contains an error, is damaged, or has no answer that can be
+            checked; the failure has the evidence so far.
     """
     reader = TurnReader()
     remaining = iter(events)
@@ -382,7 +381,7 @@ def read_turn(events: Iterable[Mapping[str, Any]], relay: Relay | None = None) -
 def check_stream(response_dict: dict[str, Any], **more: object) -> None:
     """Check the framing of an ``InvokeAgent`` response; a ``before-parse`` handler.
 
-    Readers of the format take a cut-off message for the stream's end.
+    Readers of the format mistake a cut-off message for the stream's end.
     """
     if response_dict["status_code"] >= 300:
         check_error(response_dict, **more)
@@ -400,7 +399,7 @@ class _Framed:
         """Yield the body's pieces.
 
         Raises:
-            RetrievalFailed: ``malformed_response``, when it is no stream or one that was cut off.
+            RetrievalFailed: ``malformed_response``, if it isn't a stream or was cut off.
             DeadlineExceeded: too little time is left to read a piece.
         """
         framing = Framing()

@@ -1,6 +1,6 @@
-"""What goes wrong with a model or an agent, as one failure with a coarse reason.
+"""Turns any failure of a model or an agent into one with a coarse reason.
 
-Only names of failures travel: a service's message can quote what it was asked.
+Only names of failures are passed on: a service's message can quote its request.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MODEL_CODES: Final[Mapping[str, Reason]] = {
 """Errors that only services with a model have."""
 
 _UNKNOWN_IN_STREAM: Final = 500
-"""Status of an error within a stream, which has none: botocore's own 400 would blame the request."""
+"""Status for an error within a stream, which has none: botocore's own 400 would blame the request."""
 
 
 def as_model_failure(error: Exception, found: Findings | None = None) -> ModelFailed:
@@ -66,7 +66,7 @@ def _failure(error: Exception) -> RetrievalFailed:
 
 
 def _answered(error: ClientError) -> RetrievalFailed:
-    """Read a service's error; within a stream its name begins with a small letter."""
+    """Return the failure of a service's error; within a stream, its name begins with a small letter."""
     given: Mapping[str, Any] = error.response.get("Error", {})
     metadata: dict[str, Any] = {**error.response.get("ResponseMetadata", {})}
     code = str(given.get("Code", ""))
@@ -81,17 +81,17 @@ def _answered(error: ClientError) -> RetrievalFailed:
 
 
 DEADLINE_SECONDS: Final = 30.0
-"""How long an advisor may take. An agent's turn with three queries mostly ends within 10 to 20 s [?];
-who waits longer at 3 a.m. is better served by the retrieved lines themselves."""
+"""Default time for an advisor. An agent's turn with three queries mostly ends within 10 to 20 s [?];
+after a longer wait at 3 a.m., the retrieved lines themselves help more."""
 
 MIN_DEADLINE_SECONDS: Final = 0.1
 MAX_DEADLINE_SECONDS: Final = 300.0
 
 MAX_THREADS: Final = 8
-"""Calls of one advisor in flight at once; further ones wait, and their time runs meanwhile."""
+"""Maximum calls of one advisor at once; further ones wait, and their time runs meanwhile."""
 
 _WORKING_SHARE: Final = 0.95
-"""Of the time for a call, so that its end lands in it."""
+"""Share of a call's time for the work, so that it ends in time."""
 
 _Result = TypeVar("_Result")
 
@@ -106,9 +106,9 @@ def check_deadline(seconds: float) -> None:
 
 
 class ModelCalls:
-    """Calls one operation of one service, on threads of its own since botocore blocks.
+    """Calls one operation of one service, on its own threads since botocore blocks.
 
-    At the socket a thread learns that its caller has left.
+    A thread notices at the socket that its caller has left.
     """
 
     def __init__(self, name: str, make: Callable[[], AwsClient]) -> None:
@@ -119,10 +119,10 @@ class ModelCalls:
         """Return the result of ``work`` with the botocore client, by the deadline.
 
         A cancelled call ends its thread and its connection within a second; only one that is still
-        connecting goes on until the deadline.
+        connecting continues until the deadline.
 
         Raises:
-            ModelFailed: on any fault. Only cancellation is passed on.
+            ModelFailed: on any failure. Only cancellation propagates.
         """
         return await self._bounded(lambda inner: self._work(work, inner), deadline)
 

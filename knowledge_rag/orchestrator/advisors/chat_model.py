@@ -1,8 +1,8 @@
-"""The advisor that is any LangChain chat model: it writes from given evidence, as a stream.
+"""Any LangChain chat model as an advisor: it writes from given evidence, as a stream.
 
-The evidence stands in the user's message as numbered sources. Each of their lines begins with its
-number, so no line of a document can be taken for the heading of a source. Retries and addresses of
-providers are their SDKs' matter; the deadline is held here.
+The evidence is in the user's message as numbered sources. Each of their lines begins with its number, so
+no line of a document can pass for the heading of a source. The providers' SDKs handle retries and
+addresses; the deadline is enforced here.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ SEARCH_DONE: Final = search_done(
 )
 
 CHARACTERS_PER_TOKEN: Final = 8
-"""An answer with more than this of its tokens' limit is read no further: its provider ignores the limit."""
+"""Characters per token of the limit beyond which an answer is read no further: its provider ignores the limit."""
 
 _ENDINGS: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
-"""Where providers say why an answer ended."""
+"""Keys under which providers say why an answer ended."""
 
 
 def message_of(incident: Incident, findings: Findings) -> str:
-    """Return the user's message: the incident, the ledger's entries in their order, and the task."""
+    """Return the user's message: the incident, the ledger's entries in order, and the task."""
     sources = map(_source, findings.ledger.entries)
     return "\n\n".join([about_of(incident), *sources, task_of(findings, "sources")])
 
@@ -83,20 +83,20 @@ def _source(entry: Evidence) -> str:
 
 
 class ChatModelAdvisor:
-    """Sends the model incident and evidence once.
+    """Sends incident and evidence to the model once.
 
-    The model runs on an event loop of its own: its connections belong to the loop that opened them, and
-    callers may each have another one.
+    The model runs on its own event loop: its connections belong to the loop that opened them, and each
+    caller may have a different one.
 
     Args:
         model: of any provider; see :func:`chat_model`.
         prompt: the agent's; :func:`~knowledge_rag.orchestrator.wording.agent_prompt`.
-        max_tokens: that the model was given as its limit, 1..MAX_TOKENS.
-        seconds: that an answer may take, everything included.
-        spending: what models may cost in a day; ``None`` for any.
+        max_tokens: the limit that the model was given, 1..MAX_TOKENS.
+        seconds: maximum for an answer, everything included.
+        spending: the limit on a day's cost; ``None`` for no limit.
 
     Raises:
-        InvalidSettings: a limit is outside its bounds.
+        InvalidSettings: a limit is out of range.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class ChatModelAdvisor:
         """Have the model write; without evidence there is no call.
 
         Returns:
-            Its text. One that was cut off loses its last step, and a note of its findings says so.
+            Its text. A text that was cut off loses its last step, and a note in its findings says so.
 
         Raises:
             ModelFailed: there is no usable text.
@@ -164,7 +164,7 @@ class ChatModelAdvisor:
     async def _written(
         self, messages: list[tuple[str, str]], findings: Findings, relay: Relay | None
     ) -> tuple[str, str]:
-        """Read the stream, and return the answer and why it ended."""
+        """Read the stream; return the answer and why it ended."""
         cost = sent = 0.0
         used = [0, 0]
         if self._spending:
@@ -172,7 +172,7 @@ class ChatModelAdvisor:
             cost = self._spending.set_aside(sent, self._max_tokens)
         parts: list[str] = []
         room, ended = self._room, ""
-        # a graph that streams the messages of its models would else show words that nobody has verified
+        # otherwise a graph that streams the messages of its models would show unverified words
         stream = self._model.astream(messages, {"tags": ["nostream"]})
         async with asyncio.timeout(self._seconds), aclosing(stream):  # type: ignore[type-var]
             async for chunk in stream:
@@ -187,7 +187,7 @@ class ChatModelAdvisor:
                 if room < 0:
                     return "".join(parts), CUT
         given, written = used
-        if self._spending and written:  # else what was set aside counts
+        if self._spending and written:  # otherwise the amount set aside counts
             self._spending.settle(cost, given or sent, written)
         return "".join(parts), ended or BROKEN_OFF
 
@@ -197,7 +197,7 @@ async def _others_over() -> None:
 
 
 def ending_of(chunk: AIMessage) -> str:
-    """Return why an answer ends with this part of it, in its provider's word; "" if it goes on."""
+    """Return why an answer ends with this part of it, in its provider's words; "" if it goes on."""
     if chunk.tool_calls or chunk.invalid_tool_calls:
         return CALLED
     found = (chunk.response_metadata.get(name) for name in _ENDINGS)
@@ -205,10 +205,10 @@ def ending_of(chunk: AIMessage) -> str:
 
 
 def _provider_failure(error: Exception) -> Exception:
-    """Return what an SDK's exception amounts to; Python's own and those that have a reason stay as they are.
+    """Return the failure that an SDK's exception stands for; Python's own and those with a reason stay as they are.
 
-    A status says the reason. Else the first cause that is a socket's counts, and a response that is no
-    JSON is malformed. Any other exception of a library is its provider's failure.
+    A status determines the reason. Otherwise the first cause that is a socket's counts, and a response that
+    isn't JSON is malformed. Any other exception of a library is its provider's failure.
     """
     if isinstance(error, ModelFailed):
         return error
@@ -233,7 +233,7 @@ def _causes(error: BaseException | None) -> Iterator[Exception]:
 
 
 _TOKEN_LIMITS: Final = {"ollama": "num_predict"}
-"""What providers call the limit of an answer's tokens, where it isn't ``max_tokens``."""
+"""Names of the limit of an answer's tokens, for providers that don't call it ``max_tokens``."""
 
 
 def chat_model(name: str, *, max_tokens: int = TOKENS, region: str | None = None) -> BaseChatModel:
@@ -241,18 +241,18 @@ def chat_model(name: str, *, max_tokens: int = TOKENS, region: str | None = None
 
     Args:
         name: such as ``openai:gpt-5``, ``anthropic:claude-sonnet-5`` or ``ollama:qwen3``.
-        max_tokens: of an answer.
+        max_tokens: limit of an answer.
         region: of AWS, for Bedrock's models.
 
     Raises:
         MissingKey: the provider's key is not in the environment.
         InvalidSettings: the provider is unknown, its package or another setting is missing, or a limit is
-            outside its bounds.
+            out of range.
     """
     _check_tokens(max_tokens)
     provider, colon, model = name.partition(":")
     if not (provider and colon and model):
-        raise InvalidSettings(f"{name[:80]!a} is no PROVIDER:MODEL, such as openai:gpt-5")
+        raise InvalidSettings(f"{name[:80]!a} isn't PROVIDER:MODEL, such as openai:gpt-5")
     if find_spec("langchain") is None:
         raise InvalidSettings(f"LangChain is missing: {how_to_install('models')}")
     from langchain.chat_models import init_chat_model  # noqa: PLC0415 - two seconds, and an extra
@@ -281,7 +281,7 @@ def chat_model(name: str, *, max_tokens: int = TOKENS, region: str | None = None
 
 
 _KEY: Final = re.compile(r"\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*_KEY\b")
-"""The name of a variable with a key; a key itself has small letters or digits alone."""
+"""The name of a variable with a key; a key itself isn't written like that."""
 
 
 def _unset(variable: str) -> str:
@@ -289,7 +289,7 @@ def _unset(variable: str) -> str:
 
 
 def _empty_key(model: BaseChatModel) -> str:
-    """Return the variable of a key that a model would send empty; ``""`` for none."""
+    """Return the variable of a key that a model would send empty; ``""`` if there is none."""
     from pydantic import SecretStr  # noqa: PLC0415 - LangChain's, an extra
 
     for name in type(model).model_fields:
@@ -300,20 +300,20 @@ def _empty_key(model: BaseChatModel) -> str:
 
 
 class KeylessAdvisor:
-    """Stands for a model whose key isn't set: each answer says so.
+    """Stands in for a model whose key isn't set: each answer says so.
 
     Args:
-        said: why.
+        said: the reason.
     """
 
     def __init__(self, said: str) -> None:
         self.unable = said
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
-        """Ask nobody.
+        """Fail without calling a model.
 
         Raises:
-            NoKey: always, where there is anything to write about.
+            NoKey: always, if there is anything to write about.
         """
         del incident
         if findings.status is not Status.OK:

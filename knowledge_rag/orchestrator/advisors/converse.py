@@ -1,7 +1,7 @@
-"""The advisor that is a Bedrock model: it writes from given evidence, by ``Converse``.
+"""A Bedrock model as an advisor: it writes from given evidence, by ``Converse``.
 
-There is no tool and no loop. The prompt is the deployed agent's; a second block of the system's text
-says that the search has been made.
+There is no tool and no loop. The prompt is the deployed agent's; a second block of the system prompt
+says that the search is done.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _READ: Final = ("output", "stopReason")
 
 
 def messages_of(incident: Incident, findings: Findings) -> list[dict[str, Any]]:
-    """Return the user's message: the incident, the ledger's entries in their order, and the task."""
+    """Return the user's message: the incident, the ledger's entries in order, and the task."""
     results = [{"searchResult": to_search_result(entry)} for entry in findings.ledger.entries]
     about, asked = {"text": about_of(incident)}, {"text": task_of(findings, "search results")}
     return [{"role": "user", "content": [about, *results, asked]}]
@@ -70,7 +70,7 @@ def read_response(response: object, findings: Findings) -> tuple[str, str]:
         The text, and a note if it was cut off at a length limit: then its unfinished end is removed.
 
     Raises:
-        ModelFailed: a guardrail or filter stopped it, it asked for a tool that it was not given, or
+        ModelFailed: a guardrail or filter stopped it, it called a tool, it ended for an unknown reason, or
             there is no text.
     """
     sources = {index: entry.citation for index, entry in enumerate(findings.ledger.entries)}
@@ -82,11 +82,11 @@ def check_response(
 ) -> None:
     """Read the body of a ``Converse`` response; a ``before-parse`` handler.
 
-    A 200 is read here and not by botocore, which fails on a union that has another member than one
-    of its model's, and takes what is no JSON for a success.
+    A 200 is read here and not by botocore, which fails on a union with a member outside its model, and
+    accepts invalid JSON as a success.
 
     Raises:
-        RetrievalFailed: ``malformed_response``, when a 200 is no JSON object.
+        RetrievalFailed: ``malformed_response``, if a 200 isn't a JSON object.
         DeadlineExceeded: too little time is left to parse it.
     """
     if response_dict["status_code"] >= 300:
@@ -110,28 +110,28 @@ SERVICE_NAME: Final = "bedrock-runtime"
 
 MAX_ATTEMPTS: Final = 10
 FIRST_WAIT_SECONDS: Final = 0.5
-"""Before the second attempt at most; it doubles with each one."""
+"""Maximum wait before the second attempt; it doubles with each attempt."""
 
 _MODEL_ID: Final = re.compile(r"[a-zA-Z0-9_.:/-]{1,2048}")
 _PASSING: Final = frozenset({Reason.THROTTLED, Reason.UNAVAILABLE})
-"""What may have passed a moment later."""
+"""Failures that may have passed a moment later."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConverseSettings:
-    """Which model, and how it is asked.
+    """The model and its limits.
 
     Args:
-        model_id: of a model, an inference profile (or its ARN) or a provisioned model that knows
+        model_id: of a model, an inference profile (or its ARN) or a provisioned model that supports
             search results with citations.
-        max_tokens: of an answer, 1..MAX_TOKENS.
+        max_tokens: limit of an answer, 1..MAX_TOKENS.
         temperature: 0..1; 0 is as deterministic as a model gets. ``None`` leaves it to the model, for
-            those that take none.
-        seconds: that an answer may take, everything included.
-        attempts: 1..MAX_ATTEMPTS; a throttled or failing service is asked again while time is left.
+            models that accept none.
+        seconds: maximum for an answer, everything included.
+        attempts: 1..MAX_ATTEMPTS; a throttled or failing service is called again while time is left.
 
     Raises:
-        InvalidSettings: one of them is outside its bounds.
+        InvalidSettings: one of them is out of range.
     """
 
     model_id: str
@@ -154,11 +154,11 @@ class ConverseSettings:
 
 
 class ConverseAdvisor:
-    """Sends the model incident and evidence once; needs ``bedrock:InvokeModel`` on the model.
+    """Sends incident and evidence to the model; needs ``bedrock:InvokeModel`` on the model.
 
     Args:
         prompt: the agent's; :func:`~knowledge_rag.orchestrator.wording.agent_prompt`.
-        jitter: returns the share of each wait that is waited, 0..1, to spread retries.
+        jitter: returns the factor of each wait, 0..1, to spread retries.
     """
 
     def __init__(
@@ -179,8 +179,8 @@ class ConverseAdvisor:
         """Have the model write; without evidence there is no call.
 
         Returns:
-            Its text, with the API's citations as references. One that was cut off at its length
-            limit loses its last step, and a note of its findings says so.
+            Its text, with the API's citations as references. A text that was cut off at its length limit
+            loses its last step, and a note in its findings says so.
 
         Raises:
             ModelFailed: there is no usable text.

@@ -1,4 +1,4 @@
-"""An advisor with a substitute for its failures; a note says which of them wrote."""
+"""An advisor with a substitute for its failures; a note says which of them wrote the answer."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ _NOT_REACHED: Final = frozenset(
 
 DOUBTED_NOTE: Final = (
     "The model found nothing documented for this in the retrieved lines: these steps are quoted from"
-    " those that tell of it, see whether they fit."
+    " lines about it, so check that they fit."
 )
 
 _logger = logging.getLogger(__name__)
 
 
 class FallbackAdvisor:
-    """Uses the substitute where the primary advisor fails, or says less than the retrieved lines do.
+    """Uses a substitute if the primary advisor fails, or says less than the retrieved lines do.
 
-    The substitute is the advisor without a model. That includes a "nothing documented" for which it has guidance.
+    The substitute is the advisor without a model. It also replaces a "nothing documented" for which it has guidance.
 
     Args:
         primary: the model or agent.
-        strict: whether an answer is replaced, too, in which verification finds an error: for what is posted
+        strict: whether it also replaces an answer in which verification finds an error: for answers that are posted
             without anybody having asked, where a warning beside a wrong step is not enough.
 
     Attributes:
@@ -64,7 +64,7 @@ class FallbackAdvisor:
         self.unable = str(getattr(primary, "unable", ""))
 
     async def advise(self, incident: Incident, findings: Findings) -> Advice:
-        """Write an answer; a note of its findings says if the substitute wrote it.
+        """Write an answer; a note in its findings says if the substitute wrote it.
 
         Raises:
             AdviceFailed: the substitute failed.
@@ -103,15 +103,16 @@ class FallbackAdvisor:
         return Advice(instead.text, findings, instead.advisor)
 
     async def _doubted(self, incident: Incident, advice: Advice) -> Advice:
-        """Use the substitute's guidance where the primary advisor says there is none.
+        """Use the substitute's guidance if the primary advisor says that there is none.
 
-        A wrong "nothing documented" ends the reader's search; lines that don't fit cost a look.
+        A wrong "nothing documented" ends the reader's search; lines that don't fit only cost a look.
         """
         instead = await self._substitute.advise(incident, advice.findings)
         if not recommend(incident, instead).guidance:
             return advice
         _logger.warning(
-            "advisor=%s | nothing documented, it says; lines say otherwise", advice.advisor
+            "advisor=%s | the advisor found nothing documented, but the retrieved lines have steps",
+            advice.advisor,
         )
         return Advice(
             instead.text, replace(instead.findings, notes=(DOUBTED_NOTE,)), instead.advisor
@@ -127,7 +128,7 @@ def note_of(failure: ModelFailed, *, has_steps: bool) -> str:
     elif failure.cause in _NOT_REACHED and not failure.found.asked:
         happened = f"The model could not be reached ({failure.cause})"
     else:
-        happened = f"The model gave no answer that can be used ({failure.cause})"
+        happened = f"The model returned no usable answer ({failure.cause})"
     if has_steps:
         return f"{happened}: these steps are quoted from the retrieved lines."
     return f"{happened}."
@@ -139,13 +140,13 @@ def _checked(
     """Return the recommendation of an answer.
 
     Raises:
-        ModelFailed: an advisor that searches itself found nothing where there is evidence, none of
-            its steps cites any, or verification finds an error where it is strict.
+        ModelFailed: an advisor that searches itself found nothing although there is evidence, none of
+            its steps cites any, or verification finds an error and ``strict`` is set.
     """
     found = advice.findings
     if findings.status is Status.OK and found.status is not Status.OK:
         cause = found.failures[0] if found.failures else Reason.UNVERIFIABLE_RESULTS
-        raise ModelFailed(cause, "its own search gave no evidence, and another one did", found)
+        raise ModelFailed(cause, "its own search returned no evidence, but another one did", found)
     given = recommend(incident, advice)
     if given.reason is Shortfall.UNVERIFIED_ADVICE:
         detail = "no step of the answer cites what was retrieved"
@@ -159,7 +160,7 @@ def _checked(
 
 
 def _evidence(incident: Incident, findings: Findings, failure: ModelFailed) -> Findings:
-    """Return the findings with evidence, else those of a search that was made.
+    """Return the findings with evidence, else those of a search that ran.
 
     Without any search, the incident's queries count as failed for the primary advisor's reason.
     """

@@ -1,6 +1,6 @@
-"""What a model may cost in a day: before each call, its most is set aside, and afterwards what it took is kept.
+"""Limits the cost of a model in a day: the maximum of each call is set aside before it, its actual cost recorded after it.
 
-Prices are the user's: no list of prices stays true, and none can be looked up here.
+The user provides the prices: no list of prices stays true, and none can be looked up here.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ _MILLION: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a million tokens cost, in the currency of the limit.
+    """The cost of a million tokens, in the currency of the limit.
 
     Args:
-        given: of what is sent to the model, >= 0.
-        written: of what it writes, >= 0.
+        given: of tokens sent to the model, >= 0.
+        written: of tokens that it writes, >= 0.
     """
 
     given: float
     written: float
 
     def of(self, given: float, written: float) -> float:
-        """Return what so many tokens cost."""
+        """Return the cost of these numbers of tokens."""
         return (self.given * given + self.written * written) / _MILLION
 
 
 class Spending:
-    """Keeps what models took on a day (UTC) below a limit; safe to use from several threads and processes.
+    """Keeps the cost of models on a day (UTC) below a limit; safe to use from several threads and processes.
 
-    A file that is missing or damaged counts as a day without calls.
+    A missing or damaged file counts as a day without calls.
 
     Args:
-        path: of the file; its folder is made.
+        path: of the file; its folder is created.
         prices: of the model.
         limit: of a day, > 0.
         clock: returns the time now.
@@ -71,10 +71,10 @@ class Spending:
         self._lock = threading.Lock()
 
     def set_aside(self, given: float, written: float) -> float:
-        """Set the most aside that a call of so many tokens can cost, and return it.
+        """Set aside the maximum cost of a call with these numbers of tokens, and return it.
 
         Raises:
-            LimitReached: less is left of the day, or what is spent can't be kept.
+            LimitReached: less is left for the day, or the spending can't be recorded.
         """
         cost = self._prices.of(given, written)
         try:
@@ -91,13 +91,13 @@ class Spending:
         return cost
 
     def settle(self, cost: float, given: float, written: float) -> None:
-        """Replace what was set aside by what the provider reports; if that can't be kept, it stays."""
+        """Replace the amount set aside with the cost that the provider reports; if that can't be recorded, it stays."""
         with suppress(OSError), self._today() as day:
             day["spent"] = max(0.0, day["spent"] - cost + self._prices.of(given, written))
 
     @contextmanager
     def _today(self) -> Iterator[dict[str, float]]:
-        """Yield what was spent today, and keep what becomes of it; nobody else changes it meanwhile."""
+        """Yield the spending of today, and record its changes; no other thread or process changes it meanwhile."""
         today = self._clock().astimezone(UTC).date().isoformat()
         with self._lock:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -119,14 +119,14 @@ def _spent(path: Path, today: str) -> float:
 
 
 def spending_of(environment: Mapping[str, str], folder: Path) -> Spending | None:
-    """Return the limit that the environment sets; ``None`` for none.
+    """Return the limit that the environment sets; ``None`` if it sets none.
 
     Args:
         environment: variables.
         folder: for the file.
 
     Raises:
-        InvalidSettings: one of two variables is missing, or one has no numbers.
+        InvalidSettings: one of the two variables is missing, or has no numbers.
     """
     prices, limit = (environment.get(it, "").strip() for it in (PRICES_VARIABLE, LIMIT_VARIABLE))
     if not prices and not limit:

@@ -1,4 +1,4 @@
-"""What a model that writes from given evidence is told, and how its answer is read, whoever runs the model."""
+"""Instructs a model that writes from given evidence, and reads its answer, whoever runs the model."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.retrieval import Findings
 
 MAX_TOKENS: Final = 64_000
-"""Of an answer at most."""
+"""Maximum tokens of an answer."""
 
 TOKENS: Final = 4_096
-"""Of an answer by default: 30 steps with their commands and references take about 4,000."""
+"""Default limit of an answer: 30 steps with their commands and references take about 4,000."""
 
 EXAMPLE: Final = Citation("runbooks/example.md", 12, 18)
-"""The prompt's own, which no corpus has."""
+"""The prompt's example, which no corpus has."""
 
 CUT_NOTE: Final = (
     "The model's answer was cut off at its length limit: more may be documented than is given."
@@ -40,26 +40,26 @@ _CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded", "length"
 _BLOCKED: Final = frozenset(
     {"guardrail_intervened", "content_filtered", "content_filter", "refusal", "safety"}
 )
-"""Why models end, in the words of Bedrock, Anthropic, OpenAI, Ollama and Google."""
+"""Reasons for the end of an answer, as Bedrock, Anthropic, OpenAI, Ollama and Google name them."""
 
 CUT: Final = "length"
-"""Ends an answer that was not read to its end."""
+"""The end of an answer that was not read completely."""
 BROKEN_OFF: Final = "broken_off"
-"""Ends an answer whose model doesn't say how it ended, or whose stream broke off."""
+"""The end of an answer whose model gives no reason, or whose stream broke off."""
 CALLED: Final = "tool_calls"
-"""Ends an answer that calls a tool, whatever its model says."""
+"""The end of an answer that calls a tool, whatever its model says."""
 
 
 def final_reason(before: str, now: str) -> str:
-    """Return which of two reasons for an answer's end counts: the later, but none undoes a filter or a call."""
+    """Return which of two reasons for an answer's end counts: the later, but none overrides a filter or a call."""
     return before if before.lower() in _BLOCKED | {CALLED} else now or before
 
 
 def search_done(sources: str) -> str:
-    """Return what follows the prompt, which speaks of a future search.
+    """Return the addition to the prompt, which speaks of a future search.
 
     Args:
-        sources: what the evidence stands in the user's message as, and how it names lines.
+        sources: the form of the evidence in the user's message, and how it names lines.
     """
     return f"""\
 THIS REQUEST
@@ -72,12 +72,12 @@ HOW TO CITE says: {EXAMPLE}.\
 
 
 def about_of(incident: Incident) -> str:
-    """Return what the user's message begins with: the incident."""
+    """Return the beginning of the user's message: the incident."""
     return f"The incident. {DATA_ONLY}\n\n{incident_text(incident)}"
 
 
 def task_of(findings: Findings, sources: str) -> str:
-    """Return what it ends with: the task, and which searches failed."""
+    """Return the end of the user's message: the task, and which searches failed."""
     asked = f"Advise on how to handle this incident, from these {sources} and nothing else."
     if findings.failures:
         missed = sum(it.outcome.reason is not None for it in findings.asked)
@@ -88,19 +88,19 @@ def task_of(findings: Findings, sources: str) -> str:
 
 
 def nothing_found(findings: Findings, name: str) -> Advice:
-    """Return the advice for findings without evidence, which cost no call."""
+    """Return the advice for findings without evidence, which costs no call."""
     return Advice(UNREACHABLE if findings.failures else NO_MATCH, findings, name)
 
 
 def usable(said: str, reason: str) -> tuple[str, str]:
-    """Return an answer, and a note if it may not be whole: then without its unfinished end.
+    """Return an answer, and a note if it may not be whole, in which case its unfinished end is removed.
 
     Args:
         said: the answer.
-        reason: why it ended, in the provider's word.
+        reason: why it ended, in the provider's words.
 
     Raises:
-        ModelFailed: a guardrail or filter stopped it, it asked for a tool that it was not given, or
+        ModelFailed: a guardrail or filter stopped it, it called a tool, it ended for an unknown reason, or
             there is no text.
     """
     ended = reason.lower()
@@ -120,20 +120,20 @@ def usable(said: str, reason: str) -> tuple[str, str]:
 
 
 def advice_of(said: str, findings: Findings, name: str, *, note: str) -> Advice:
-    """Return the advice of :func:`usable`'s answer, with its note among those of its findings."""
+    """Return the advice of :func:`usable`'s answer, with its note in the findings."""
     return Advice(said, replace(findings, notes=(note,)) if note else findings, name)
 
 
 _FENCE: Final = re.compile(r"\s*(?P<marks>`{3,}|~{3,})(?P<rest>[^\n]*)")
 _BEGINS: Final = re.compile(r"(?:#{1,6}|[-*+]|\d{1,9}[.)])(?:[ \t]|$)")
-"""A heading, or an item of a list that is in no other item: what is indented may be."""
+"""A heading, or a list item that isn't inside another: an indented one may be."""
 
 
 def without_unfinished(answer: str) -> str:
-    r"""Remove the step, heading or paragraph that an answer breaks off in.
+    r"""Remove the step, heading or paragraph in which an answer breaks off.
 
-    Half a command is worse than none. A step with inner items is removed whole, since nobody knows
-    how many there would have been.
+    Half a command is worse than none. A step with inner items is removed whole, since the number of
+    missing ones is unknown.
 
     >>> without_unfinished("1. Stop the consumers [1].\n2. Purge the qu")
     '1. Stop the consumers [1].\n'

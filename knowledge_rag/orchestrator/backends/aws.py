@@ -1,4 +1,4 @@
-"""Ask through AWS: the knowledge base itself by Bedrock's Retrieve, or the function by Lambda's Invoke."""
+"""Backends on AWS: the knowledge base itself by Bedrock's Retrieve, or the function by Lambda's Invoke."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ class BedrockRetrieve(_Client):
 
 _FUNCTION: Final = re.compile(r"[a-zA-Z0-9:_-]{1,170}")
 _TIMED_OUT: Final = "Sandbox.Timedout"
-"""Lambda's own name for a function that it stopped."""
+"""Lambda's name for a function that it stopped."""
 
 
 class RetrievalFunction(_Client):
-    """A direct invocation; needs ``lambda:InvokeFunction`` on the function's alias.
+    """Invokes the retrieval function directly; needs ``lambda:InvokeFunction`` on its alias.
 
     Args:
         function: its name, or an ARN, with or without a qualifier.
 
     Raises:
-        InvalidSettings: no function can have such a name.
+        InvalidSettings: the name is invalid.
     """
 
     name = "function"
@@ -81,7 +81,7 @@ class RetrievalFunction(_Client):
         self._target = {"FunctionName": function, "InvocationType": "RequestResponse"}
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Invoke it with the flat arguments of a direct caller; see ``BlockingBackend``."""
+        """Invoke the function with the flat arguments of a direct caller; see ``BlockingBackend``."""
         payload = json.dumps({**to_arguments(query), **current_ids()}).encode()
         client = self._client.get(deadline)
         with deadline.applied():

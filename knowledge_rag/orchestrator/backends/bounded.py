@@ -1,4 +1,4 @@
-"""From a blocking backend that may fail to the interface: bounded, cancellable, never raising."""
+"""Adapts a blocking backend that may fail to the interface: bounded, cancellable, never raising."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ _Result = TypeVar("_Result")
 
 
 class Lazily(Generic[_Made]):
-    """Makes one thing for all threads, once, on first use, within a deadline.
+    """Makes one object for all threads, once, on first use, within a deadline.
 
-    botocore fetches the first credentials while it makes a client, with timeouts of its own.
+    botocore fetches the first credentials while it makes a client, with its own timeouts.
     """
 
     def __init__(self, name: str, make: Callable[[], _Made]) -> None:
@@ -49,11 +49,11 @@ class Lazily(Generic[_Made]):
         self._making: Background[_Made] | None = None
 
     def get(self, deadline: Deadline) -> _Made:
-        """Return the thing; what is made after the deadline serves the next call.
+        """Return the object; one made after the deadline serves the next call.
 
         Raises:
             DeadlineExceeded: it could not be made in time.
-            Exception: what making it raised.
+            Exception: raised while making it.
         """
         making = self._under_way()
         if not making.over.wait(deadline.remaining()):
@@ -63,7 +63,7 @@ class Lazily(Generic[_Made]):
         return making.result
 
     def made(self) -> _Made | None:
-        """Return the thing if it is there, and forget it."""
+        """Return the object if it has been made, and forget it."""
         with self._lock:
             making, self._making = self._making, None
         return None if making is None else making.result
@@ -76,30 +76,30 @@ class Lazily(Generic[_Made]):
 
 
 class WorkerThreads:
-    """Threads of one backend or advisor, apart from asyncio's, which are few and shared.
+    """Threads of one backend or advisor, separate from asyncio's, which are few and shared.
 
-    A thread can't be stopped, and need not be: its work ends by the deadline, which holds at the socket.
+    A thread can't be stopped, and need not be: its work ends by the deadline, which the socket enforces.
     """
 
     def __init__(self, name: str, most: int) -> None:
         self._pool = ThreadPoolExecutor(most, thread_name_prefix=name)
 
     async def run(self, work: Callable[[], _Result], seconds: float) -> _Result:
-        """Return what blocking work returns, or raise TimeoutError after ``seconds``."""
+        """Return the result of blocking work, or raise TimeoutError after ``seconds``."""
         context = contextvars.copy_context()
         async with asyncio.timeout(seconds):
             return await asyncio.get_running_loop().run_in_executor(self._pool, context.run, work)
 
     def close(self) -> None:
-        """Wait for the work under way, and drop what has not begun."""
+        """Wait for the work under way, and drop work that has not begun."""
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
 MAX_THREADS: Final = 16
-"""Queries of one back end in flight at once; further ones wait, and their budget runs meanwhile."""
+"""Maximum queries of one backend at once; further ones wait, and their budget runs meanwhile."""
 
 PREPARATION_SECONDS: Final = 10.0
-"""Credentials may come slowly when a machine has just started."""
+"""Long, since credentials may come slowly when a machine has just started."""
 
 _REASONS: Final[tuple[tuple[type[Exception], Reason], ...]] = (
     (UnreadableResponse, Reason.MALFORMED_RESPONSE),
@@ -120,7 +120,7 @@ class BlockingBackend(Protocol):
     name: str
 
     def prepare(self, deadline: Deadline) -> None:
-        """Do beforehand what the first query would have to wait for; raises as :meth:`ask`."""
+        """Do work that the first query would have to wait for; raises like :meth:`ask`."""
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
         """Answer one query; called by several threads at once.
@@ -128,7 +128,7 @@ class BlockingBackend(Protocol):
         Raises:
             RetrievalFailed: it could not be searched.
             Exception: any of :data:`FORESEEN`, ``UnreadableResponse``, ``RequestRefused`` or
-                ``InvalidSettings``; all else is a defect.
+                ``InvalidSettings``; anything else is a defect.
         """
 
     def close(self) -> None:
@@ -141,7 +141,7 @@ class BoundedRetrieval:
     Args:
         backend: closed by :meth:`close`.
         timeout_notice: the outcome's notice for a query that took too long, if any.
-        floors: scores under which results are no advice, where they are known for its scale.
+        floors: minimum scores of results that are advice, if known for its scale.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ def failure_of(error: Exception) -> RetrievalFailed:
     for kind, reason in _REASONS:
         if isinstance(error, kind):
             return RetrievalFailed(reason, code=code)
-    # Without its message: that can quote the query, or a header with what signed it.
+    # Without its message, which can quote the query, or a header with its signature.
     frames = [line.strip() for line in traceback.format_tb(error.__traceback__)]
     _logger.error("error=%s frames=%s | unforeseen error", code, frames)
     return RetrievalFailed(Reason.INTERNAL, code=code)

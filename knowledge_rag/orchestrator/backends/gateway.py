@@ -1,7 +1,7 @@
-"""A backend that asks an AgentCore gateway: the Model Context Protocol over streamable HTTP.
+"""A backend that queries an AgentCore gateway: the Model Context Protocol over streamable HTTP.
 
-It calls one tool under one deadline. The protocol's own library brings an HTTP client whose timeouts
-are a read's and not a call's (``docs/decisions/0002-deadline-at-the-socket.md``).
+It calls one tool under one deadline. The protocol's own library has an HTTP client whose timeouts apply
+to a read and not to a call (``docs/decisions/0002-deadline-at-the-socket.md``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import Query
 
 PROTOCOL_VERSION: Final = "2025-06-18"
-"""Offered version; if the gateway answers with another one, that is used."""
+"""The version offered; if the gateway answers with another one, that is used."""
 
 JSON: Final = "application/json"
 EVENT_STREAM: Final = "text/event-stream"
@@ -59,14 +59,14 @@ MAX_MESSAGE_CHARACTERS: Final = 300
 _VERSION: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _NAME: Final = re.compile(r"[\x21-\x7e]{1,256}")
 _OUR_MISTAKES: Final = frozenset({-32700, -32600, -32601, -32602})
-"""JSON-RPC's codes for a message that is wrong: no retry mends it."""
+"""JSON-RPC's codes for a message that is wrong: no retry helps."""
 
 
 class Refused(RetrievalFailed):
     """The gateway answered with an error, or its tool did.
 
     Args:
-        message: the gateway's own words, cut; it can quote the query, so no log has it.
+        message: the gateway's own words, truncated; it can quote the query, so it is never logged.
     """
 
     def __init__(self, reason: Reason, *, code: str, message: str) -> None:
@@ -75,13 +75,13 @@ class Refused(RetrievalFailed):
 
 
 def request(number: int, method: str, parameters: Mapping[str, object]) -> bytes:
-    """Return a request."""
+    """Return a JSON-RPC request."""
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": parameters}
     return json.dumps(message).encode()
 
 
 def notification(method: str) -> bytes:
-    """Return a notification, which has no answer."""
+    """Return a JSON-RPC notification, which has no answer."""
     return json.dumps({"jsonrpc": "2.0", "method": method}).encode()
 
 
@@ -95,7 +95,7 @@ def read_result(data: bytes, content_type: str, number: int) -> dict[str, Any]:
     """Return the result of request ``number`` from a JSON body, or from the events of a stream.
 
     Raises:
-        UnreadableResponse: it holds no answer to that request.
+        UnreadableResponse: it has no answer to that request.
         Refused: the answer is an error.
     """
     kind = content_type.partition(";")[0].strip().lower()
@@ -112,39 +112,39 @@ def read_result(data: bytes, content_type: str, number: int) -> dict[str, Any]:
 
 
 def protocol_of(initialized: Mapping[str, Any]) -> str:
-    """Return the gateway's protocol version, or raise UnreadableResponse."""
+    """Return the gateway's protocol version; raise UnreadableResponse if it is invalid."""
     version = initialized.get("protocolVersion")
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        raise UnreadableResponse("the gateway's protocol version is none")
+        raise UnreadableResponse("the gateway's protocol version is invalid")
     return version
 
 
 def session_id(value: str) -> str:
-    """Return a session's id, or raise UnreadableResponse if it can't be sent as a header."""
+    """Return a session's id; raise UnreadableResponse if it can't be sent as a header."""
     if not _NAME.fullmatch(value):
-        raise UnreadableResponse("the gateway's session id is none")
+        raise UnreadableResponse("the gateway's session id is invalid")
     return value
 
 
 def tool_names(listed: Mapping[str, Any]) -> list[str]:
-    """Return the names of the listed tools, or raise UnreadableResponse."""
+    """Return the names of the listed tools; raise UnreadableResponse if there is no list."""
     tools = listed.get("tools")
     if not isinstance(tools, list):
-        raise UnreadableResponse("the gateway's tools are no list")
+        raise UnreadableResponse("the gateway's tools are not a list")
     names = [tool.get("name") if isinstance(tool, dict) else None for tool in tools]
     return [name for name in names if isinstance(name, str)]
 
 
 def retrieval_tools(names: Sequence[str]) -> list[str]:
-    """Return the names that are the retrieval function's."""
+    """Return those of the names that are the retrieval function's."""
     return [name for name in names if name.rpartition(TARGET_SEPARATOR)[2] in TOOL_NAMES]
 
 
 def tool_body(result: Mapping[str, Any]) -> object:
-    """Return the tool's structured content, or the JSON in its one text.
+    """Return the tool's structured content, or the JSON in its only text.
 
     Raises:
-        UnreadableResponse: there is neither.
+        UnreadableResponse: it has neither.
         Refused: the tool failed.
     """
     if result.get("isError"):
@@ -204,14 +204,14 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/=-]{1,16384}")
 
 
 class Authorisation(Protocol):
-    """Authorises requests to a gateway. It shows in no log, error or ``repr``."""
+    """Authorises requests to a gateway. It appears in no log, error or ``repr``."""
 
     def apply(self, request: AWSRequest, deadline: Deadline) -> None:
         """Add the headers.
 
         Raises:
             RetrievalFailed: there are no credentials.
-            DeadlineExceeded: they could not be had in time.
+            DeadlineExceeded: they were not available in time.
         """
 
 
@@ -219,7 +219,7 @@ class SigV4:
     """Signs each request.
 
     Args:
-        find: returns the credentials, ``None`` for none; botocore's usual chain.
+        find: returns the credentials, ``None`` if there are none; by default botocore's usual chain.
     """
 
     def __init__(
@@ -245,11 +245,11 @@ class Bearer:
     """Adds a bearer token.
 
     Args:
-        token: a fixed token, checked at once; or a function that returns a valid one, called before
+        token: a fixed token, checked immediately; or a function that returns a valid one, called before
             each request. It may block; an exception counts as having no token.
 
     Raises:
-        InvalidSettings: the fixed token is no token.
+        InvalidSettings: the fixed token is invalid.
     """
 
     def __init__(self, token: str | Callable[[], str]) -> None:
@@ -294,16 +294,16 @@ def _usual_credentials() -> Credentials | None:
 
 def _checked(token: object) -> str:
     if not isinstance(token, str) or not _TOKEN.fullmatch(token):
-        raise InvalidSettings("the gateway's token is one word of a bearer token's characters")
+        raise InvalidSettings("the gateway's token must be one word of a bearer token's characters")
     return token
 
 
 CLIENT_NAME: Final = "knowledge-rag"
 MAX_TOOL_PAGES: Final = 10
-"""Pages of a gateway's tools that are looked through."""
+"""Maximum pages of a gateway's tools that are searched."""
 
 _SESSION_ENDED: Final = (400, 404)
-"""Statuses for a session that the gateway no longer knows: 404 by the protocol, 400 by many."""
+"""Statuses for a session that the gateway no longer knows: 404 in the protocol, 400 from many gateways."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,17 +317,17 @@ class _Session:
 class KnowledgeGateway:
     """A gateway's tool ``retrieve_knowledge``.
 
-    The session begins with the first query, is shared by all threads, and begins anew when the
+    The session begins with the first query, is shared by all threads, and begins anew if the
     gateway no longer knows it.
 
     Args:
         url: of the gateway; plain HTTP on loopback only.
         authorisation: a signature (``bedrock-agentcore:InvokeGateway``) or a token.
-        tool: its whole name, ``<target>___retrieve_knowledge``; ``""`` looks for it in the gateway's
-            list, where there has to be exactly one.
+        tool: its full name, ``<target>___retrieve_knowledge``; ``""`` searches the gateway's list, which
+            has to contain exactly one.
 
     Raises:
-        InvalidSettings: the address is none, or would carry requests without encryption.
+        InvalidSettings: the address is invalid, or would carry requests without encryption.
     """
 
     name = "gateway"
@@ -347,7 +347,7 @@ class KnowledgeGateway:
         self._begun(deadline)
 
     def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Call the tool, which returns more than MAX_TOOL_RESULTS of one document only; see ``BlockingBackend``."""
+        """Call the tool, which returns more than MAX_TOOL_RESULTS only of a single document; see ``BlockingBackend``."""
         most = MAX_TOOL_RESULTS if query.source_file is None else MAX_SERVICE_RESULTS
         arguments = to_arguments(query, most_results=most)
         result = self._call(arguments, deadline)
@@ -388,12 +388,12 @@ class KnowledgeGateway:
         with self._one_at_a_time(deadline):
             try:
                 return self._go_on_beginning(deadline)
-            except ClientError:  # what has begun is not known there
+            except ClientError:  # the gateway doesn't know the session
                 self._session = None
                 raise
 
     def _go_on_beginning(self, deadline: Deadline) -> _Session:
-        # Step by step: where the whole takes longer than one query may, the next one goes on.
+        # Step by step: if the whole takes longer than one query may, the next one continues.
         if self._session is None:
             self._session = _Session(self._initialize(deadline), self._tool)
         if not self._session.tool:
@@ -419,7 +419,7 @@ class KnowledgeGateway:
             if not isinstance(listed.get("nextCursor"), str):
                 break
             page = {"cursor": listed["nextCursor"]}
-        if len(fitting) != 1:  # which of two knowledge bases is meant, nobody can guess
+        if len(fitting) != 1:  # of two knowledge bases, it is unknown which is meant
             code = "NoSuchTool" if not fitting else "SeveralTools"
             raise RetrievalFailed(Reason.CONFIGURATION, code=code, permanent=True)
         return fitting[0]
@@ -468,14 +468,14 @@ def _check_address(url: str) -> None:
         here = parts.scheme == "http" and is_loopback(host)
         usable = host and (parts.scheme == "https" or here) and parts.username is None
         Endpoint.of(parts)
-    except (InvalidSettings, ValueError):  # a port or an address that is none
+    except (InvalidSettings, ValueError):  # an invalid port or address
         usable = False
-    if not usable:  # the message leaves it out: it may hold a password
+    if not usable:  # not quoted, since it may contain a password
         raise InvalidSettings("the gateway's address must be https://host/path, without a user")
 
 
 def _check_status(response: AWSResponse) -> None:
-    """Raise botocore's error, so that one table says what a status means; redirects are errors."""
+    """Raise botocore's error, so that one table maps all statuses; redirects are errors."""
     status = response.status_code
     if 200 <= status < 300:
         return

@@ -102,10 +102,10 @@ def test_an_advisor_that_writes_is_left_alone():
     ("error", "happened"),
     [
         (ModelFailed(Reason.THROTTLED, "x"), "could not be reached (throttled)"),
-        (ModelFailed(Reason.GUARDRAIL, "x"), "gave no answer that can be used (guardrail)"),
-        (AdviceFailed("out of ink"), "gave no answer that can be used (internal)"),
+        (ModelFailed(Reason.GUARDRAIL, "x"), "returned no usable answer (guardrail)"),
+        (AdviceFailed("out of ink"), "returned no usable answer (internal)"),
         (TimeoutError(), "could not be reached (timeout)"),
-        (asyncio.CancelledError(), "gave no answer that can be used (internal)"),
+        (asyncio.CancelledError(), "returned no usable answer (internal)"),
     ],
 )
 def test_what_is_lifted_in_its_place_says_so(error, happened):
@@ -152,7 +152,7 @@ def test_a_models_nothing_documented_stands_where_no_line_tells_of_the_incident(
     ("text", "found", "happened"),
     [
         (NO_MATCH, NOTHING, "The model's own search found nothing"),
-        (UNREACHABLE, DOWN, "The model gave no answer that can be used (timeout)"),
+        (UNREACHABLE, DOWN, "The model returned no usable answer (timeout)"),
     ],
 )
 def test_a_search_of_its_own_that_failed_does_not_hide_what_another_found(text, found, happened):

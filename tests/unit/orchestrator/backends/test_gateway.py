@@ -230,7 +230,7 @@ def test_a_version_that_is_none_is_unreadable(gateway, way, result):
 
 def test_tools_that_are_no_list_are_unreadable(gateway, way):
     gateway.results["tools/list"] = {"result": {"tools": {}}}
-    with pytest.raises(UnreadableResponse, match="tools are no list"):
+    with pytest.raises(UnreadableResponse, match="tools are not a list"):
         ask(way)
 
 
