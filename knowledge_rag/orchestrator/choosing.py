@@ -183,9 +183,9 @@ def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
 
 
 def _part_behind(place: Place, wanted: Wanted) -> Place | None:
-    """Return the section right behind one that undoes or verifies it, if a question asks for that.
+    """Return the section right after one that undoes or verifies it, if a question asks for that.
 
-    "Ending free run" is behind "Free run": their headings share a word.
+    "Ending free run" comes after "Free run": their headings share a word.
     """
     section = place.section
     beside = section.parent.children if section.parent else [section]

@@ -1,4 +1,4 @@
-"""Finds the lines of a code block that must not be run, by a comment above or behind them or by a diff's minus."""
+"""Finds the lines of a code block that must not be run, by a comment above or at the end of them, or by a diff's minus."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BEHIND: Final = re.compile(r"\S\s+(?:#|//|--)\s+(\S.*)$")
 
 
 def wrong_lines(lines: Sequence[str], language: str) -> Iterator[bool]:
-    """Yield, for each line of code, whether a comment above or behind it forbids it, or a diff removes it."""
+    """Yield, for each line of code, whether a comment above or at the end of it forbids it, or a diff removes it."""
     if language == _DIFF:
         yield from (line.startswith("-") for line in lines)
         return

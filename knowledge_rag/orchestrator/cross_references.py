@@ -44,7 +44,7 @@ _SET_APART: Final = re.compile(
 )
 """Words in quotes, in emphasis or in a link, as a sentence names a heading."""
 _BEHIND_ARROW: Final = re.compile(r"(?:→|[-=]>)[ \t]*([^→\n]{2,60}?)[ \t.]*$", re.MULTILINE)
-"""The end of a line behind an arrow, where a table of cases names the action: "L1 down → Unplanned failover"."""
+"""The end of a line after an arrow, where a table of cases names the action: "L1 down → Unplanned failover"."""
 _CHAPTER: Final = re.compile(r"\b(?:section|chapter|procedure) (\d+(?:\.\d+)*)", re.IGNORECASE)
 """A chapter named by its number."""
 _NUMBER_ALONE: Final = re.compile(
@@ -340,7 +340,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
 
 
 def _shortened(heading: str) -> Iterator[str]:
-    """Yield a heading without the text behind a colon, and without brackets at its end."""
+    """Yield a heading without the text after a colon, and without brackets at its end."""
     yield heading.partition(":")[0]
     yield _TAIL.sub("", heading)
 
@@ -358,7 +358,7 @@ def _headings(section: Section) -> set[int]:
 
 
 def _beside(outline: Outline, section: Section, left: Container[int]) -> Iterator[Section]:
-    """Yield the sections before and behind one that its own text refers to: "see the next section"."""
+    """Yield the sections before and after one that its own text refers to: "see the next section"."""
     beside = section.parent.children if section.parent else [section]
     start, end = own_range(section)
     text = "\n".join(outline.lines.get(n, "") for n in range(start, end + 1) if n not in left)

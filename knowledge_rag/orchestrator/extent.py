@@ -520,7 +520,7 @@ def steps_of(outline: Outline) -> Section | None:
 
 
 def _resolving(main: Section) -> Iterator[Section]:
-    """Yield the sections right behind a diagnosis that resolve its findings."""
+    """Yield the sections right after a diagnosis that resolve its findings."""
     if main.kind is Kind.DIAGNOSIS and main.parent:
         beside = main.parent.children
         behind = itertools.islice(beside, beside.index(main) + 1, None)

@@ -1,4 +1,4 @@
-"""Words that govern a step: those before, around or behind it that say when, whether and how to take it.
+"""Words that govern a step: those before, around or after it that say when, whether and how to take it.
 
 A paragraph right before a list, a table or code governs all of it; a heading, everything below it; a list item,
 its contents. One table of patterns decides what such words make of the governed lines.
@@ -121,7 +121,7 @@ _GONE_BEHIND: Final = re.compile(
     r"|(?:deleted|removed|dropped|scrapped|abolished|n/a|none left|not used|gone)(?: (?:in|since|from|as of|by|with))? v?\d)",
     re.IGNORECASE,
 )
-"""Says of itself that it is no longer done: as its label, its subject or in brackets behind it, where a date or version
+"""Says of itself that it is no longer done: as its label, its subject or in brackets after it, where a date or version
 counts too.
 
 "Delete what is no longer needed" and "verify that it no longer exists" are steps."""

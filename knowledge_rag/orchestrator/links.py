@@ -50,7 +50,7 @@ class Link:
 
     Args:
         parts: of its path, without host, query, and text that a template fills in.
-        anchor: behind ``#``, ``""`` without one.
+        anchor: after ``#``, ``""`` without one.
         addresses: possible addresses of a web page that it leads to, likeliest first.
     """
 

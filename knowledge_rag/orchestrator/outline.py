@@ -275,7 +275,7 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
 
 
 def _entered(ordered: Sequence[RetrievalResult]) -> dict[int, tuple[str, ...]]:
-    """Return the headings of passages behind a gap that belong to another section than the passage before them.
+    """Return the headings of passages after a gap that belong to another section than the passage before them.
 
     By a passage's first line. Its own heading is in the gap, so the passage isn't part of the section before.
     """

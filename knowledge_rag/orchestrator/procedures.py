@@ -69,7 +69,7 @@ _INLINE_COMMAND: Final = re.compile(r"`(?:\$ ?|\./|/)?[\w./-]+ [^`\n]+`|^\s*`[^`
 _THEN: Final = re.compile(
     r"^\W*(?:and )?(?:then|next|finally|afterwards|after that)\b", re.IGNORECASE
 )
-"""The beginning of a paragraph behind a step that is the next step."""
+"""The beginning of a paragraph after a step that is the next step."""
 _MARKED: Final = re.compile(r"^\W*(?:warning|caution|note|important|danger)\b", re.IGNORECASE)
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})\s*([\w+#.-]*)")
 _STRUCK_HTML: Final = re.compile(
@@ -256,7 +256,7 @@ def procedure_of(
 def _unknown(outline: Outline, section: Section) -> Iterator[tuple[int, int]]:
     """Yield the line ranges that may contain more of a section, up to the next heading.
 
-    The last range is open if nothing behind the section is known: its end is its start.
+    The last range is open if nothing after the section is known: its end is its start.
     """
     if outline.whole:
         return
@@ -532,7 +532,7 @@ class _Collector:
         return self._warnings
 
     def _take_block(self, blocks: Sequence[Block], place: int) -> int:
-        """Collect a block, and those behind it that belong to it; return their number."""
+        """Collect a block, and those after it that belong to it; return their number."""
         block = blocks[place]
         if block.start in self._other_rows and not block.items:
             self._leave_out(block.start, block.end)
@@ -591,7 +591,7 @@ class _Collector:
         elif self._is_step(text, kind):
             self._add("", [Part(text)], block.start, block.end, kind_of_beginning(text))
         elif kind is Governs.NOTE or (
-            # behind a step, a branch continues it; a warning or limit applies to the whole section
+            # after a step, a branch continues it; a warning or limit applies to the whole section
             goes_on and not warns(text)
         ):
             self._note(Governing(text, kind, block.start, block.end), is_last=not behind)

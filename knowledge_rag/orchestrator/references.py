@@ -53,7 +53,6 @@ _CALL: Final = re.compile(r"\[\^([^\]\s]{1,40})\](?!:)")
 
 
 def _footnotes(outline: Outline) -> dict[str, Governing]:
-    """Return a page's footnotes by their names."""
     notes = {}
     for number, line in outline.lines.items():
         if note := _FOOTNOTE.match(line):

@@ -346,7 +346,7 @@ def _is_held(name: str, own: set[str], found: set[str]) -> bool:
 
 
 def _is_which(before: str, found: set[str]) -> bool:
-    """Whether a name is right behind a word that pages have, so that it says which one: "depot Erfurt"."""
+    """Whether a name follows a word that pages have, so that it says which one: "depot Erfurt"."""
     *_, last = before.split(" ")[:-1] or [""]
     return last.islower() and bool(own := words_of([last])) and own <= found
 
