@@ -79,7 +79,7 @@ _ONLY_FOR: Final = re.compile(
     r"\bonly (?:for|on|in|valid for) (?:the )?[\w-]+|\b[\w-]+(?: environment)? only\b",
     re.IGNORECASE,
 )
-"""The only scope that a text has: "only on staging", "Staging only"."""
+"""Limits a text to one environment or system: "only on staging", "Staging only"."""
 
 
 def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -> Place | None:
@@ -132,7 +132,7 @@ def _by_words(ranked: list[Place], wanted: Wanted) -> Place | None:
 def _told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:
     """Return the places whose heading, with its page's name, has all words of an alert's name, fewest other words first.
 
-    "Disk nearly full" of cassandra.md has CassandraDiskHigh: the heading has words that the page's name lacks, the page's
+    "Disk nearly full" of cassandra.md fits CassandraDiskHigh: the heading has words that the page's name lacks, the page's
     name has the beginning of the alert's name as one word, and neither names another alert or another number.
     """
     (name, *_) = (*wanted.names, "")

@@ -388,8 +388,9 @@ def is_unambiguous(
     It does if its section scores ``Floors.sure``; or has all of the question's words (if they are fewer than FEW, in its
     headings or its page's name); or has code from the question that no rival has; or if search and words together rate
     every section on another subject at CLEAR_SHARE of it at most; or if no rival scores more than RIVAL_SHARE of it.
-    If the question asks for a part of a page, sections of the same page are no rivals. Neither are pages that are no
-    longer used. A question about contacts means contacts.
+    If the question asks for a part of a page, sections of the same page aren't rivals; if it asks to undo something, other
+    pages' sections are rivals only if they do. Pages that are no longer used are never rivals. A question about contacts
+    means contacts. The answer is always yes for an alert, and if the scores' scale is unknown.
     """
     wanted = search.wanted
     if wanted.is_alert or floors is None or _is_whom_to_call(place, wanted):

@@ -198,9 +198,9 @@ def evidence_of(
 ) -> tuple[Evidence, float]:
     """Return the strength of the evidence with its reasons, and the confidence, 0..1.
 
-    A whole procedure that the alert links or that is filed under its name is strong. A procedure is thin if there is
-    a doubt about it, or if search found it with a score, or a share of the incident's words, below ENOUGH. Anything
-    else is partial. The confidence is that of the least certain block, half of it if there is a doubt, and at most
+    A whole procedure that the alert links or that is filed under its name is strong, unless other pages fit as well.
+    A procedure is thin if there is a doubt about it, or if search found it with a score, or a share of the incident's
+    words, below ENOUGH. Anything else is partial. The confidence is that of the least certain block, half of it if there is a doubt, and at most
     MAX_INCOMPLETE if anything is missing.
     """
     blocks = [block for block in plan.blocks if block.procedures]
