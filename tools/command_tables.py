@@ -6,7 +6,7 @@ Run with the tools on the path, and with the Python of an environment that has `
     python -m tools.command_tables aws --python .venv-awscli/bin/python
 
 ``kubectl``, ``docker``, ``terraform``, ``systemctl`` and ``psql`` are run with ``--help``, ``git`` for its
-completions. Helm's tables come from npm's ``@withfig/autocomplete`` (MIT), the AWS CLI's own commands and
+completions. Helm's tables and the options of Docker Compose come from npm's ``@withfig/autocomplete`` (MIT), the AWS CLI's own commands and
 renamed arguments from ``awscli`` (Apache-2.0), compared with its botocore.
 """
 
@@ -22,7 +22,7 @@ from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parent.parent / "knowledge_rag/drift/tables"
 _FLAGS: Final = re.compile(r"^ {1,8}(?=-)(?P<flags>\S.*?)(?::?$|  |:\s|\t)")
-_FLAG: Final = re.compile(r"(?<![\w<\[=-])(--?[\w?][\w.-]*)(\[?[= ](?P<value>[^\s,]+))?")
+_FLAG: Final = re.compile(r"(?<![\w<\[=-])(--?[\w?][\w.-]*)(\[?(?:=| (?!-))(?P<value>[^\s,]+))?")
 _COMMAND: Final = re.compile(r"^ {2,4}([a-z][\w-]*)\*? {2,}\S|^ {2}([a-z][\w-]*)( [A-Z\[].*)?$")
 _COMMANDS: Final = re.compile(r"^(?!Global|Usage|Examples|Options|Aliases|\s).*[Cc]ommands?\b.*:$")
 _VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?")
@@ -45,6 +45,29 @@ _REVISIONS: Final = frozenset(
 """Their options include those of rev-list and diff, of which no list is complete."""
 
 
+_NEWER: Final = {
+    "install": "--set-json --set-literal --plain-http! --enable-dns! --skip-schema-validation! --take-ownership! --hide-notes! --hide-secret! --labels --rollback-on-failure! --force-replace! --force-conflicts! --server-side",
+    "upgrade": "--reset-then-reuse-values!",
+    "template": "--skip-tests! --show-only --kube-version --output-dir",
+    "lint": "--set-json --set-literal --kube-version --skip-schema-validation!",
+    "fetch": "--plain-http!",
+    "push": "--plain-http! --insecure-skip-tls-verify! --ca-file --cert-file --key-file --username --password",
+    "dep up": "--plain-http! --ca-file --cert-file --key-file --insecure-skip-tls-verify! --username --password",
+    "inspect all": "--plain-http!", "inspect chart": "--plain-http!", "inspect crds": "--plain-http!",
+    "inspect readme": "--plain-http!", "inspect values": "--plain-http!", "package": "--plain-http!",
+    "registry login": "--plain-http! --ca-file --cert-file --key-file", "del": "--cascade --ignore-not-found!",
+    "search repo": "--fail-on-no-result!", "search hub": "--fail-on-no-result! --list-repo-url!", "repo add": "--timeout",
+    "repo up": "--fail-on-repo-update-fail! --timeout", "test": "--hide-notes!", "get all": "--template", "": "--qps --color --content-cache",
+}  # fmt: skip
+"""Options of Helm 3.9 to 4.0 that the specification lacks, by https://helm.sh/docs/helm; those with ``!`` take no value."""
+_LIKE: Final = {"install": ("upgrade", "template"), "dep up": ("dep build",)}
+"""Commands that got the same options."""
+_COMPOSE: Final = (
+    "attach", "bridge", "build", "commit", "config", "convert", "cp", "create", "down", "events", "exec", "export", "images",
+    "kill", "logs", "ls", "pause", "port", "ps", "publish", "pull", "push", "restart", "rm", "run", "scale", "start", "stats",
+    "stop", "top", "unpause", "up", "version", "volumes", "wait", "watch", "alpha", "help",
+)  # fmt: skip
+"""Commands of Docker Compose 2, by https://docs.docker.com/reference/cli/docker/compose; their options aren't listed."""
 _HIDDEN: Final = {
     "kubectl": {"--record": 0},
     "docker": {"--net": 1, "--net-alias": 1, "--dns-opt": 1},
@@ -86,9 +109,11 @@ def commands_of(text: str) -> list[str]:
     return [name for name in found if name not in _FOREIGN]
 
 
-def _aliases(text: str) -> list[str]:
+def _aliases(text: str, path: tuple[str, ...]) -> list[str]:
+    """Return the other names of a command below the same one: `docker image rm` is `docker rmi`, which is no `docker rm`."""
     listed = re.search(r"^Aliases:\n(.+)", text, re.MULTILINE)
-    return [name.split()[-1] for name in listed[1].split(",")] if listed else []
+    names = [name.split() for name in listed[1].split(",")] if listed else []
+    return [name[-1] for name in names if len(name) == 1 or tuple(name[1:-1]) == path[:-1]]
 
 
 def walk(tool: str, path: tuple[str, ...], table: dict[str, Any], help_flag: str) -> None:
@@ -96,7 +121,7 @@ def walk(tool: str, path: tuple[str, ...], table: dict[str, Any], help_flag: str
     text = _said(tool, *path, help_flag)
     below = commands_of(text) if tool != "systemctl" or not path else []
     table[" ".join(path)] = {"flags": flags_of(text), "below": list(below)}
-    names = [name for name in _aliases(text) if path and name != path[-1]]
+    names = [name for name in _aliases(text, path) if path and name != path[-1]]
     if names:
         table[" ".join(path)]["aliases"] = names
     for flag, takes_value in _HIDDEN.get(tool, {}).items():
@@ -172,6 +197,18 @@ def _add_plugins(table: dict[str, Any], docker: Path) -> None:
                    "model", "mcp", "offload", "sandbox", "sbom", "scan", "scout", "app", "help"):  # fmt: skip
         table[""]["below"].append(plugin)
         table[plugin] = {"flags": {}, "below": [], "open": 1}
+    options = from_specification(docker.parent / "docker-compose.js")[""]["flags"]
+    more = {"--dry-run": 0, "--progress": 1, "--parallel": 1, "--all-resources": 0, "-v": 0}
+    table["compose"] = {"flags": options | more, "below": list(_COMPOSE), "group": 1}
+    for name in _COMPOSE:
+        table[f"compose {name}"] = {"flags": {}, "below": [], "open": 1}
+
+
+def _add_newer(table: dict[str, Any]) -> None:
+    for paths, options in _NEWER.items():
+        flags = {option.rstrip("!"): int(not option.endswith("!")) for option in options.split()}
+        for path in (paths, *_LIKE.get(paths, ())):
+            table[path]["flags"] |= flags
 
 
 def make_tools(fig: Path) -> dict[str, Any]:
@@ -200,7 +237,9 @@ def make_tools(fig: Path) -> dict[str, Any]:
         }
     package = json.loads((fig.parent.parent / "package.json").read_text(encoding="utf-8"))
     source = f"{package['name']} {package['version']} (npm, MIT)"
-    tables["helm"] = {"version": "3", "source": source, "commands": from_specification(fig)}
+    helm = from_specification(fig)
+    _add_newer(helm)
+    tables["helm"] = {"version": "3", "source": f"{source}, helm.sh", "commands": helm}
     return tables
 
 

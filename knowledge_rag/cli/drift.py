@@ -207,7 +207,7 @@ def _note_unchecked(account: Live) -> None:
 
 def _reader_of(
     roots: Sequence[Path], docs: Path, recall: Recall
-) -> tuple[Callable[[frozenset[str]], Code] | None, list[str]]:
+) -> tuple[Callable[[frozenset[str], frozenset[str]], Code] | None, list[str]]:
     """Return the reader of the code, and a list that it fills with unreadable files."""
     from knowledge_rag.drift.code import read_code
 
@@ -216,8 +216,8 @@ def _reader_of(
         raise InvalidRequest(f"--code {gone}: no such file or folder")
     unread: list[str] = []
 
-    def read(words: frozenset[str]) -> Code:
-        code = read_code(roots, words, docs, recall)
+    def read(words: frozenset[str], settings: frozenset[str]) -> Code:
+        code = read_code(roots, words, docs, recall, settings)
         unread.extend(code.unread)
         return code
 
@@ -234,12 +234,13 @@ def _ages(roots: Sequence[Path], docs: Path, names: set[str], max_days: int | No
     folders = [root for root in roots if root.is_dir()]
     last = cache(lambda: history.last_changes(docs, names))
 
+    def changed(path: str) -> history.Commit | None:
+        change = last().get(path)
+        return change.commit if change and change.holds((docs / path).read_bytes()) else None
+
     @cache
     def lines(path: str) -> Sequence[history.Commit]:
-        change = last().get(path)
-        if change is None or not change.holds((docs / path).read_bytes()):
-            return ()
-        return history.commits_of_lines(docs, path)
+        return history.commits_of_lines(docs, path) if changed(path) else ()
 
     def holding(path: str) -> list[Path]:
         inside = docs.resolve()
@@ -256,7 +257,7 @@ def _ages(roots: Sequence[Path], docs: Path, names: set[str], max_days: int | No
             found = history.commits_to(folder, here) | found if here else found
         return found
 
-    return Ages(_today(), max_days, lines, lambda path: bool(holding(path)), commits)
+    return Ages(_today(), max_days, lines, lambda path: bool(holding(path)), commits, changed)
 
 
 def _today() -> date:

@@ -31,6 +31,7 @@ class Ages:
         lines: returns the commit of each line of a document, ``()`` if Git doesn't know.
         is_code: whether code has a file or folder of a path.
         commits: returns the commits that changed each path, newest first.
+        changed: returns the last commit that changed a document; ``None`` if Git doesn't know, or if it was edited since.
     """
 
     today: date
@@ -38,6 +39,7 @@ class Ages:
     lines: Callable[[str], Sequence[Commit]]
     is_code: Callable[[str], bool]
     commits: Callable[[frozenset[str]], Mapping[str, Sequence[Commit]]]
+    changed: Callable[[str], Commit | None] = lambda _: None
 
 
 class _Mention(NamedTuple):

@@ -8,6 +8,7 @@ from dataclasses import astuple, dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from knowledge_rag.drift.actions import check_items, items_in
 from knowledge_rag.drift.age import check_age
 from knowledge_rag.drift.agreement import check_agreement, statements_in
 from knowledge_rag.drift.alerts import Alerts
@@ -20,6 +21,7 @@ from knowledge_rag.drift.names import Names, mentions_in
 from knowledge_rag.drift.owners import check_owners
 from knowledge_rag.drift.page import read_page
 from knowledge_rag.drift.resources import resources_in
+from knowledge_rag.drift.settings import check_settings, settings_in
 from knowledge_rag.drift.unguarded import check_unguarded
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ class World:
     Args:
         exists: whether there is, or may be, a file of a path relative to the documents' folder.
         checks: that are run.
-        code: reads the code for the words that it is given; ``None`` if there is none.
+        code: reads the code for the words and settings that it is given; ``None`` if there is none.
         owners: the known ones; ``None`` if there is no list.
         warns: whether a text tells to take care; ``None`` if dangers aren't looked for.
         ages: what age is measured by; ``None`` if it isn't.
@@ -51,7 +53,7 @@ class World:
 
     exists: Callable[[str], bool]
     checks: frozenset[Check] = field(default=frozenset(Check))
-    code: Callable[[frozenset[str]], Code] | None = None
+    code: Callable[[frozenset[str], frozenset[str]], Code] | None = None
     ages: Ages | None = None
     owners: Owners | None = None
     warns: Callable[[str], bool] | None = None
@@ -101,6 +103,8 @@ def facts_of(path: str, text: str, world: World) -> Facts:
         tuple(mentions_in(page)) if has_names else (),
         tuple(statements_in(page)) if has_statements else (),
         tuple(resources_in(page)) if world.live else (),
+        tuple(settings_in(page)) if has_statements else (),
+        tuple(items_in(page)) if Check.AGREEMENT in world.checks else (),
     )
 
 
@@ -122,8 +126,14 @@ def _findings(facts: Sequence[Facts], world: World) -> Iterator[Finding]:
         for page in pages:
             yield from check_superseded(page, retired)
     if world.code is not None and world.checks & {Check.NAMES, Check.AGREEMENT}:
-        code = world.code(frozenset(it.name for each in facts for it in each.mentions))
+        names = frozenset(it.name for each in facts for it in each.mentions)
+        keys = frozenset(it.key for each in facts for it in each.settings)
+        code = world.code(names, keys)
         yield from _of_code(facts, code, world)
+    if Check.AGREEMENT in world.checks and world.ages is not None:
+        items = [it for each in facts for it in each.items]
+        runbooks = [page.path for page in pages if not page.is_report and page.retired is None]
+        yield from check_items(items, runbooks, world.ages.changed, world.ages.today)
     if Check.AGE in world.checks and world.ages is not None:
         yield from check_age(pages, world.ages)
     if world.live is not None:
@@ -137,6 +147,7 @@ def _of_code(facts: Sequence[Facts], code: Code, world: World) -> Iterator[Findi
         alerts = Alerts(code.alerts)
         for each in facts:
             yield from check_agreement(each.statements, alerts)
+        yield from check_settings([it for each in facts for it in each.settings], code.values)
 
 
 def _of_names(facts: Sequence[Facts], code: Code, recall: Recall) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from tree_sitter import Language, Parser
 
 from knowledge_rag.drift import history
 from knowledge_rag.drift.alerts import ALARM_KEYS, Alert, of_alarm, of_rule, of_values
+from knowledge_rag.drift.assigned import values_in
 from knowledge_rag.drift.cache import afresh
 from knowledge_rag.drift.findings import near
 from knowledge_rag.drift.shell import HOLE
@@ -118,6 +119,7 @@ class Code:
         removed: of the other wanted words, those that a commit removed.
         unread: files that look like definitions and can't be read, each with the reason.
         alerts: with their figures, by the file that defines them.
+        values: of the wanted settings, by the file that gives them; ``None`` stands for one that isn't known.
     """
 
     names: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
@@ -125,12 +127,19 @@ class Code:
     removed: dict[str, Removal] = field(default_factory=dict)
     unread: list[str] = field(default_factory=list)
     alerts: dict[str, list[Alert]] = field(default_factory=lambda: defaultdict(list))
+    values: dict[str, dict[str, list[str | None]]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
 
 
 def read_code(
-    roots: Sequence[Path], wanted: frozenset[str], docs: Path, recall: Recall = afresh
+    roots: Sequence[Path],
+    wanted: frozenset[str],
+    docs: Path,
+    recall: Recall = afresh,
+    settings: frozenset[str] = frozenset(),
 ) -> Code:
-    """Read what repositories define, and which wanted words stand in them.
+    """Read what repositories define, which wanted words stand in them, and the values that they give to settings.
 
     Documents, and whatever lies in the folder of the documents, are no code. Links are not followed.
 
@@ -139,20 +148,15 @@ def read_code(
         wanted: words to look for.
         docs: the folder of the documents.
         recall: returns a value that was made of the same parts before, or makes it.
+        settings: whose values are wanted.
     """
     code = Code()
     for root in roots:
-        for path in _files(root, docs.resolve()):
-            try:
-                if not path.is_file() or path.stat().st_size > MAX_FILE:
-                    continue
-                data = path.read_bytes()
-            except OSError:
-                continue
-            if b"\0" in data[:8192]:
-                continue
+        for name, data in _texts(root, docs.resolve()):
             code.words |= _standing(data, wanted - code.words)
-            name = path.relative_to(root).as_posix() if root.is_dir() else path.name
+            if keys := _standing(data, settings):
+                for key, values in values_in(data.decode(errors="replace"), sorted(keys)).items():
+                    code.values[key][name] = values
             if _is_definition(name, data):
                 _add(code, name, data, recall)
     for root in roots:
@@ -162,6 +166,19 @@ def read_code(
             found = recall(asked, lambda of=(root, gone): _wire(_removals(*of)))  # type: ignore[misc]
             code.removed |= {name: Removal(*about) for name, about in found.items()}
     return code
+
+
+def _texts(root: Path, docs: Path) -> Iterator[tuple[str, bytes]]:
+    """Yield the path and bytes of each file that can be read and is text."""
+    for path in _files(root, docs):
+        try:
+            if not path.is_file() or path.stat().st_size > MAX_FILE:
+                continue
+            data = path.read_bytes()
+        except OSError:
+            continue
+        if b"\0" not in data[:8192]:
+            yield path.relative_to(root).as_posix() if root.is_dir() else path.name, data
 
 
 def _add(code: Code, name: str, data: bytes, recall: Recall) -> None:

@@ -37,7 +37,7 @@ _CONTINUED: Final = "\\^`"
 _LONG: Final = re.compile(r"--[A-Za-z][\w.-]*")
 _PLUGGABLE: Final = frozenset(("kubectl", "helm", "docker", "git"))
 """Tools that people add commands to: an unknown one is a finding if it is like a known one."""
-_LEADING: Final = {"docker": {"run": 1, "exec": 1, "container run": 1, "container exec": 1, "compose": 0},
+_LEADING: Final = {"docker": {"run": 1, "exec": 1, "container run": 1, "container exec": 1},
                    "kubectl": {"exec": 2, "plugin": 0}}  # fmt: skip
 """Commands whose options end at an argument, and behind how many."""
 _GETOPT: Final = frozenset(("git", "psql", "systemctl"))
@@ -100,7 +100,7 @@ def _node(tool: str, path: str) -> _Node:
         below[name] = name
         below |= dict.fromkeys(commands.get(start + name, {}).get("aliases", ()), name)
     flags = own["flags"] | (commands[""]["flags"] if tool in ("kubectl", "docker", "helm") else {})
-    is_called = bool(path and own["flags"] and tool != "helm")
+    is_called = bool(path and own["flags"] and tool != "helm" and not own.get("group"))
     return _Node(flags, below, bool(own.get("open")), is_called)
 
 
@@ -130,7 +130,7 @@ class _Checker:
         self._lacking = lacking
         self._tool = command.words[0].text
         self._said: list[str] = [self._tool]
-        """The tool and its commands, as far as they are read."""
+        """The tool and its commands, as far as they are read, as the document writes them."""
 
     def _finding(
         self, word: Word, kind: Kind, subject: str, message: str, fix: str = ""
@@ -142,6 +142,11 @@ class _Checker:
     @property
     def _name(self) -> str:
         return " ".join(self._said)
+
+    @property
+    def _is_called(self) -> bool:
+        """Whether the command as far as it is read does something without one of the commands below it."""
+        return False
 
     def _unknown_command(self, word: Word, known: Sequence[str]) -> Finding | None:
         full = f"{self._name} {word.text}"
@@ -160,7 +165,7 @@ class _Checker:
 
     def _is_surely_command(self, word: Word) -> bool:
         """Whether a word can only be a command: no plugin, no argument, no prose in a code span."""
-        if self._tool != "aws" and _node(self._tool, " ".join(self._said[1:])).is_called:
+        if self._is_called:
             return False
         if self._tool in _PLUGGABLE and (len(self._said) == 1 or self._command.is_span):
             return False
@@ -288,10 +293,16 @@ class _Tool(_Checker):
     def __init__(self, path: str, command: Command) -> None:
         super().__init__(path, command)
         self._node = _node(self._tool, "")
+        self._path_of: list[str] = []
+        """The commands by the names of the tables."""
         self._arguments = 0
         self._early: list[Word] = []
         """Unknown options before a subcommand, which may be that one's."""
         self._is_done = False
+
+    @property
+    def _is_called(self) -> bool:
+        return self._node.is_called
 
     def findings(self) -> Iterator[Finding]:
         words = self._command.words[1:]
@@ -322,8 +333,9 @@ class _Tool(_Checker):
         if known and not word.is_literal:
             self._is_done = True
         elif word.text in known and f"{self._name} {word.text}" not in REMOVED:
-            self._said.append(known[word.text])
-            self._node = _node(self._tool, " ".join(self._said[1:]))
+            self._said.append(word.text)
+            self._path_of.append(known[word.text])
+            self._node = _node(self._tool, " ".join(self._path_of))
             self._is_done = self._node.is_open
             if not self._node.below:
                 yield from self._of_early()
@@ -335,7 +347,7 @@ class _Tool(_Checker):
                 yield unknown
         else:
             self._arguments += 1
-        limit = _LEADING.get(self._tool, {}).get(" ".join(self._said[1:]))
+        limit = _LEADING.get(self._tool, {}).get(" ".join(self._path_of))
         self._is_done |= limit is not None and self._arguments >= limit
 
     def _option(self, word: Word) -> tuple[list[Finding], int]:

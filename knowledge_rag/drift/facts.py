@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from knowledge_rag.drift.actions import Item
 from knowledge_rag.drift.agreement import Statement
 from knowledge_rag.drift.findings import Finding, Kind
 from knowledge_rag.drift.names import Mention
 from knowledge_rag.drift.page import Code, Link, Page
 from knowledge_rag.drift.resources import Place, Resource
+from knowledge_rag.drift.settings import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,6 +30,8 @@ class Facts:
         mentions: names to compare with code.
         statements: figures to compare with those of the code's alerts.
         resources: to look up in an account.
+        settings: values to compare with those of the code.
+        items: action items to compare with the runbooks' history.
     """
 
     page: Page
@@ -35,6 +39,8 @@ class Facts:
     mentions: tuple[Mention, ...] = ()
     statements: tuple[Statement, ...] = ()
     resources: tuple[Resource, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    items: tuple[Item, ...] = ()
 
     def to_wire(self) -> dict[str, Any]:
         """Return the facts as JSON, without the document's path."""
@@ -48,6 +54,9 @@ class Facts:
             "findings": [astuple(it)[1:] for it in self.findings],
             "mentions": [astuple(it)[1:] for it in self.mentions],
             "statements": [it.to_wire() for it in self.statements],
+            "settings": [astuple(it)[1:] for it in self.settings],
+            "is_report": page.is_report,
+            "items": [astuple(it)[1:] for it in self.items],
             "resources": [
                 (it.place[1:], it.kind, it.name, it.region, it.account, it.within, it.unknown)
                 for it in self.resources
@@ -72,11 +81,14 @@ class Facts:
                 frozenset(wire["anchors"]),
                 front_matter_lines=len(front),
                 retired=wire["retired"],
+                is_report=wire["is_report"],
             ),
             findings_of(path, wire["findings"]),
             tuple(Mention(path, *it) for it in wire["mentions"]),
             tuple(Statement.of_wire(path, it) for it in wire["statements"]),
             tuple(Resource(Place(path, *place), *of) for place, *of in wire["resources"]),
+            tuple(Setting(path, *it) for it in wire["settings"]),
+            tuple(Item.of_wire(path, it) for it in wire["items"]),
         )
 
 
@@ -84,7 +96,7 @@ def without_text(page: Page) -> Page:
     """Return what of a page is compared with other pages and with code."""
     spans = tuple(code for code in page.codes if not code.is_block and "/" in code.text)
     front = tuple(page.lines[: page.front_matter_lines])
-    return replace(page, lines=front, codes=spans, headings=(), paragraphs=(), sections=())
+    return replace(page, lines=front, codes=spans, headings=(), paragraphs=(), sections=(), rows=())
 
 
 def findings_of(path: str, wire: Sequence[Sequence[Any]]) -> tuple[Finding, ...]:

@@ -49,6 +49,8 @@ class Kind(StrEnum):
     CODE_CHANGED = "code-changed"
     UNKNOWN_OWNER = "unknown-owner"
     OTHER_FIGURE = "other-figure"
+    OTHER_VALUE = "other-value"
+    ACTION_ITEM = "action-item"
     SUPERSEDED = "superseded-link"
     UNGUARDED = "unguarded"
     MISSING_RESOURCE = "missing-resource"
@@ -81,6 +83,11 @@ _OF: Final[Mapping[Kind, tuple[str, str]]] = {
     Kind.UNGUARDED: ("note", "Nothing near the destructive command warns."),
     Kind.UNKNOWN_OWNER: ("warning", "The owner is in no list of owners."),
     Kind.OTHER_FIGURE: ("warning", "The alert fires by other figures."),
+    Kind.OTHER_VALUE: (
+        "warning",
+        "The code gives the setting another value.",
+    ),
+    Kind.ACTION_ITEM: ("warning", "The runbook hasn't changed since the incident."),
     Kind.SUPERSEDED: ("warning", "The link leads to a page that isn't used any more."),
     Kind.MISSING_RESOURCE: ("error", "The AWS account has no such resource."),
     Kind.UNREADABLE: ("error", "The file can't be read: nothing of it was checked."),

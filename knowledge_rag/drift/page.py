@@ -9,14 +9,15 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
 
-from knowledge_rag.core.documents import parse_front_matter
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.documents import describe, parse_front_matter
 from knowledge_rag.core.lines import split_lines
 from knowledge_rag.core.metadata import status_of
 from knowledge_rag.guardrails.retired import HEAD, is_retired
@@ -89,6 +90,15 @@ class Paragraph:
 
 
 @dataclass(frozen=True, slots=True)
+class Row:
+    """A row of a table: its line (1-based), the heads of the columns, and the cells as Markdown."""
+
+    line: int
+    heads: tuple[str, ...]
+    cells: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Page:
     """What of a document is checked.
 
@@ -103,6 +113,8 @@ class Page:
         paragraphs: in their order.
         retired: its status if it isn't used any more, else ``None``.
         sections: line of each heading, and its text and those of the sections that hold it, the innermost first.
+        rows: of tables.
+        is_report: whether it is a postmortem.
     """
 
     path: str
@@ -115,6 +127,8 @@ class Page:
     paragraphs: tuple[Paragraph, ...] = ()
     sections: tuple[tuple[int, tuple[str, ...]], ...] = ()
     retired: str | None = None
+    rows: tuple[Row, ...] = ()
+    is_report: bool = False
 
     def above(self, line: int) -> tuple[str, ...]:
         """Return the headings of the sections that hold a line, the innermost first."""
@@ -155,14 +169,31 @@ def read_page(path: str, text: str) -> Page:
             else:
                 source = "\n".join(lines[slice(*token.map)])
                 paragraphs.append(Paragraph(token.map[0] + 1, source))
+    rows = tuple(_rows(tokens))
     anchors = frozenset(_anchors([heading for _, _, heading in headings], text))
     front = text.count("\n", 0, body)
     status = status_of(fields)
     retired = status if _is_retired(path, status, fields.get("title"), tokens, lines) else None
     return Page(
         path, lines, tuple(codes), tuple(links), anchors, tuple(headings), front,
-        tuple(paragraphs), tuple(sections), retired,
+        tuple(paragraphs), tuple(sections), retired, rows,
+        describe(path, b"", fields, "").document_type is DocumentType.POSTMORTEM,
     )  # fmt: skip
+
+
+def _rows(tokens: Sequence[Token]) -> Iterator[Row]:
+    heads: tuple[str, ...] = ()
+    cells: list[str] = []
+    line = 0
+    for before, token in pairwise(tokens):
+        if token.type == "tr_open" and token.map:
+            line, cells = token.map[0] + 1, []
+        elif token.type == "inline" and before.type in ("th_open", "td_open"):
+            cells.append(token.content)
+        elif token.type == "tr_close" and before.type == "th_close":
+            heads = tuple(cells)
+        elif token.type == "tr_close":
+            yield Row(line, heads, tuple(cells))
 
 
 def _block(token: Token, lines: Sequence[str]) -> Code:

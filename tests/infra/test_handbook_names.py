@@ -30,7 +30,7 @@ def findings(templates, tmp_path, folder):
         (path.relative_to(folder).as_posix(), path.read_text(encoding="utf-8"))
         for path in sorted(folder.rglob("*.md"))
     ]
-    world = World(lambda _: True, BY_DEFAULT, lambda words: read_code(paths, words, folder))
+    world = World(lambda _: True, BY_DEFAULT, lambda words, _: read_code(paths, words, folder))
     return [(each.path, each.subject) for each in check_documents(documents, world)]
 
 

@@ -58,7 +58,7 @@ def found(tmp_path):
     world = World(
         lambda _: True,
         frozenset({Check.AGREEMENT}),
-        lambda words: read_code([tmp_path / "code"], words, tmp_path / "docs"),
+        lambda words, keys: read_code([tmp_path / "code"], words, tmp_path / "docs", settings=keys),
     )
 
     def find(text, path="a.md"):

@@ -44,7 +44,7 @@ def world(folder, recall=afresh, owners="sre\n"):
     return World(
         lambda path: path in ("1.md", "2.md"),
         frozenset(Check),
-        lambda words: read_code([folder / "code"], words, folder / "docs", recall),
+        lambda words, keys: read_code([folder / "code"], words, folder / "docs", recall, keys),
         owners=read_owners(owners),
         warns=lambda text: "careful" in text,
         live=lambda _: (),

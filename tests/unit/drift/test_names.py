@@ -81,7 +81,7 @@ def found(tmp_path):
         world = World(
             lambda _: True,
             frozenset({Check.NAMES}),
-            lambda words: read_code([root], words, root / "docs"),
+            lambda words, _: read_code([root], words, root / "docs"),
         )
         return [
             (each.line, each.column, each.subject, each.fix)
@@ -167,7 +167,7 @@ def test_a_name_that_a_commit_removed_is_found_with_the_commit(tmp_path):
     world = World(
         lambda _: True,
         frozenset({Check.NAMES}),
-        lambda words: read_code([tmp_path], words, tmp_path / "docs"),
+        lambda words, _: read_code([tmp_path], words, tmp_path / "docs"),
     )
     first, second = check_documents([("a.md", text)], world)
     assert (first.subject, first.fix, second.column) == ("orders-db", "orders-cluster", 83)
@@ -218,7 +218,7 @@ def test_a_dashboard_that_a_commit_removed_is_found_in_the_links_that_open_it(tm
     world = World(
         lambda _: True,
         frozenset({Check.NAMES}),
-        lambda words: read_code([repository.folder], words, tmp_path / "docs"),
+        lambda words, _: read_code([repository.folder], words, tmp_path / "docs"),
     )
     ((line, column, subject),) = [
         (each.line, each.column, each.subject) for each in check_documents([("a.md", text)], world)
