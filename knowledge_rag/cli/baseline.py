@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.files import written_atomically
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,9 +42,16 @@ def known_findings(path: Path | None, form: Form, *, writes: bool) -> Baseline |
     return None
 
 
+def replace_baseline(path: Path, text: str) -> None:
+    """Write a baseline in place of the old one, which stays if that fails."""
+    with written_atomically(path) as file:
+        # of a name that isn't UTF-8, the escapes that JSON reads as its bytes
+        file.write(text.encode("utf-8", "backslashreplace"))
+
+
 def check_replaceable(path: Path, form: Form) -> None:
     """Raise :exc:`InvalidRequest` if a file is neither a baseline nor empty."""
-    if not path.exists() or not path.stat().st_size:
+    if not path.exists() or (path.is_file() and not path.stat().st_size):
         return
     try:
         read_baseline(path, form)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from knowledge_rag.cli.baseline import known_findings
+from knowledge_rag.cli.baseline import known_findings, replace_baseline
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
 from knowledge_rag.cli.terminal import out, print_json, print_note, print_sentence, progress_bar
@@ -98,7 +98,7 @@ def coverage(
     if done.unknown:
         raise typer.Exit(ExitCode.DEGRADED)
     if write_baseline and baseline is not None:
-        baseline.write_text(as_baseline(done.gaps), encoding="utf-8")
+        replace_baseline(baseline, as_baseline(done.gaps))
         print_note("wrote", f"{counted(len(done.gaps), 'known gap')} to {baseline}")
     elif not done.passed:
         raise typer.Exit(ExitCode.FINDINGS)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from knowledge_rag.cli.baseline import known_findings
+from knowledge_rag.cli.baseline import known_findings, replace_baseline
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import (
     Format,
@@ -20,6 +20,7 @@ from knowledge_rag.cli.options import (
 )
 from knowledge_rag.cli.terminal import err, out, print_finding, print_json, print_note
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.files import read_regular
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.drift.findings import BY_DEFAULT, Check, Kind
 from knowledge_rag.orchestrator.wording import counted
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from knowledge_rag.drift.owners import Owners
     from knowledge_rag.local.corpus import CorpusFile
 
+MAX_OWNERS: Final = 3 << 20
+"""Bytes of a list of owners that are read: GitHub reads as many of a CODEOWNERS file."""
 SHOWN: Final = 5
 """Maximum unreadable files of the code that are named."""
 
@@ -102,7 +105,7 @@ def drift(
 ) -> None:
     """Check that runbooks are still accurate.
 
-    Checks commands, links, owners and review dates and, with --code, names, figures of alerts and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
+    Checks commands, links, owners, review dates and action items and, with --code, names, figures of alerts and settings, and code that changed since, in the same files as ingest. Prints `path:line:column level: message [kind]` for each finding.
     Placeholders are never findings. Exits 1 on new errors and warnings, 4 if --live learned nothing of any resource.
     """
     from knowledge_rag.drift.baseline import Baseline
@@ -114,6 +117,8 @@ def drift(
     shown = chosen_format(form, json=json)
     known = known_findings(baseline, FORM, writes=write_baseline) or Baseline()
     checks = frozenset(check or BY_DEFAULT) - frozenset(skip or ())
+    if not live:
+        _note_idle(checks, frozenset(check or ()), has_code=bool(code))
     files = find_documents(docs)
     broken: list[Finding] = []
     account = _account(region, profile) if live else None
@@ -138,7 +143,7 @@ def drift(
         print_note("skipped", f"and {len(unread) - SHOWN} more files of the code")
     new, old = known.split([*broken, *found])
     if write_baseline and baseline is not None:
-        baseline.write_text(FORM.text(new), encoding="utf-8")
+        replace_baseline(baseline, FORM.text(new))
         print_note("wrote", f"{counted(len(new), 'known finding')} to {baseline}")
         return
     if shown is Format.JSON:
@@ -151,6 +156,14 @@ def drift(
         raise typer.Exit(ExitCode.FINDINGS)
     if account and account.unchecked and not account.checked:
         raise typer.Exit(ExitCode.FAILED)
+
+
+def _note_idle(checks: frozenset[Check], named: frozenset[Check], *, has_code: bool) -> None:
+    """Say which checks that were asked for have nothing to do."""
+    if not checks:
+        raise InvalidRequest("--skip leaves no check to run")
+    if Check.NAMES in named & checks and not has_code:
+        print_note("not checked", "names: they are compared with the code of --code")
 
 
 def _facts(
@@ -219,6 +232,8 @@ def _reader_of(
     def read(words: frozenset[str], settings: frozenset[str]) -> Code:
         code = read_code(roots, words, docs, recall, settings)
         unread.extend(code.unread)
+        if not code.names and not code.alerts:
+            unread.append("--code: nothing in it defines names of resources, alerts or settings")
         return code
 
     return (read if roots else None), unread
@@ -276,7 +291,7 @@ def _owners(given: Path | None, docs: Path) -> Owners | None:
     if file is None:
         return None
     try:
-        text = file.read_text(encoding="utf-8")
+        text = read_regular(file, MAX_OWNERS).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         raise InvalidRequest(f"--owners {file}: {reason}") from error
@@ -293,8 +308,15 @@ def _exists_below(docs: Path) -> Callable[[str], bool]:
     root, top = docs.resolve(), _repository_of(docs)
 
     def exists(path: str) -> bool:
-        target = (root / path).resolve()
-        return not target.is_relative_to(top) or target.exists()
+        try:
+            target = (root / path).resolve()
+            return not target.is_relative_to(top) or target.exists()
+        except (
+            OSError,
+            ValueError,
+            RuntimeError,
+        ):  # no name that a file can have, or links in a circle
+            return False
 
     return exists
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -85,11 +86,12 @@ def ingest(
     skipped = _ingest(folder, path, settings, shown, languages=languages, json=json)
     if watch:
         print_note("watching", f"{folder}; Ctrl-C ends it")
-    for _ in changed:
-        try:
-            _ingest(folder, path, settings, None, languages=languages, json=json)
-        except (UnusableCorpus, KnowledgeBaseBusy) as error:
-            print_note("error:", str(error))  # the next change may fix it
+    with suppress(KeyboardInterrupt):  # how watching ends
+        for _ in changed:
+            try:
+                _ingest(folder, path, settings, None, languages=languages, json=json)
+            except (UnusableCorpus, KnowledgeBaseBusy) as error:
+                print_note("error:", str(error))  # the next change may fix it
     if skipped or failed:
         raise typer.Exit(ExitCode.FINDINGS)
 

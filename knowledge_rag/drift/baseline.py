@@ -78,7 +78,7 @@ class Form:
         except (ValueError, RecursionError) as error:
             raise InvalidRequest(f"{name}:{getattr(error, 'lineno', 1)}: no JSON; {HINT}") from error  # fmt: skip
         match read:
-            case {"version": 1, "known": [*entries]}:
+            case {"version": int(1) as version, "known": [*entries]} if version is not True:
                 known: Counter[Key] = Counter()
                 marks: dict[Key, str] = {}
                 for entry in entries:

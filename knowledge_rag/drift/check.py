@@ -153,7 +153,9 @@ def _of_code(facts: Sequence[Facts], code: Code, world: World) -> Iterator[Findi
 def _of_names(facts: Sequence[Facts], code: Code, recall: Recall) -> Iterator[Finding]:
     """Compare names again where the document's or the code's that matter to it changed."""
     names = Names(code)
-    defined = digest(json.dumps(code.names, sort_keys=True))
+    defined = digest(
+        json.dumps(code.names)
+    )  # in their order: the first file is the one that is named
     of_documents: dict[str, list[Mention]] = defaultdict(list)
     for each in facts:
         of_documents[each.page.path] += each.mentions

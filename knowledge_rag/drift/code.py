@@ -162,9 +162,7 @@ def read_code(
     for root in roots:
         gone = wanted - code.words - code.removed.keys()
         if gone and (root / ".git").exists():
-            asked = ("removed", *history.position(root), *sorted(gone))
-            found = recall(asked, lambda of=(root, gone): _wire(_removals(*of)))  # type: ignore[misc]
-            code.removed |= {name: Removal(*about) for name, about in found.items()}
+            _add_removals(code, root, gone, recall)
     return code
 
 
@@ -179,6 +177,22 @@ def _texts(root: Path, docs: Path) -> Iterator[tuple[str, bytes]]:
             continue
         if b"\0" not in data[:8192]:
             yield path.relative_to(root).as_posix() if root.is_dir() else path.name, data
+
+
+def _add_removals(code: Code, root: Path, gone: frozenset[str], recall: Recall) -> None:
+    """Add what commits removed; a history that can't be read is named and not remembered."""
+    head, cut = history.position(root)
+    try:
+        asked = ("removed", head, cut, *sorted(gone))
+        found = recall(asked, lambda: _wire(_removals(root, gone)))
+    except history.HistoryError as error:
+        code.unread.append(f"{root}: {error}: names that commits removed aren't all known")
+        return
+    code.removed |= {name: Removal(*about) for name, about in found.items()}
+    if cut:
+        code.unread.append(
+            f"{root}: a shallow clone: names that earlier commits removed aren't known"
+        )
 
 
 def _add(code: Code, name: str, data: bytes, recall: Recall) -> None:

@@ -7,6 +7,7 @@ the same kind is defined; a heading, if nearly all headings of its level are nam
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import defaultdict
 from dataclasses import dataclass
@@ -23,10 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from knowledge_rag.drift.code import Code, Removal
+    from knowledge_rag.drift.page import Code as Span
     from knowledge_rag.drift.page import Page
     from knowledge_rag.drift.shell import Command, Word
 
-_TOOLS: Final = frozenset(("aws", "kubectl", "docker", "docker-compose"))
+_TOOLS: Final = frozenset(("aws", "kubectl", "helm", "docker", "docker-compose"))
 OPTIONS: Final[Mapping[str, str]] = {
     "--alarm-name": "alarm", "--alarm-names": "alarm", "--dashboard-name": "dashboard",
     "--metric-name": "metric",
@@ -69,6 +71,7 @@ _DASHBOARD: Final = re.compile(
     r"|^https://[\w.-]*console\.aws\.[\w./-]*\?*[^#]*#dashboards(?:/dashboard/|:name=)(?P<cloudwatch>[\w-]{3,255})"
 )
 """The dashboard that a link opens: of Grafana, by its uid, and of CloudWatch, by its name."""
+_SEPARATOR: Final = re.compile(r"[-_./:]")
 _LEAST_HEADINGS: Final = 5
 _SHARE: Final = 0.8
 
@@ -95,9 +98,8 @@ def mentions_in(page: Page) -> Iterator[Mention]:
             if HOLE not in name and _NAME.fullmatch(name):
                 yield Mention(page.path, word.line, word.column, name, kind)
     for code in page.codes:
-        text = code.text.strip()
-        if not code.is_block and _IDENTIFIER.fullmatch(text) and not _FILE.search(text):
-            yield Mention(page.path, *code.places[0], text)
+        if not code.is_block:
+            yield from _of_span(page, code)
     for link in page.links:
         if shown := _DASHBOARD.search(link.target):
             name = shown["grafana"] or shown["cloudwatch"]
@@ -109,20 +111,31 @@ def mentions_in(page: Page) -> Iterator[Mention]:
             yield Mention(page.path, line, level + 2, text, level=level)
 
 
+def _of_span(page: Page, code: Span) -> Iterator[Mention]:
+    text = code.text.strip()
+    line, column = code.places[0]
+    kind, slash, name = text.partition("/")
+    kind = _kind_of(kind)
+    if slash and kind and _NAME.fullmatch(name):
+        yield Mention(page.path, line, column + text.index("/") + 1, name, kind)
+    elif _IDENTIFIER.fullmatch(text) and not _FILE.search(text):
+        yield Mention(page.path, line, column, text)
+
+
+def _kind_of(resource: str) -> str:
+    """Return the kind of a resource of kubectl, which may have its group behind it: ``deployments.apps``."""
+    return _RESOURCES.get(resource.partition(".")[0], "")
+
+
 def _named(command: Command) -> Iterator[tuple[str, Word, str]]:
     tool, *words = command.words
     texts = [word.text for word in words]
     if tool.text == "aws":
-        for at, text in enumerate(texts):
-            option, equals, value = text.partition("=")
-            if option in OPTIONS and (equals or at + 1 < len(words)):
-                word = words[at] if equals else words[at + 1]
-                name = value or word.text
-                if OPTIONS[option] in _PATHS:
-                    name = re.split("[/:]", name)[-1]
-                yield OPTIONS[option], word, name
-    elif tool.text == "kubectl":
-        yield from _of_kubectl(words, texts)
+        yield from _of_aws(words, texts)
+    elif tool.text in ("kubectl", "helm"):
+        yield from _namespaces(words, texts)
+        if tool.text == "kubectl":
+            yield from _of_kubectl(words, texts)
     elif tool.text == "docker-compose" or texts[:1] == ["compose"]:
         services = words if tool.text == "docker-compose" else words[1:]
         if services and services[0].text in _OF_SERVICES:
@@ -131,16 +144,36 @@ def _named(command: Command) -> Iterator[tuple[str, Word, str]]:
                     yield "compose service", word, word.text
 
 
+def _of_aws(words: Sequence[Word], texts: Sequence[str]) -> Iterator[tuple[str, Word, str]]:
+    for at, text in enumerate(texts):
+        option, equals, value = text.partition("=")
+        if option in OPTIONS and (equals or at + 1 < len(words)):
+            word = words[at] if equals else words[at + 1]
+            name = value or word.text
+            if OPTIONS[option] in _PATHS:
+                name = re.split("[/:]", name)[-1]
+            yield OPTIONS[option], word, name
+
+
+def _namespaces(words: Sequence[Word], texts: Sequence[str]) -> Iterator[tuple[str, Word, str]]:
+    for at, text in enumerate(texts):
+        option, equals, value = text.partition("=")
+        if at and texts[at - 1] in ("-n", "--namespace"):
+            yield "namespace", words[at], text
+        elif equals and option in ("-n", "--namespace"):
+            yield "namespace", words[at], value
+
+
 def _of_kubectl(words: Sequence[Word], texts: Sequence[str]) -> Iterator[tuple[str, Word, str]]:
     for at, text in enumerate(texts):
         before = texts[at - 1] if at else ""
-        kind, slash, name = text.partition("/")
+        kind, slash, name = text.removeprefix("--from=").partition("/")
         if before in ("-n", "--namespace"):
-            yield "namespace", words[at], text
-        elif slash and kind in _RESOURCES:
-            yield _RESOURCES[kind], words[at], name
-        elif before in _RESOURCES and not text.startswith("-") and "create" not in texts[:2]:
-            yield _RESOURCES[before], words[at], text
+            continue
+        if slash and _kind_of(kind):
+            yield _kind_of(kind), words[at], name
+        elif _kind_of(before) and not text.startswith("-") and "create" not in texts[:2]:
+            yield _kind_of(before), words[at], text
 
 
 class Names:
@@ -162,16 +195,16 @@ class Names:
         code, known, everything = self._code, self._known, self._everything
         lists = _lists(mentions, known)
         for mention in mentions:
-            if mention.level:
-                kind = lists.get((mention.path, mention.level), "")
-                if kind and not known[kind].has(mention.name):
+            kind = lists.get((mention.path, mention.level), "") if mention.level else ""
+            if kind:
+                if not known[kind].is_called(mention.name):
                     like = known[kind].like(mention.name, typed=True)
                     yield _undefined(mention, kind, like, known[kind])
             elif mention.name not in code.words and not everything.has(mention.name):
                 of = known.get(mention.kind) if mention.kind else everything
                 if mention.name in code.removed:
                     yield _removed(mention, code.removed[mention.name])
-                elif of and not mention.is_id:
+                elif of and not mention.is_id and not mention.level:
                     like = of.like(mention.name, typed=bool(mention.kind))
                     yield from [_undefined(mention, mention.kind or "name", like, of)] if like else []  # fmt: skip
 
@@ -202,7 +235,7 @@ def _lists(mentions: Sequence[Mention], known: Mapping[str, _Known]) -> dict[tup
     found: dict[tuple[str, int], str] = {}
     for key, names in headings.items():
         for kind, of in known.items():
-            share = sum(map(of.has, names)) / len(names)
+            share = sum(map(of.is_called, names)) / len(names)
             if len(names) >= _LEAST_HEADINGS and _SHARE <= share < 1:
                 found[key] = kind
     return found
@@ -213,6 +246,7 @@ class _Known:
 
     def __init__(self, names: Mapping[str, str]) -> None:
         self.files: dict[str, str] = {}
+        self._called = _without_prefix(names)
         self._has: dict[str, bool] = {}
         self._like: dict[tuple[str, bool], str] = {}
         for name, file in names.items():
@@ -230,6 +264,10 @@ class _Known:
         if name not in self._has:
             self._has[name] = name in self.files or any(it.fullmatch(name) for it in self._patterns)
         return self._has[name]
+
+    def is_called(self, name: str) -> bool:
+        """Whether a name is defined, or is all of one but what each of its file's begins with, or a deployment fills in."""
+        return name in self._called or any(it.fullmatch(name) for it in self._patterns)
 
     def like(self, name: str, *, typed: bool) -> str:
         """Return the defined name that may be meant."""
@@ -259,6 +297,21 @@ class _Known:
         for name in self.files:
             found[len(name)].append((name, _pairs(name)))
         return found
+
+
+def _without_prefix(names: Mapping[str, str]) -> frozenset[str]:
+    """Return names, and their ends: behind what a deployment fills in, else behind parts that all names of a file begin with."""
+    of_file: dict[str, list[str]] = defaultdict(list)
+    for name, file in names.items():
+        of_file[file].append(name)
+    found = set(names)
+    for every in of_file.values():
+        plain = [name for name in every if HOLE not in name]
+        prefix = os.path.commonprefix(plain) if len(plain) > 1 else ""  # noqa: RUF071 - cut at separators below
+        begins = [separator.end() for separator in _SEPARATOR.finditer(prefix)]
+        found |= {name[at:] for name in plain for at in begins}
+        found |= {name.rpartition(HOLE)[2].strip("-_./:") for name in every if HOLE in name}
+    return frozenset(found)
 
 
 def _pairs(name: str) -> int:

@@ -40,7 +40,8 @@ def test_the_handbook_and_the_sample_runbooks_are_clean(folder, templates, tmp_p
 
 
 @pytest.mark.parametrize(
-    "alarm", ["outage-slow", "chunking-mismatches", "canary", "chunking-drift"]
+    "alarm",
+    ["outage", "outage-slow", "throttles", "chunking-mismatches", "canary", "chunking-drift"],
 )
 def test_a_renamed_alarm_is_found_at_its_section(alarm, templates, tmp_path):
     text = json.dumps(templates).replace(f'-{alarm}"', '-something-else"')

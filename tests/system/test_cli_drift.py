@@ -79,11 +79,15 @@ def test_notes_alone_do_not_fail(cli, tmp_path):
 
 def test_bad_input_is_one_line(cli, tmp_path):
     write_files(tmp_path, {"docs/a.md": "a\n", "other.json": "{}"})
+    os.mkfifo(tmp_path / "pipe")
     for arguments, word in (
         ((tmp_path / "gone",), "no such folder"),
         ((tmp_path / "docs", "--write-baseline"), "--baseline"),
         ((tmp_path / "docs", "--baseline", tmp_path / "gone.json"), "--write-baseline"),
         ((tmp_path / "docs", "--baseline", tmp_path / "other.json", "--write-baseline"), "not a baseline"),
+        ((tmp_path / "docs", "--baseline", tmp_path / "pipe", "--write-baseline"), "not a baseline"),
+        ((tmp_path / "docs", "--owners", tmp_path / "pipe"), "not a regular file"),
+        ((tmp_path / "docs", "--check", "links", "--skip", "links"), "no check"),
     ):  # fmt: skip
         ran = cli("drift", *arguments)
         assert ran.code == 2
@@ -225,3 +229,46 @@ def test_an_account_that_answers_nothing_is_no_success(cli, account, tmp_path):
     ran = cli("drift", tmp_path, "--live", **account.environment | {"AWS_REGION": ""})
     assert ran.code == 2
     assert_one_line(ran.err, "no region")
+
+
+def test_links_that_can_lead_nowhere_are_findings(cli, tmp_path):
+    (tmp_path / "loop.yaml").symlink_to("loop.yaml")
+    links = ("a%00b.md", "x" * 300 + ".md", "loop.yaml", "a/" * 3000 + "b.md")
+    write_files(tmp_path, {"a.md": "".join(f"[a]({link})\n" for link in links)})
+    ran = cli("drift", tmp_path)
+    assert ran.code == 1
+    assert ran.out.count("[dead-link]") == 4
+    assert ran.err == "4 findings in 1 document\n"
+
+
+def test_a_baseline_is_replaced_as_a_whole(cli, tmp_path):
+    known = tmp_path / "known.json"
+    write_files(tmp_path / "docs", {b"\xff.md".decode(errors="surrogateescape"): BAD})
+    assert cli("drift", tmp_path / "docs", "--baseline", known, "--write-baseline").code == 0
+    assert cli("drift", tmp_path / "docs", "--baseline", known).err.startswith(
+        "0 findings, 1 known"
+    )
+
+
+def test_what_can_not_be_compared_is_said(cli, tmp_path):
+    write_files(tmp_path, {"docs/a.md": "a\n", "empty/b.txt": "b\n"})
+    assert "not checked names" in cli("drift", tmp_path / "docs", "--check", "names").err
+    ran = cli("drift", tmp_path / "docs", "--code", tmp_path / "empty")
+    assert ran.err.startswith("skipped --code: nothing in it defines names")
+
+
+def test_settings_and_action_items_are_compared(cli, tmp_path):
+    item = "# Outage of 2026-03-24\n\n## Actions\n\n- [x] Runbook a.md: how to stop it\n"
+    repository = Repository(tmp_path)
+    repository.commit(
+        {"docs/a.md": "`RETRY_LIMIT` is 5.\n", "k8s/a.yaml": "RETRY_LIMIT: 3\n"}, "2026-01-05"
+    )
+    repository.commit({"docs/postmortems/b.md": item}, "2026-04-01")
+    ran = cli("drift", tmp_path / "docs", "--code", tmp_path / "k8s", "--check", "agreement")
+    assert ran.code == 1
+    assert ran.out.splitlines()[0] == (
+        "a.md:1:18: warning: RETRY_LIMIT in a.yaml is 3, not 5 [other-value]"
+    )
+    assert ran.out.splitlines()[1].startswith(
+        "postmortems/b.md:5:1: warning: the item is done, but a.md hasn't changed since the incident of 2026-03-24"
+    )

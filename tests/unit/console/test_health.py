@@ -120,7 +120,11 @@ def test_a_command_ends_with_the_console(folder):
     ready(health)
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
-    assert ready(health)["a"] == {"name": "a", "state": "failed", "message": "the console is shutting down"}
+    assert ready(health)["a"] == {
+        "name": "a",
+        "state": "failed",
+        "message": "the console is shutting down",
+    }
 
 
 def test_looking_begins_with_a_request_that_only_the_page_can_make():

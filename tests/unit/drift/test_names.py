@@ -97,6 +97,10 @@ def found(tmp_path):
         ("`kubectl rollout restart deployment/chekout-api`", 26, "chekout-api", "checkout-api"),
         ("`kubectl -n shop-prd get pods`", 13, "shop-prd", "shop-prod"),
         ("`kubectl describe sts search-indx`", 23, "search-indx", "search-index"),
+        ("`kubectl get deployments.apps/chekout-api`", 14, "chekout-api", "checkout-api"),
+        ("Look at `deployment/chekout-api`.", 21, "chekout-api", "checkout-api"),
+        ("`kubectl --namespace=shop-prd get pods`", 10, "shop-prd", "shop-prod"),
+        ("`helm -n shop-prd history a`", 10, "shop-prd", "shop-prod"),
         ("`kubectl get svc main-gatway`", 18, "main-gatway", ""),
         ("`docker compose restart ledger-writter`", 25, "ledger-writter", "ledger-writer"),
         ("The alert `KubePodCrashLoping` fires.", 12, "KubePodCrashLoping", "KubePodCrashLooping"),
@@ -163,13 +167,17 @@ def test_a_name_that_a_commit_removed_is_found_with_the_commit(tmp_path):
 
     commit("orders-db")
     commit("orders-cluster")
-    text = "Fail over: `aws rds failover-db-cluster --db-cluster-identifier orders-db`, with `orders-db`.\n"
+    text = (
+        "Fail over: `aws rds failover-db-cluster --db-cluster-identifier orders-db`, with `orders-db`.\n\n"
+        "# orders-db\n"
+    )
     world = World(
         lambda _: True,
         frozenset({Check.NAMES}),
         lambda words, _: read_code([tmp_path], words, tmp_path / "docs"),
     )
-    first, second = check_documents([("a.md", text)], world)
+    first, second, heading = check_documents([("a.md", text)], world)
+    assert (heading.line, heading.subject, heading.fix) == (3, "orders-db", "orders-cluster")
     assert (first.subject, first.fix, second.column) == ("orders-db", "orders-cluster", 83)
     assert first.message.startswith("commit ")
     assert first.message.endswith(" removed orders-db from db.tf")
