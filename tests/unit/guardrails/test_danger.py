@@ -1,19 +1,18 @@
 """The table of destructive commands, on its own examples and on lines of many technologies."""
 
-import gc
 import itertools
 import json
-import time
 from typing import NamedTuple
 
 import pytest
 
 from knowledge_rag.guardrails.danger import DANGERS, Danger, dangers_in
+from tests.support.linear import assert_linear
 from tests.support.local import PROJECT
 from tests.support.shared_data import shared_data
 
 LINES = PROJECT / "tests" / "data" / "destructive"
-MEGABYTE = 1_000_000
+LONG = 250_000
 
 
 class Line(NamedTuple):
@@ -209,29 +208,9 @@ ADVERSARIES = [
 ]  # fmt: skip
 
 
-@pytest.fixture
-def no_collecting():
-    """Keep a collection of what other tests left from being counted as time of this one."""
-    gc.disable()
-    yield
-    gc.enable()
-
-
-def cpu_seconds(text):
-    started = time.process_time()
-    dangers_in(text)
-    return time.process_time() - started
-
-
-@pytest.mark.usefixtures("no_collecting")
 @pytest.mark.parametrize("part", ADVERSARIES)
-def test_a_megabyte_of_anything_takes_linear_time(part):
-    text = (part * (MEGABYTE // len(part) + 1))[:MEGABYTE]
-    pairs = [(cpu_seconds(text[: MEGABYTE // 8]), cpu_seconds(text))]
-    # quadratic time would be 64 times as much, each time; a slow moment of the machine is one time
-    while len(pairs) < 5 and pairs[-1][1] >= max(0.5, 24 * pairs[-1][0]):
-        pairs.append((cpu_seconds(text[: MEGABYTE // 8]), cpu_seconds(text)))
-    assert pairs[-1][1] < max(0.5, 24 * pairs[-1][0]), pairs
+def test_long_text_of_any_kind_takes_linear_time(part):
+    assert_linear(dangers_in, (part * (LONG // len(part) + 1))[:LONG])
 
 
 def test_other_peoples_runbooks_have_few_mentions_and_the_known_ones():
