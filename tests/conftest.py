@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 pytest_plugins = ("tests.support.fixtures",)
 
+# as the command has it, and before NumPy is imported: its threads spin for a while after each product
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # a busy machine is no failure: examples are bounded in number, the suite in time; and what fails
 # is the change that is tested, so the examples are the same in each run (`make nightly` draws others)
 settings.register_profile("same", deadline=None, derandomize=True)

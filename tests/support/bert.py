@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
-_ERF = np.vectorize(math.erf)
+_PLACES = np.linspace(-6.0, 6.0, 200_001)
+_VALUES = np.fromiter(map(math.erf, _PLACES), float)
+
+
+def _erf(x: Array) -> Array:
+    """Return the error function to nine decimals: straight lines between values 0.00006 apart."""
+    result: Array = np.interp(x, _PLACES, _VALUES)
+    return result
 
 
 class Reference:
@@ -51,7 +58,7 @@ class Reference:
         attended = self._linear(mixed, f"{name}attention.output.dense")
         hidden = self._norm(hidden + attended, f"{name}attention.output.LayerNorm")
         wide = self._linear(hidden, f"{name}intermediate.dense")
-        wide = 0.5 * wide * (1.0 + _ERF(wide / math.sqrt(2.0)))
+        wide = 0.5 * wide * (1.0 + _erf(wide / math.sqrt(2.0)))
         narrow = self._linear(wide, f"{name}output.dense")
         return self._norm(hidden + narrow, f"{name}output.LayerNorm")
 
