@@ -326,12 +326,21 @@ def as_body(value):
     return f"Content-Type: application/json\r\nContent-Length: {len(text)}\r\n\r\n{text}"
 
 
-def test_a_client_that_never_reads_is_not_waited_for_for_ever(connection, monkeypatch):
+def test_a_client_that_never_reads_is_not_waited_for_for_ever(opened, monkeypatch):
     monkeypatch.setattr(http_server, "RESPONSE_SECONDS", 0.2)
-    with socket.socket() as client:
+    listen = http_server.listening_on
+
+    def listening_on(*where):
+        listening = listen(*where)
+        # a buffer that few answers fill: each takes the server's time
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        return listening
+
+    monkeypatch.setattr(http_server, "listening_on", listening_on)
+    with LocalBedrock(opened) as bedrock, socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         client.settimeout(60)
-        client.connect((LOOPBACK, connection.port))
+        client.connect((LOOPBACK, int(bedrock.endpoint_url.rpartition(":")[2])))
         with pytest.raises(ConnectionError):
             send_for_ever(client, HEAD + as_body(QUERY).encode())
 
