@@ -41,8 +41,11 @@ def without_table(data: bytes) -> bytes:
 
 
 def bomb_pdf(size: int) -> bytes:
-    """Write a PDF whose one page unpacks to ``size`` bytes of spaces."""
-    return _pdf([b" " * size], packed=True)
+    """Write a PDF whose one page unpacks to ``size`` bytes of spaces, a number of whole megabytes."""
+    packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+    megabyte = packer.compress(b" " * 1_000_000) + packer.flush(zlib.Z_FULL_FLUSH)
+    # zlib's header, the same megabyte again and again, an empty last block; readers do without the checksum
+    return _pdf([b"\x78\x9c" + megabyte * (size // 1_000_000) + b"\x03\x00"], packed=True)
 
 
 def _text_content(lines: Sequence[str]) -> bytes:
@@ -78,7 +81,7 @@ def _pdf(
             b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] "
             b"/Resources << /Font << /F1 3 0 R >> >> /Contents %d 0 R >>" % stream
         )
-        data = _sealed(key, stream, zlib.compress(content) if packed else content)
+        data = _sealed(key, stream, content)
         kind = b" /Filter /FlateDecode" if packed else b""
         objects[stream] = b"<< /Length %d%s >>\nstream\n%s\nendstream" % (len(data), kind, data)
     trailer = b""
