@@ -1,21 +1,36 @@
-"""The sample knowledge base, made once for all processes of a test run: embedding it takes seconds."""
+"""The sample knowledge base, made once for all processes of a test run: embedding it takes seconds.
+
+A new user's first command makes it, and what that wrote is kept for the test of it.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.local.ingest import ingest
-from tests.support.local import CORPUS, minilm
+from tests.support.local import CORPUS, PROJECT, minilm
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     import pytest
 
 RUN: Final = "KNOWLEDGE_RAG_TEST_RUN"
 """Set to a folder that several runs share."""
+QUESTION: Final = "How do we fail over the RDS cluster when replication lag keeps growing?"
+"""What the command that makes it asks."""
+
+_FILE: Final = "sample.kb"
+_WRITTEN: Final = "first-command.json"
 
 
 def of_the_run(factory: pytest.TempPathFactory) -> Path:
@@ -28,15 +43,50 @@ def of_the_run(factory: pytest.TempPathFactory) -> Path:
 
 def sample_copy(factory: pytest.TempPathFactory, folder: Path) -> Path:
     """Put a copy of the sample knowledge base into a folder; the first one who asks makes it."""
-    return copy_of(of_the_run(factory), folder)
+    return copy_of(of_the_run(factory), folder, _first_command)
 
 
-def copy_of(run: Path, folder: Path) -> Path:
+def first_command(factory: pytest.TempPathFactory, folder: Path) -> dict[str, Any]:
+    """Return exit code, standard output and standard error of the command that made it."""
+    sample_copy(factory, folder)
+    written: dict[str, Any] = json.loads((of_the_run(factory) / _WRITTEN).read_text("utf-8"))
+    return written
+
+
+def _ingest(run: Path) -> None:
+    ingest(CORPUS, run / _FILE, embedder=minilm())
+
+
+def copy_of(run: Path, folder: Path, make: Callable[[Path], None] = _ingest) -> Path:
     """Put a copy of the sample knowledge base that a run has, or gets, into a folder."""
-    shared = run / "sample.kb"
+    shared = run / _FILE
     with shared.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not shared.exists():
-            ingest(CORPUS, shared, embedder=minilm())
+            make(run)
     folder.mkdir(parents=True, exist_ok=True)
     return Path(shutil.copy(shared, folder / "sample.kb"))
+
+
+def _first_command(run: Path) -> None:
+    """Ask as a user does who has nothing yet."""
+    with tempfile.TemporaryDirectory(prefix="new-user-", dir=run) as home:
+        ran = subprocess.run(
+            [sys.executable, "-m", "knowledge_rag", "retrieve", QUESTION, "--json"],
+            env={
+                "PATH": os.environ["PATH"],
+                "HOME": home,
+                "LANG": "C.UTF-8",
+                "KNOWLEDGE_RAG_DATA_DIR": home,
+                "KNOWLEDGE_RAG_CACHE_DIR": str(run / "cache"),
+            },
+            cwd=PROJECT,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        written = {"code": ran.returncode, "out": ran.stdout, "err": ran.stderr}
+        (run / _WRITTEN).write_text(json.dumps(written), "utf-8")
+        assert ran.returncode == 0, ran.stderr
+        Path(home, _FILE).rename(run / _FILE)

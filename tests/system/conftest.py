@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.cli import Benchmarks, Cli
-from tests.support.sample import of_the_run, sample_copy
+from tests.support.sample import QUESTION, of_the_run, sample_copy
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from tests.support.cli import Ran
-
-QUESTION = "How do we fail over the RDS cluster when replication lag keeps growing?"
 
 
 @pytest.fixture(scope="session")

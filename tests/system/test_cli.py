@@ -6,9 +6,9 @@ import shutil
 import pytest
 
 from knowledge_rag.core.version import VERSION
-from tests.support.cli import OF_SAMPLE, assert_verbatim, lines_of
+from tests.support.cli import OF_SAMPLE, Ran, assert_verbatim, lines_of
 from tests.support.local import CORPUS
-from tests.system.conftest import QUESTION
+from tests.support.sample import first_command
 from tests.unit.orchestrator.schema import VALIDATOR
 
 GROUPS = ("", "bench", "model")
@@ -43,8 +43,10 @@ def test_the_version_is_that_of_the_project(settled):
     assert (ran.code, ran.out, ran.err) == (0, f"{VERSION}\n", "")
 
 
-def test_a_command_works_at_once_because_the_sample_knowledge_base_is_made(cli):
-    ran = cli("retrieve", QUESTION, "--json")
+def test_a_command_works_at_once_because_the_sample_knowledge_base_is_made(
+    tmp_path, tmp_path_factory
+):
+    ran = Ran(**first_command(tmp_path_factory, tmp_path))
     assert ran.code == 0
     documents = len([*CORPUS.rglob("*.md")])
     assert ran.err == (f"created the sample knowledge base ({documents} documents)\n{OF_SAMPLE}")
