@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from markdown_it import MarkdownIt
 
 from knowledge_rag.channel.buttons import Buttons
@@ -18,6 +18,7 @@ from knowledge_rag.channel.text import MAX_SHORT, to_short, to_text
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.repository_links import RepositoryLinks
 from tests.support.block_kit import buttons_in, numbers_in, pieces_in, problems
+from tests.support.examples import up_to
 from tests.support.messages import answered
 from tests.unit.console.test_answers import RECOMMENDATION
 from tests.unit.console.test_exports import PARTS
@@ -146,7 +147,7 @@ class TestSlack:
         assert not any(posted[key] for key in ("mrkdwn", "link_names", "unfurl_links"))
         assert "@channel" not in posted["text"]
 
-    @settings(max_examples=150, deadline=None)
+    @up_to(examples=150)
     @given(PARTS)
     def test_whatever_was_written_there_is_no_link_of_it(self, parts):
         made = written([*parts, {"text": "\n<!channel> <https://evil|x> @here [9]"}])
@@ -174,7 +175,7 @@ class TestNote:
         )
         assert f"```sh\n   {COMMAND.splitlines()[0]}\n" in text
 
-    @settings(max_examples=150, deadline=None)
+    @up_to(examples=150)
     @given(PARTS)
     def test_whatever_was_written_there_is_no_link_of_it(self, parts):
         made = written(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from knowledge_rag.cli.prose import CODE, Markup, folded, laid_out, table
 from knowledge_rag.core.neutral import neutralise
+from tests.support.examples import up_to
 
 WIDTHS = st.one_of(st.none(), st.integers(min_value=12, max_value=80))
 SNIPPETS = [
@@ -235,7 +236,7 @@ def test_a_line_as_it_is_written_hangs_below_its_first_word(line, width, rows):
     assert list(folded(line, width)) == rows
 
 
-@settings(max_examples=300, deadline=None)
+@up_to(examples=300)
 @given(TEXTS, WIDTHS)
 def test_a_line_as_it_is_written_loses_blanks_at_its_breaks_and_nothing_else(text, width):
     for line in neutralise(text).split("\n"):
@@ -249,7 +250,7 @@ def test_nothing_in_a_text_steers_the_terminal():
     assert lines("a\x1b[31mb\u202ec") == ["- a\\x1b[31mb\\u202ec"]
 
 
-@settings(max_examples=300, deadline=None)
+@up_to(examples=300)
 @given(TEXTS, WIDTHS, st.sampled_from(Markup))
 def test_no_word_is_lost_doubled_or_moved(text, width, markdown):
     words = [
@@ -262,7 +263,7 @@ def test_no_word_is_lost_doubled_or_moved(text, width, markdown):
         assert "".join("".join(words).split()) == "".join(neutralise(text).split())
 
 
-@settings(max_examples=200, deadline=None)
+@up_to(examples=200)
 @given(
     st.lists(st.sampled_from(["a", "word", "longer-word", "日本"]), min_size=1, max_size=30),
     st.integers(14, 60),

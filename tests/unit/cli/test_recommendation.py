@@ -7,7 +7,6 @@ import re
 
 import pytest
 from hypothesis import given as for_any
-from hypothesis import settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
@@ -35,6 +34,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Warned,
 )
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNCLEAR, UNREACHABLE
+from tests.support.examples import up_to
 from tests.support.runbooks import alert, consulted
 from tests.unit.cli.test_procedures import FILE, PATH, cited, step
 
@@ -282,7 +282,7 @@ def wrapped(text, width):
     st.sampled_from([40, 57, 80]),
     st.sampled_from([Markup.MARKED, Markup.STYLED]),
 )
-@settings(max_examples=200)
+@up_to(examples=200)
 def test_whatever_a_model_writes_each_row_on_the_screen_has_its_bar(text, width, markdown):
     given = by_model("x" + text, (text,), analysis=text, summary="x" + text)
     lines = page(given, width, markdown)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -15,6 +15,7 @@ from knowledge_rag.console.exports import BY_MODEL, rewritten, to_markdown
 from knowledge_rag.console.rendering import parser
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.orchestrator.consultation import consult
+from tests.support.examples import up_to
 from tests.support.runbooks import Search, alert
 from tests.unit.console.test_answers import RECOMMENDATION, answer, card
 
@@ -114,7 +115,7 @@ PARTS = st.lists(
 )
 
 
-@settings(max_examples=250, deadline=None)
+@up_to(examples=250)
 @given(PARTS, st.sampled_from([*SNIPPETS, "Read on."]))
 def test_whatever_was_written_only_our_citations_and_headings_stand_in_the_export(parts, message):
     sources = {card()["reference"]}

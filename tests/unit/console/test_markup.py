@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
+from tests.support.examples import up_to
 from tests.support.shared_data import shared_data
 from tests.unit.console.pages import (
     ALLOWED,
@@ -135,7 +136,7 @@ def test_a_reference_beside_hostile_text_is_the_only_citation(text):
 
 
 @given(texts())
-@settings(max_examples=300)
+@up_to(examples=300)
 def test_whatever_is_written_a_browsers_parser_finds_nothing_but_text_and_our_links(text):
     half = len(text) // 2
     html = rendered(said(text[:half] + " "), referred(), said(" " + text[half:]))

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.errors import InvalidSettings
@@ -13,6 +13,7 @@ from knowledge_rag.guardrails.draft import Draft, Kind
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.searches import NUMBERS
 from knowledge_rag.guardrails.verify import Settings, verify
+from tests.support.examples import up_to
 from tests.unit.guardrails.evidence import LEDGER, result
 
 DEFAULTS = CheckSettings()
@@ -158,7 +159,7 @@ def test_patterns_can_be_added():
 
 
 @given(TEXTS)
-@settings(max_examples=300)
+@up_to(examples=300)
 def test_what_is_looked_for_in_likely_places_is_found_as_if_looked_for_everywhere(text):
     everywhere = CheckSettings(numbers=(*NUMBERS, "(?!)"), confident=(*CONFIDENT, "bien sûr"))
     for check in (checks.uncited_numbers, checks.confident_wording):
@@ -226,7 +227,7 @@ def test_metrics_count_references_words_sources_and_warnings():
 
 
 @given(st.text(st.characters(max_codepoint=0x3000), max_size=30))
-@settings(max_examples=300)
+@up_to(examples=300)
 def test_words_are_what_white_space_parts(text):
     assert Draft(text).words == len(text.split())
 

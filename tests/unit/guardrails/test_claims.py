@@ -3,11 +3,12 @@
 from itertools import pairwise
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.claims import UnitKind, claims_of, units_of
 from knowledge_rag.guardrails.verify import verify
+from tests.support.examples import up_to
 from tests.unit.guardrails.evidence import LEDGER
 
 
@@ -99,7 +100,7 @@ PIECES = [
 
 @given(st.lists(st.sampled_from(PIECES), max_size=40).map("".join))
 @example("- ```\nword [1]Do it. Do it. ")
-@settings(max_examples=300)
+@up_to(examples=300)
 def test_every_reference_backs_exactly_one_claim_and_no_text_backs_two(answer):
     verified = verify(answer, LEDGER)
     found = claims_of(verified)

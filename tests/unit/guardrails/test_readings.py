@@ -1,13 +1,14 @@
 """What counts as code here is code to a Markdown parser, whether it lets HTML through or not."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.readings import is_open, views_of
 from knowledge_rag.guardrails.verify import verify
+from tests.support.examples import up_to
 
 REFERENCE = "[77]"
 PIECES = [
@@ -29,7 +30,7 @@ def shown_as_text(markdown, text):
 
 @pytest.mark.parametrize("html", [True, False])
 @given(answer=ANSWERS)
-@settings(max_examples=300)
+@up_to(examples=300)
 def test_no_reference_that_a_parser_shows_as_text_escapes(html, answer):
     shown = verify(answer, Ledger()).text
     markdown = MarkdownIt("commonmark", {"html": html})

@@ -4,7 +4,7 @@ import logging
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.citations import Citation
@@ -14,6 +14,7 @@ from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import Positions, TextPositions, review, review_json
 from knowledge_rag.guardrails.rules import Level, Rule
 from knowledge_rag.guardrails.verify import Settings
+from tests.support.examples import up_to
 
 RUNBOOK = """\
 ## Diagnosis
@@ -149,7 +150,7 @@ PIECES = [
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.booleans())
-@settings(max_examples=200)
+@up_to(examples=200)
 def test_positions_lead_back_past_what_was_taken_out(answer, mark):
     reviewed = review(answer, LEDGER, Settings(mark=mark))
     text = reviewed.verified.text

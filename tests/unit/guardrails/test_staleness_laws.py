@@ -6,7 +6,7 @@ from collections import Counter
 from itertools import product
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.resemblance import (
@@ -17,6 +17,7 @@ from knowledge_rag.guardrails.resemblance import (
     says_something,
 )
 from knowledge_rag.guardrails.staleness import WORDLESS, State, compare
+from tests.support.examples import up_to
 from tests.unit.guardrails.versions import cited, held_against, now
 
 LINES = st.sampled_from(
@@ -151,7 +152,7 @@ def best_range(wanted, lines, start):
 TEXTS = st.sampled_from(["", "```", "p", "q", " p", "p q", "p q r", "q r s t", "r s", "s t u"])
 
 
-@settings(max_examples=300)
+@up_to(examples=300)
 @given(
     st.lists(TEXTS, min_size=1, max_size=4).filter(lambda w: says_something("\n".join(w))),
     st.lists(TEXTS, min_size=1, max_size=10),

@@ -1,7 +1,7 @@
 """Nothing a model writes can make a citation appear, and nothing else is touched."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.characters import OPENING
@@ -10,6 +10,7 @@ from knowledge_rag.guardrails.resolve import Why
 from knowledge_rag.guardrails.scanner import MARK, MAX_BLOCK
 from knowledge_rag.guardrails.stream import VerifiedStream
 from knowledge_rag.guardrails.verify import Settings, verify
+from tests.support.examples import up_to
 from tests.unit.guardrails.evidence import LEDGER
 
 LONG = "[Source: runbooks/rds.md, lines 5-10]"
@@ -184,7 +185,7 @@ def test_the_figures_of_an_answer():
 
 
 @given(ANSWERS, st.booleans())
-@settings(max_examples=400)
+@up_to(examples=400)
 def test_every_citation_is_from_the_ledger_and_its_text_is_the_lines(answer, mark):
     for cited in verify(answer, LEDGER, Settings(mark=mark)).citations:
         lines = (cited.citation.source_file, cited.citation.start_line, cited.citation.end_line)
@@ -192,7 +193,7 @@ def test_every_citation_is_from_the_ledger_and_its_text_is_the_lines(answer, mar
 
 
 @given(ANSWERS, st.booleans())
-@settings(max_examples=400)
+@up_to(examples=400)
 def test_nothing_is_left_to_take_out_of_a_verified_answer(answer, mark):
     verified = verify(answer, LEDGER, Settings(mark=mark))
     again = verify(verified.text, LEDGER, Settings(mark=mark))
@@ -201,7 +202,7 @@ def test_nothing_is_left_to_take_out_of_a_verified_answer(answer, mark):
 
 
 @given(ANSWERS)
-@settings(max_examples=400)
+@up_to(examples=400)
 def test_characters_outside_what_was_taken_out_are_the_same(answer):
     verified = verify(answer, LEDGER)
     expected, position = "", 0
@@ -213,7 +214,7 @@ def test_characters_outside_what_was_taken_out_are_the_same(answer):
 
 
 @given(ANSWERS, st.lists(st.integers(1, 12), min_size=1))
-@settings(max_examples=400)
+@up_to(examples=400)
 def test_a_stream_gives_what_the_whole_gives(answer, sizes):
     stream, shown, position = VerifiedStream(LEDGER), [], 0
     while position < len(answer):

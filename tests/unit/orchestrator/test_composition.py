@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.cli.recommendation import lines_of
@@ -25,6 +25,7 @@ from knowledge_rag.orchestrator.recommendation import (
 )
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE, UNVERIFIED
+from tests.support.examples import up_to
 from tests.support.runbooks import consulted
 from tests.unit.orchestrator.evidence import (
     FINDINGS,
@@ -497,7 +498,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=25).map("".join))
-@settings(max_examples=200)
+@up_to(examples=200)
 def test_whatever_is_written_every_citation_is_a_verified_one_and_equals_its_lines(text):
     result = composed(text)
     verified = {it.citation for it in verify(text, FINDINGS.ledger).citations}

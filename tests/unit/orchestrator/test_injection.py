@@ -4,11 +4,12 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.showing import pieces_of
+from tests.support.examples import up_to
 from tests.support.runbooks import (
     actions,
     all_citations,
@@ -135,6 +136,6 @@ PIECES = st.sampled_from(
     st.lists(PIECES, max_size=14).map(" ".join) | st.lists(PIECES, max_size=14).map("".join),
     st.sampled_from(FORMS),
 )
-@settings(max_examples=120)
+@up_to(examples=120)
 def test_whatever_a_document_holds_its_steps_say_and_cite_their_own_lines(text, form):
     check(planted(text, form))

@@ -4,7 +4,7 @@ import json
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.orchestrator.incident import MAX_LINKS, MAX_NAMES, MAX_PROBLEMS, Incident
@@ -12,6 +12,7 @@ from knowledge_rag.orchestrator.node import as_mapping
 from knowledge_rag.orchestrator.pager_texts import MAX_ITEMS, MAX_NAME, MAX_TEXT
 from knowledge_rag.orchestrator.pagers import MAX_PASTED, pasted
 from knowledge_rag.orchestrator.queries import build_queries
+from tests.support.examples import up_to
 from tests.support.local import PROJECT
 
 PAYLOADS = PROJECT / "tests/data/incidents"
@@ -512,7 +513,7 @@ def check(incident, *, is_member=False):
 
 
 @given(VALUES)
-@settings(max_examples=400)
+@up_to(examples=400)
 def test_any_json_is_read_into_bounded_lines(payload):
     check(Incident.from_state(payload))
 
@@ -534,7 +535,7 @@ def mutated(draw):
 
 
 @given(mutated())
-@settings(max_examples=400)
+@up_to(examples=400)
 def test_a_payload_with_anything_in_it_is_read_into_bounded_lines(payload):
     check(Incident.from_state(payload))
     check(Incident.from_state({"incident": payload, "signals": "s"}))

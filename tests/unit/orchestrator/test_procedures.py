@@ -1,7 +1,7 @@
 """A section becomes a procedure whole, in its author's order, and what must not be done never becomes a step."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.headings import Kind
@@ -15,6 +15,7 @@ from knowledge_rag.orchestrator.procedures import (
     procedure_of,
     spans,
 )
+from tests.support.examples import up_to
 from tests.support.runbooks import (
     PAGE,
     outlined,
@@ -432,7 +433,7 @@ def _sections(draw, level=2):
 
 
 @given(_sections())
-@settings(max_examples=150, deadline=None)
+@up_to(examples=150)
 def test_nothing_of_a_section_is_lost_and_nothing_is_added(section):
     text = f"# Page\n\n{section}"
     lines = text.split("\n")

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.lines import decode
 from knowledge_rag.extract.lint.check import DETECTORS, MAX_CHARACTERS, MAX_FINDINGS, lint_text
 from knowledge_rag.extract.lint.patterns import Hit, excerpt, mask
+from tests.support.examples import up_to
 
 PASSWORD = "password=k9Vq2mZx"
 
@@ -93,7 +94,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@up_to(examples=300)
 @example("\x80%2")
 @given(st.one_of(st.text(), st.lists(st.sampled_from(PIECES), max_size=30).map("".join)))
 def test_whatever_the_text_lint_answers_and_points_into_it(text):
