@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.cli import Benchmarks, Cli
+from tests.support.cli import COMMAND, FRESH, Benchmarks, Cli, zygote
 from tests.support.sample import QUESTION, of_the_run, sample_copy
 
 if TYPE_CHECKING:
@@ -46,6 +46,16 @@ def sample(settled: Cli, first_use: Ran) -> Cli:
 def cli(cache: Path, tmp_path: Path) -> Cli:
     """A new user, who has nothing yet."""
     return Cli(tmp_path / "data", cache)
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the command, for the search path of programs that run it."""
+    if FRESH:
+        return COMMAND.parent
+    folder = tmp_path_factory.mktemp("bin")
+    zygote().write_client(folder / COMMAND.name, str(COMMAND))
+    return folder
 
 
 @pytest.fixture

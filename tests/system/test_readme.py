@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.cli import COMMAND, FRESH, SECONDS, zygote
+from tests.support.cli import SECONDS
 from tests.support.local import PROJECT
 from tests.support.sample import sample_copy
 
@@ -52,16 +52,6 @@ def workplace(tmp_path_factory):
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("data")
     sample_copy(tmp_path_factory, folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def programs(tmp_path_factory):
-    """A folder with the command, for a search path."""
-    folder = tmp_path_factory.mktemp("bin")
-    if FRESH:
-        return COMMAND.parent
-    zygote().write_client(folder / COMMAND.name, str(COMMAND))
     return folder
 
 

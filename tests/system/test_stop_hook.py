@@ -7,7 +7,6 @@ import os
 import runpy
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -26,10 +25,10 @@ GOOD = f"For Lambda use at least six times the function's timeout. {LINES}"
 
 
 @pytest.fixture
-def hook(settled, first_use, tmp_path):
+def hook(settled, first_use, programs, tmp_path):
     """Return a function that runs the hook with a payload and a transcript."""
     assert first_use.code == 0
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
 
     def run(answer, entries=ENTRIES, *, options=(), env=(), more=""):
         transcript = tmp_path / "session.jsonl"
