@@ -27,7 +27,14 @@ def missing():
     raise ModuleNotFoundError("a peer")
 
 
-@pytest.mark.parametrize("docs", ["sample", "retrieval/docs"])
+@pytest.mark.parametrize(
+    "docs",
+    [
+        "sample",
+        "retrieval/docs/prometheus-operator-runbooks",
+        pytest.param("retrieval/docs", marks=pytest.mark.nightly),
+    ],
+)
 def test_passages_of_real_runbooks_are_located_exactly_and_changed_ones_never(docs):
     folder = CORPUS if docs == "sample" else shared_data(docs)
     report = run_located_bench(folder, {**OWN, "absent": missing}, answers=20)
