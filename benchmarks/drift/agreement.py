@@ -6,6 +6,7 @@ that the alert's definition has too, is changed once in the runbook and once in 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -17,14 +18,18 @@ from knowledge_rag.drift.alerts import Alerts
 from knowledge_rag.drift.code import read_code
 from knowledge_rag.drift.figures import Figures
 from knowledge_rag.drift.page import read_page
+from knowledge_rag.drift.settings import check_settings, settings_in
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from knowledge_rag.drift.agreement import Statement
     from knowledge_rag.drift.alerts import Alert
     from knowledge_rag.drift.findings import Finding
+    from knowledge_rag.drift.settings import Setting
+
+    Values = Mapping[str, Mapping[str, Sequence[str | None]]]
 
 FACTORS: Final = {"duration": (0.5, 2, 3, 7), "share": (0.2, 0.3, 0.6, 0.7)}
 """Factors by which a figure is changed."""
@@ -56,15 +61,50 @@ def run(pairs: Iterable[tuple[Path, Path]]) -> Agreement:
     """Compare runbooks with their code, unchanged and with each figure changed."""
     report = Agreement()
     for docs, code in pairs:
-        files = read_code([code], frozenset(), docs).alerts
-        alerts = Alerts(files)
-        for file in sorted(docs.rglob("*.md")):
-            if file.is_file():
-                path = file.relative_to(docs).as_posix()
-                text = file.read_text(encoding="utf-8", errors="replace")
-                for each in statements_in(read_page(path, text)):
-                    _compare(report, each, text, files, alerts)
+        texts = {
+            file.relative_to(docs).as_posix(): file.read_text(encoding="utf-8", errors="replace")
+            for file in sorted(docs.rglob("*.md"))
+            if file.is_file()
+        }
+        pages = [read_page(path, text) for path, text in texts.items()]
+        settings = [it for page in pages for it in settings_in(page)]
+        keys = frozenset(it.key for it in settings)
+        read = read_code([code], frozenset(), docs, settings=keys)
+        alerts = Alerts(read.alerts)
+        for page in pages:
+            for each in statements_in(page):
+                _compare(report, each, texts[page.path], read.alerts, alerts)
+        for setting in settings:
+            if all(it is not None for of in read.values.get(setting.key, {}).values() for it in of):
+                _compare_setting(report, setting, texts[setting.path], read.values)
     return report
+
+
+def _compare_setting(report: Agreement, each: Setting, text: str, given: Values) -> None:
+    """Change a setting's number in the document, if the code gives the setting the stated one."""
+    if each.key not in given:
+        return
+    report.compared += 1
+    if findings := list(check_settings([each], given)):
+        report.findings += map(str, findings)
+        return
+    number = re.match(r"[\d.]+", each.text)
+    if number is None:
+        return
+    for factor in FACTORS["duration"]:
+        lines = text.split("\n")
+        line, at = lines[each.line - 1], each.column - 1
+        lines[each.line - 1] = (
+            f"{line[:at]}{float(number[0]) * factor:g}{line[at + len(number[0]) :]}"
+        )
+        here = settings_in(read_page(each.path, "\n".join(lines)))
+        same = [it for it in here if (it.line, it.key) == (each.line, each.key)]
+        kind = "of a setting, in the runbook"
+        report.made[kind] += 1
+        found = any(check_settings(same, given))
+        report.found[kind] += found
+        if not found:
+            report.missed.append(f"{kind} {each.path}:{each.line}: {each.key} {each.text}")
 
 
 def _compare(

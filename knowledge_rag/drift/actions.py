@@ -30,7 +30,7 @@ HEAD: Final = 20
 """Lines at the head of a postmortem that may have the incident's day."""
 _ITEMS: Final = re.compile(
     r"\b(?:actions?|action(?: items?| points?| plan)|follow[- ]?ups?|remediations?|corrective|preventi(?:ve|on)|next steps"
-    r"|improvements|to ?-?dos?|tasks)\b",
+    r"|improvements|measures|to ?-?dos?|tasks)\b",
     re.IGNORECASE,
 )
 """How a section of action items is headed."""
@@ -43,7 +43,7 @@ _DETERMINER: Final = re.compile(r".*\b(?:the|our|this|a|an|in|into|to|of|on|for|
 _TARGET: Final = re.compile(r"\]\(([^)\s]+)\)|([\w./-]+\.(?:md|mdx|rst|adoc|txt|html?))\b", re.IGNORECASE)  # fmt: skip
 _RELATED: Final = re.compile(r"[\"']?runbooks?[\"']?\s*:\s*[\"'\[]*([^\"'\],\s]+)", re.IGNORECASE)
 _CANCELLED: Final = re.compile(
-    r"~~|\b(?:cancell?ed|dropped|won.?t (?:do|fix)|wontfix|rejected|declined|(?:not|no longer) needed|superseded|abandoned)\b",
+    r"~~|\(dropped\b|\b(?:cancell?ed|won.?t (?:do|fix)|wontfix|rejected|declined|(?:not|no longer) needed|superseded|abandoned)\b",
     re.IGNORECASE,
 )
 _DONE: Final = re.compile(

@@ -19,6 +19,18 @@ MAX_LENGTH: Final = 200
 _LITERAL: Final = re.compile(r"(?P<quote>[\"'])(?P<quoted>[^\"'\n]*)(?P=quote)|(?P<plain>[^\s\"',;{}()\[\]#]+(?: [^\s\"',;{}()\[\]#]+)*)")  # fmt: skip
 _FILLED_IN: Final = re.compile(r"[$*!&<(\[{`]|\b(?:var|local|each|module|data|self|config|settings|values|env|os|process|self)\.", re.IGNORECASE)  # fmt: skip
 """What of a value only a deployment or a program knows."""
+_DURATION: Final = re.compile(r"(\d+) ?\* ?time\.(Millisecond|Second|Minute|Hour)\b")
+"""How Go writes one."""
+_KEYED: Final = r"(?<![\w.$%{])(?:--)?[\"']?KEY[\"']?[ \t]*"
+_PLACES: Final = "|".join(
+    (
+        rf"{_KEYED}(?::[ \t]*[\w\[\], |]+?[ \t]*=(?!=)|:=|=>|:(?![:/=])|=(?![=~>]))[ \t]*",
+        r"\bname[\"']?[ \t]*[:=][ \t]*[\"']?KEY[\"']?[ \t]*,?\s*[\"']?value[\"']?[ \t]*[:=][ \t]*",
+        r"\bvariable[ \t]+[\"']KEY[\"'][ \t]*\{[^{}]*?\bdefault[ \t]*=[ \t]*",
+        r"\([ \t]*[\"']KEY[\"'][ \t]*,[ \t]*",
+    )
+)
+"""What stands before a value, in the order of the first lines above."""
 _COMMENT: Final = re.compile(r"\s*(?:#|//|--(?!\w)|\*|;)")
 
 
@@ -28,20 +40,22 @@ def values_in(text: str, keys: Iterable[str]) -> dict[str, list[str | None]]:
 
 
 def _values(text: str, key: str) -> Iterator[str | None]:
-    name = rf"(?<![\w.$%{{])(?:--)?[\"']?{re.escape(key)}[\"']?"
-    assigned = rf"{name}[ \t]*(?::[ \t]*[\w\[\], |]+?[ \t]*=(?!=)|:=|=>|:(?![:/])|=(?![=~]))[ \t]*(?P<assigned>[^\n]*)"
-    named = rf"\bname[\"']?[ \t]*[:=][ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*,?\s*[\"']?value[\"']?[ \t]*[:=][ \t]*(?P<named>[^\n]*)"
-    variable = rf"\bvariable[ \t]+[\"']{re.escape(key)}[\"'][ \t]*\{{[^{{}}]*?\bdefault[ \t]*=[ \t]*(?P<variable>[^\n]*)"
-    call = rf"\([ \t]*[\"']{re.escape(key)}[\"'][ \t]*,[ \t]*(?P<call>[^\n]*)"
-    for found in re.finditer(f"{named}|{variable}|{call}|{assigned}", text):
+    for found in re.finditer(_PLACES.replace("KEY", re.escape(key)), text):
         begins = text.rfind("\n", 0, found.start()) + 1
         if _COMMENT.match(text, begins, found.start() + 1):
             continue
-        rest = found[found.lastgroup or 0].strip()[:MAX_LENGTH]
-        if not rest or _COMMENT.match(rest) or rest[0] in "{[|>":
-            continue
-        literal = _LITERAL.match(rest)
-        if literal is None or _FILLED_IN.search(literal[0]):
-            yield None
-        else:
-            yield (literal["quoted"] if literal["quote"] else literal["plain"]).strip()
+        ends = text.find("\n", found.end())
+        rest = text[found.end() : len(text) if ends < 0 else ends].strip()[:MAX_LENGTH]
+        is_read = re.search(rf"\([ \t]*[\"']{re.escape(key)}[\"']", rest)  # its default comes next
+        if rest and not is_read and not _COMMENT.match(rest) and rest[0] not in "{[|>":
+            yield _literal(rest)
+
+
+def _literal(rest: str) -> str | None:
+    """Return the value with which a text begins, ``None`` if it is computed."""
+    if duration := _DURATION.match(rest):
+        return f"{duration[1]} {duration[2]}"
+    literal = _LITERAL.match(rest)
+    if literal is None or _FILLED_IN.search(literal[0]) or rest[literal.end() :].startswith("("):
+        return None
+    return (literal["quoted"] if literal["quote"] else literal["plain"]).strip()

@@ -39,8 +39,9 @@ MAX_FILE: Final = 5_000_000
 """Bytes of a file that is read."""
 _HISTORY: Final = ("*.tf", "*.yaml", "*.yml", "*.json", "*.template", "*.tpl", ":(exclude)*lock*")
 _SKIPPED: Final = frozenset(
-    ("node_modules", "vendor", ".git", ".terraform", "__pycache__", ".venv")
-)
+    ("node_modules", "vendor", ".git", ".terraform", "__pycache__", ".venv", ".tox", ".gradle",
+     ".cache", ".pytest_cache", ".mypy_cache", ".ruff_cache")
+)  # fmt: skip
 _DEFINING: Final = re.compile(
     rb"(?:^|[{,])[\"'\s]*(?:Resources|kind|groups|services|panels)[\"']?\s*:", re.MULTILINE
 )

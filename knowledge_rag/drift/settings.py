@@ -34,8 +34,10 @@ _KEY: Final = re.compile(rf"`(?:--)?(?P<span>{_NAME})`|(?<![\w`./@-])(?P<bare>{_
 _COMPOSED: Final = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9][-_.][A-Za-z0-9]")
 _UNSPACED: Final = re.compile(r"[A-Za-z0-9]_[A-Za-z0-9]")
 """How a key is told from words without the marks of code: "long-running" is none."""
-_FIGURE: Final = rf"[*_\"']*(?:`(?P<code>{AMOUNT})`|(?P<plain>{AMOUNT}))(?![\w%])"
-_VALUE: Final = rf"[*_\"']*(?:`(?P<code>[^`\n]{{1,60}})`|(?P<plain>{AMOUNT}|{SWITCH}))(?![\w%])"
+_FIGURE: Final = rf"[*_\"']*(?:`(?P<code>{AMOUNT})`|(?P<plain>{AMOUNT}))(?![\w%]|[:.]\d)"
+_VALUE: Final = (
+    rf"[*_\"']*(?:`(?P<code>[^`\n]{{1,60}})`|(?P<plain>{AMOUNT}|{SWITCH}))(?![\w%]|[:.]\d)"
+)
 _SAYS: Final = re.compile(
     r"[\"'*_]*\)?[\"'*_]*(?:\s*=|"
     r"(?:\s+\([^()\n]{0,60}\))?(?:\s+(?!(?:is|are|was|were|has|have|and|or|to|not)\b)[\w./`-]+){0,5}?"
@@ -81,8 +83,9 @@ _SENTENCE: Final = re.compile(
     r"(?:[^.!?\n]|[.!?](?![)\"'*_]*(?:\s|$))|\n(?!\s*(?:[-*+]|\d+[.)])\s))+"
 )
 _TARGET: Final = re.compile(r"\]\(\S*|https?://\S+")
-_NOTE: Final = re.compile(r"\s*\([^()]*\)\s*$")
-_ROW_KEY: Final = re.compile(rf"[*_ ]*`(?:--)?(?P<key>{_NAME})`[*_ ]*")
+_ROW_KEY: Final = re.compile(
+    rf"(?:[^`()]*\()?[*_ ]*`(?:--)?(?P<key>{_NAME})`[*_ ]*(?:\([^()]*\)|\))?\s*"
+)
 _CELL: Final = re.compile(rf"\s*{_VALUE}|\s*(?P<word>[A-Za-z][\w.:/-]*)\s*$", re.IGNORECASE)
 _AMOUNT: Final = re.compile(rf"\s*{_FIGURE}", re.IGNORECASE)
 _CURRENT: Final = re.compile(r"\b(?:values?|current(?:ly)?|prod(?:uction)?|live|now)\b", re.IGNORECASE)  # fmt: skip
@@ -137,6 +140,8 @@ def _in_prose(page: Page, first: int, source: str) -> Iterator[Setting]:
             continue
         for key in _KEY.finditer(said):
             name = key["span"] or key["bare"]
+            if said.count('"', 0, key.start()) % 2:  # somebody's words
+                continue
             if not (_COMPOSED if key["span"] else _UNSPACED).search(name):
                 continue
             found = _said_of(key, said)
@@ -162,7 +167,7 @@ def _said_of(key: re.Match[str], said: str) -> re.Match[str] | None:
 
 def _in_row(page: Page, row: Row) -> Iterator[Setting]:
     """Read a row that begins with a setting: its value is in the column of current values, else in the next one."""
-    key = _NOTE.sub("", row.cells[0]) if row.cells else ""
+    key = row.cells[0] if row.cells else ""
     heads = [*row.heads, *[""] * len(row.cells)][: len(row.cells)]
     possible = [n for n, head in enumerate(heads) if n and not _ELSEWHERE.search(head)]
     current = [n for n in possible if _CURRENT.search(heads[n])]
@@ -204,18 +209,21 @@ def _compared(
     key: str, stated: Sequence[Setting], files: Mapping[str, Sequence[str | None]]
 ) -> Iterator[Finding]:
     texts = [text for values in files.values() for text in values]
-    values = [value_of(text, key) for text in texts if text is not None]
-    known = [value for value in values if value is not None]
-    if len(known) < len(texts):
+    if None in texts:
         return
+    known = {text: value for text in texts if text and (value := value_of(text, key))}
     for each in stated:
         value = each.value
-        like = [it for it in known if value and bool(it.word) == bool(value.word)]
-        if value is None or not like or any(map(value.same, like)):
+        like = {it: of for it, of in known.items() if value and bool(of.word) == bool(value.word)}
+        if value is None or not like or any(map(value.same, like.values())):
             continue
-        listed = list(dict.fromkeys(text for text in texts if text is not None))
+        listed = list(like)
         shown = ", ".join(listed[:SHOWN]) + (" and others" if len(listed) > SHOWN else "")
         said = " ".join(each.text.split())
-        message = f"{key} in {next(iter(files))} is {shown}, not {said}"
+        message = f"{key} in {_file_of(listed[0], files)} is {shown}, not {said}"
         end = each.column + len(each.text.partition("\n")[0])
         yield Finding(each.path, each.line, each.column, end, Kind.OTHER_VALUE, f"{key} {said}", message)  # fmt: skip
+
+
+def _file_of(text: str, files: Mapping[str, Sequence[str | None]]) -> str:
+    return next(file for file, values in files.items() if text in values)

@@ -32,11 +32,15 @@ _SWITCHES: Final[Mapping[str, float]] = {
 }  # fmt: skip
 _NUMBERS: Final[Mapping[str, float]] = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
-    "fifteen": 15, "twenty": 20, "thirty": 30, "sixty": 60,
+    "fifteen": 15, "twenty": 20, "thirty": 30, "sixty": 60, "a": 1, "an": 1,
 }  # fmt: skip
 _UNITS: Final = "|".join(sorted({*_TIMES, *_SIZES}, key=len, reverse=True))
 _DIGITS: Final = r"-?(?:\d{1,3}(?:[ ,]\d{3})+(?![\d,])|\d[\d_]*)(?:\.\d+)?"
-AMOUNT: Final = rf"(?:{_DIGITS}|(?:{'|'.join(_NUMBERS)})\b)(?:\s?%|[\s-]?(?:{_UNITS})\b)?"
+_LONG: Final = "|".join(unit for unit in _TIMES if len(unit) > 2)
+AMOUNT: Final = (
+    rf"(?:{_DIGITS}|(?:{'|'.join(it for it in _NUMBERS if it not in ('a', 'an'))})\b|(?<!of )(?<!half )\ban?\b(?=\s(?:{_LONG})\b(?!\s+and\b)))"
+    rf"(?:\s?%|[\s-]?(?:{_UNITS})\b)?"
+)
 """Pattern of a number, with its unit if it has one; case doesn't count."""
 SWITCH: Final = rf"(?:{'|'.join(_SWITCHES)})\b"
 """Pattern of a switch's two states."""

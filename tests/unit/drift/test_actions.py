@@ -53,7 +53,7 @@ def test_an_item_that_is_done_or_overdue_is_found_if_its_runbook_has_not_changed
         "- Runbook: what to do when keys are evicted",
         "- Runbook: what to do, due 2027-01-15",
         "- ~~Runbook: what to do~~ done",
-        "- Runbook: what to do. Dropped, done otherwise.",
+        "- Runbook: what to do (dropped). Done.",
         "- Raise the timeout. Done.",
         "- The alert pages at night. Done.",
         "- Write a new runbook for evictions. Done.",

@@ -59,6 +59,8 @@ def found(tmp_path):
         ("The visibility timeout (`visibility_timeout_seconds`) is 3 minutes.", 58, "visibility_timeout_seconds in main.tf is 120, not 3 minutes"),
         ("| Setting | Production | Staging |\n|-|-|-|\n| `batch-size` (rows) | 500 | 250 |", 25, "batch-size in values.yaml is 250, not 500"),
         ("| What | Value |\n|-|-|\n| `db_class` | db.r5.large |", 16, "db_class in main.tf is db.r6g.2xlarge, not db.r5.large"),
+        ("It is killed after an hour (`drain_timeout`).", 20, "drain_timeout in values.yaml is 90s, not an hour"),
+        ("| What | Value |\n|-|-|\n| Rows at once (`batch-size`) | 500 |", 33, "batch-size in values.yaml is 250, not 500"),
         ("`feature_x` is off.", 16, "feature_x in values.yaml is true, not off"),
         ("`UPLOAD_LIMIT` defaults to 1 GB.", 28, "UPLOAD_LIMIT in app.py is 2GiB, not 1 GB"),
         ("Backups are kept for 3 weeks, see `MAX_AGE_DAYS`.", 22, "MAX_AGE_DAYS in app.py is 14, not 3 weeks"),
@@ -81,6 +83,9 @@ def test_a_value_that_the_code_does_not_give_a_setting_is_found(found, text, col
         "`RETRY_LIMIT` was 7 before. It used to run with `RETRY_LIMIT` of 8.",
         "`RETRY_LIMIT` is 7 or more. `RETRY_LIMIT` is 10 to 20. `RETRY_LIMIT` isn't 7.",
         "`SECRET_LIMIT` is 7. `message_size` is 4. `old_limit` is 9. `unknown_key` is 1.",
+        "After a quarter of an hour, or a minute and a half (`drain_timeout`), it is killed.",
+        'A statement such as "`RETRY_LIMIT` is 7" is compared.',
+        "`RETRY_LIMIT` is 07:30. `RETRY_LIMIT` is 7.1.2.",
         "## Staging\n\n`RETRY_LIMIT` is 7.",
         "| Setting | Staging |\n|-|-|\n| `RETRY_LIMIT` | 7 |",
         "| Setting | Type |\n|-|-|\n| `RETRY_LIMIT` | number |",
@@ -112,6 +117,9 @@ def test_postmortems_state_nothing(found):
         ("if a_key == 5", []),
         ("b_a_key: 5\na_key_2: 6\nx.a_key", []),
         ('getenv("a_key", 5)', ["5"]),
+        ('a_key = int(os.getenv("a_key", "9"))', ["9"]),
+        ('duration("a_key", 120*time.Second)', ["120 Second"]),
+        ("a_key = compute()", [None]),
     ],
 )
 def test_values_are_read_in_any_language(text, values):
