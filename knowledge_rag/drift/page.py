@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
 from itertools import pairwise, zip_longest
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
+from markdown_it.helpers import parseLinkDestination
+from markdown_it.parser_inline import ParserInline
+from markdown_it.rules_inline import autolink, backtick, image, link
 
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.documents import describe, parse_front_matter
@@ -23,19 +25,23 @@ from knowledge_rag.core.metadata import status_of
 from knowledge_rag.guardrails.retired import HEAD, is_retired
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, MutableMapping, Sequence
 
+    from markdown_it.rules_inline import StateInline
     from markdown_it.token import Token
 
 MAX_CHARACTERS: Final = 2_000_000
 """Of a document that are looked at."""
+MAX_STEPS: Final = 500_000
+"""Tokens of a document that are skipped in search of the ends of brackets; brackets behind them are text."""
 _HTML_ANCHOR: Final = re.compile(r"<\w[^<>]*?\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
-_OWN_ID: Final = re.compile(r"\s*\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
+_OWN_ID: Final = re.compile(r"\{:?\s*#([\w.:-]++)[^{}]*+\}\s*$")
 
 _COMMENT: Final = re.compile(r"\s*<!--(?:(?!-->).)*-->\s*", re.DOTALL)
 _SET_OFF: Final = re.compile(r"[(\[]|^\W*\w+(?: \w+)?\s*(?:[:–—]|- |$)")
 """How a title says that its page is deprecated, and not what it is about: ``Deprecated APIs``."""
-_TARGET: Final = re.compile(r"\]\([^()\s]*\)?|^ *\[[^\]]*\]:.*$", re.MULTILINE)
+_TARGET: Final = re.compile(r"\]\([^()\s]*\)?|^ *\[(?:[^\[\]\\]|\\.)*+\]:.*$", re.MULTILINE)
+_OPENED: Final = re.compile(r"\]\(\s*")
 _OLD: Final = re.compile(
     r"\b(?:superseded|outdated|obsolete|deprecated|archived?|retired|withdrawn|replace[sd]?|older|old|former|formerly"
     r"|previous|previously|legacy|histor\w+|no longer|used to|changelog)\b",
@@ -61,9 +67,9 @@ class Code:
 
     def place(self, offset: int) -> tuple[int, int]:
         """Return line and column in the document of a character of ``text``."""
-        row = self.text.count("\n", 0, offset)
-        line, column = self.places[min(row, len(self.places) - 1)]
-        return line, column + offset - (self.text.rfind("\n", 0, offset) + 1)
+        row, column = row_of(self.text, offset)
+        line, first = self.places[min(row, len(self.places) - 1)]
+        return line, first + column
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +93,11 @@ class Paragraph:
 
     line: int
     text: str
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return line and column in the document of a character of ``text``."""
+        row, column = row_of(self.text, offset)
+        return self.line + row, column + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,37 +147,128 @@ class Page:
         return self.sections[at - 1][1] if at else ()
 
 
+def row_of(text: str, offset: int) -> tuple[int, int]:
+    """Return the row of a character and its offset in it, both 0-based."""
+    starts = _starts(text)
+    row = bisect_right(starts, offset) - 1
+    return row, offset - starts[row]
+
+
+@lru_cache(maxsize=8)
+def _starts(text: str) -> tuple[int, ...]:
+    return (0, *(found.end() for found in re.finditer("\n", text)))
+
+
+class _Inline(ParserInline):
+    """Gives up on brackets after MAX_STEPS, as their ends are searched again from each of them."""
+
+    left = MAX_STEPS
+
+    def skipToken(self, state: StateInline) -> None:  # noqa: N802 - markdown-it's name
+        self.left -= 1
+        if self.left < 0:
+            state.pos = state.posMax
+        else:
+            super().skipToken(state)
+
+
+class _Parser(MarkdownIt):
+    """CommonMark with tables, whose code spans and links have their place in the text of their block.
+
+    In ``meta``: ``start`` and ``end`` of the whole, and ``label``, where the bracket of its text closes.
+    """
+
+    inline: _Inline
+
+    def __init__(self) -> None:
+        super().__init__("commonmark")
+        self.inline = _Inline()
+        self.configure("commonmark").enable(["table", "strikethrough"])
+        for name, rule, kind in (
+            ("backticks", backtick, "code_inline"),
+            ("link", link, "link_open"),
+            ("image", image, "image"),
+            ("autolink", autolink, "link_open"),
+        ):
+            self.inline.ruler.at(name, _placed(rule, kind))
+
+    def parse(self, src: str, env: MutableMapping[str, object] | None = None) -> list[Token]:
+        self.inline.left = MAX_STEPS
+        return super().parse(src, env)
+
+
+def _placed(
+    rule: Callable[[StateInline, bool], bool], kind: str
+) -> Callable[[StateInline, bool], bool]:
+    """Return a rule that also notes where its token stands."""
+
+    def placed(state: StateInline, silent: bool) -> bool:  # noqa: FBT001 - markdown-it's call
+        start, before = state.pos, len(state.tokens)
+        if not rule(state, silent):
+            return False
+        # the text before it may become a token first
+        made = () if silent else state.tokens[before : before + 2]
+        for token in made:
+            if token.type == kind:
+                token.meta |= {"start": start, "end": state.pos}
+                if state.src[start] in "![":
+                    is_image = state.src[start] == "!"
+                    find = state.md.helpers.parseLinkLabel
+                    token.meta["label"] = find(state, start + is_image, not is_image)
+        return True
+
+    return placed
+
+
 @cache
-def _parser() -> MarkdownIt:
-    return MarkdownIt("commonmark").enable(["table", "strikethrough"])
+def _parser() -> _Parser:
+    return _Parser()
 
 
 def read_page(path: str, text: str) -> Page:
     """Read a document, of which nothing is looked at beyond MAX_CHARACTERS."""
     text = text[:MAX_CHARACTERS]
     fields, body = parse_front_matter(text)
-    # the lines keep their numbers
+    # the lines keep their numbers, and end where CommonMark has them end
     shown = "\n" * text.count("\n", 0, body) + text[body:] if body else text
-    lines = split_lines(text)
+    shown = shown.replace("\r\n", "\n").replace("\r", " ")
+    lines, written = split_lines(text), split_lines(shown)
     codes: list[Code] = []
     links: list[Link] = []
     headings: list[tuple[int, int, str]] = []
     paragraphs: list[Paragraph] = []
     sections: list[tuple[int, tuple[str, ...]]] = []
-    above: list[tuple[int, str]] = []
-    tokens = _parser().parse(shown.replace("\r\n", "\n"))
-    for token, before in zip(tokens, [None, *tokens], strict=False):
-        if token.type in ("fence", "code_block") and token.map:
-            codes.append(_block(token, lines))
-        elif token.type == "inline" and token.map:
-            codes += _spans(token, lines)
-            links += _links(token, lines, above)
-            if before is not None and before.type == "heading_open":
+    above: list[tuple[int, str, bool]] = []
+    says_old: bool | None = None
+    cell = 0
+    tokens = _parser().parse(shown)
+    for before, token in pairwise([None, *tokens]):
+        if token is None or not token.map:
+            continue
+        if token.type in ("fence", "code_block"):
+            codes.append(_block(token, written))
+        elif token.type == "tr_open":
+            cell, says_old = 0, None
+            paragraphs.append(Paragraph(token.map[0] + 1, lines[token.map[0]]))
+        elif token.type == "inline":
+            is_cell = before is not None and before.type in ("th_open", "td_open")
+            is_heading = before is not None and before.type == "heading_open"
+            text_of = _Text(token, written, cell if is_cell else None)
+            cell = text_of.end
+            codes += _spans(token, text_of)
+            found = list(_links(token, text_of))
+            if not is_cell:
+                says_old = None
+            if found and says_old is None:
+                source = "\n".join(lines[slice(*token.map)])
+                says_old = any(it for *_, it in above) or _says_old(_TARGET.sub("", source))
+            links += (replace(link, says_old=bool(says_old)) for link in found)
+            if is_heading and before is not None:
                 level, words = int(before.tag[1:]), _text(token)
                 headings.append((token.map[0] + 1, level, words))
-                above = [(level, words), *(it for it in above if it[0] < level)]
-                sections.append((token.map[0] + 1, tuple(text for _, text in above)))
-            else:
+                above = [(level, words, _says_old(words)), *(it for it in above if it[0] < level)]
+                sections.append((token.map[0] + 1, tuple(text for _, text, _ in above)))
+            elif not is_cell:
                 source = "\n".join(lines[slice(*token.map)])
                 paragraphs.append(Paragraph(token.map[0] + 1, source))
     rows = tuple(_rows(tokens))
@@ -179,6 +281,10 @@ def read_page(path: str, text: str) -> Page:
         tuple(paragraphs), tuple(sections), retired, rows,
         describe(path, b"", fields, "").document_type is DocumentType.POSTMORTEM,
     )  # fmt: skip
+
+
+def _says_old(text: str) -> bool:
+    return _OLD.search(text) is not None
 
 
 def _rows(tokens: Sequence[Token]) -> Iterator[Row]:
@@ -238,68 +344,84 @@ def _is_retired(
     return is_retired(path, status, titles, [it for it in blocks if not _COMMENT.fullmatch(it[1])])
 
 
-class _Finder:
-    """Finds texts one after the other in the lines of a token."""
+class _Text:
+    """The text of a block as Markdown has it, and where each of its characters stands in the document.
 
-    def __init__(self, token: Token, lines: Sequence[str]) -> None:
-        first, end = token.map or (0, 0)
-        self._lines = lines[first:end]
-        self._first = first + 1
-        self._row = self._at = 0
+    Args:
+        token: of the text.
+        lines: of the document.
+        cell: of a cell of a table, where the one before it ends in its line; ``None`` elsewhere.
+    """
 
-    def next(self, text: str) -> tuple[int, int] | None:
-        """Return line and column of the next place of a text."""
-        for row in range(self._row, len(self._lines)):
-            found = self._lines[row].find(text, self._at if row == self._row else 0)
-            if found >= 0:
-                self._row, self._at = row, found + len(text)
-                return self._first + row, found + 1
-        return None
+    def __init__(self, token: Token, lines: Sequence[str], cell: int | None) -> None:
+        self.text = token.content
+        self._first = (token.map or [0])[0]
+        self._lines = lines
+        self._bases: dict[int, int] = {}
+        self._is_cell = cell is not None
+        self.end = cell or 0
+        if cell is not None:
+            raw = self.text.replace("|", "\\|")
+            self._bases[0] = max(cell, self._line(0).find(raw, cell))
+            self.end = self._bases[0] + len(raw)
+
+    def _line(self, row: int) -> str:
+        number = self._first + row
+        return self._lines[number] if number < len(self._lines) else ""
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """Return line and column of a character."""
+        row, column = row_of(self.text, offset)
+        if row not in self._bases:
+            start = offset - column
+            text = self.text[start : (self.text + "\n").index("\n", start)]
+            written, line = text.strip(), self._line(row).rstrip()
+            # indentation may be tabs, of which a part is the text's
+            base = (
+                len(line) - len(written) if line.endswith(written) else max(0, line.find(written))
+            )
+            self._bases[row] = base - (len(text) - len(text.lstrip()))
+        if self._is_cell:
+            column += self.text.count("|", 0, offset)
+        return self._first + row + 1, max(0, self._bases[row] + column) + 1
 
 
-def _spans(token: Token, lines: Sequence[str]) -> Iterator[Code]:
-    finder = _Finder(token, lines)
+def _spans(token: Token, of: _Text) -> Iterator[Code]:
     for child in token.children or ():
         if child.type == "code_inline" and child.content.strip():
-            if place := finder.next(child.content):
-                yield Code(child.content, (place,))
-            else:
-                yield _over_lines(child.content, token, lines)
+            marks = len(child.markup)
+            inner = of.text[child.meta["start"] + marks : child.meta["end"] - marks]
+            start = child.meta["start"] + marks + len(inner) - len(inner.lstrip())
+            rows = inner.strip().split("\n")
+            places = []
+            for row in rows:
+                places.append(of.place(start + len(row) - len(row.lstrip())))
+                start += len(row) + 1
+            # a span goes on in the next line as a shell does behind a backslash
+            text = " \\\n".join([rows[0], *(row.lstrip() for row in rows[1:])])
+            yield Code(text, tuple(places))
 
 
-def _over_lines(content: str, token: Token, lines: Sequence[str]) -> Code:
-    """Return a span that goes on in the next line, as a shell goes on behind a backslash."""
-    first, end = token.map or (0, 0)
-    source = "\n".join(lines[first:end])
-    words = r"[\s>]+".join(map(re.escape, content.split()))
-    found = re.search(words, source)
-    if found is None:
-        return Code(content, ((first + 1, 1),))
-    line = first + 1 + source.count("\n", 0, found.start())
-    column = found.start() - (source.rfind("\n", 0, found.start()) + 1) + 1
-    places = [(line, column)]
-    rows = found[0].split("\n")
-    for number, row in enumerate(rows[1:], line + 1):
-        places.append((number, len(row) - len(row.lstrip("> \t")) + 1))
-    text = " \\\n".join([rows[0], *(row.lstrip("> \t") for row in rows[1:])])
-    return Code(text, tuple(places))
-
-
-def _links(token: Token, lines: Sequence[str], above: Sequence[tuple[int, str]]) -> Iterator[Link]:
-    finder = _Finder(token, lines)
-    said: bool | None = None
+def _links(token: Token, of: _Text) -> Iterator[Link]:
     for child in token.children or ():
         target = child.attrGet("href" if child.type == "link_open" else "src")
         if child.type in ("link_open", "image") and isinstance(target, str) and target:
-            place = finder.next(f"]({target}") or finder.next(f"]({unquote(target)}")
-            if place:
-                line, column = place[0], place[1] + 2
-            else:  # of a reference, defined elsewhere
-                line, column = (token.map or [0])[0] + 1, 1
-            if said is None:
-                source = _TARGET.sub("", "\n".join(lines[slice(*(token.map or (0, 0)))]))
-                said = any(_OLD.search(text) for text in (source, *(text for _, text in above)))
-            yield Link(target, line, column, column + len(target), said)
+            start, end = _target(child, of.text)
+            line, column = of.place(start)
+            yield Link(target, line, column, column + end - start)
+
+
+def _target(child: Token, text: str) -> tuple[int, int]:
+    """Return where a link's target begins and ends in its text, or of a reference the link itself, in one line."""
+    start, end = child.meta["start"], child.meta["end"]
+    if "label" not in child.meta:  # <https://...>
+        return start + 1, end - 1
+    opened = _OPENED.match(text, child.meta["label"], end)
+    if opened is None:
+        return start, (text[start:end] + "\n").index("\n") + start
+    found = parseLinkDestination(text, opened.end(), end)
+    bracket = text.startswith("<", opened.end())
+    return opened.end() + bracket, found.pos - bracket
 
 
 def _text(token: Token) -> str:
@@ -313,7 +435,7 @@ def _text(token: Token) -> str:
 def _anchors(headings: Sequence[str], text: str) -> Iterator[str]:
     seen: dict[str, int] = {}
     for heading in headings:
-        own = _OWN_ID.search(heading)
+        own = _OWN_ID.match(heading, max(0, heading.rfind("{")))
         if own:
             yield own[1].lower()
         for slug in slugs(heading[: own.start()] if own else heading):
