@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tree_sitter import Node, Parser
+    from tree_sitter import Node, Parser, Tree
 
     from knowledge_rag.drift.page import Code
 
@@ -22,16 +23,24 @@ HOLE: Final = "\x02"
 """Stands for every character of a placeholder, and for what only a shell can know."""
 MAX_CODE: Final = 100_000
 """Characters of one block that are parsed."""
+PIECE: Final = 4096
+"""Bytes that a parser reads at once."""
+MAX_PIECES: Final = 1_000
+"""More than a text has that a parser may read of it: some look for an end behind every beginning."""
 
 _SHELLS: Final = frozenset(
     ("", "sh", "bash", "shell", "zsh", "console", "terminal", "shell-session", "shellsession", "ksh",
      "bash-session", "sh-session", "text", "plaintext", "txt", "none", "cmd", "shellscript", "command")
 )  # fmt: skip
 _PLACEHOLDER: Final = re.compile(
-    r"\{\{.*?\}\}|\{%.*?%\}|<%.*?%>|<<[A-Za-z][^<>\n]{0,60}>>|<(?=[A-Za-z_$/.\"'])[^<>|&;\n]{0,80}>"
+    r"\{\{[^}\n]{0,200}+(?:\}[^}\n]{1,200}+){0,20}+\}\}"
+    r"|\{%[^%\n]{0,200}+(?:%(?!\})[^%\n]{0,200}+){0,20}+%\}"
+    r"|<%[^%\n]{0,200}+(?:%(?!>)[^%\n]{0,200}+){0,20}+%>"
+    r"|<<[A-Za-z][^<>\n]{0,60}>>|<(?=[A-Za-z_$/.\"'])[^<>|&;\n]{0,80}>"
     r"|\[\[[^\[\]\n]{1,60}\]\]|(?<![\w.])\[[^\[\]\n]{1,80}\](?!\w)|(?<!\$)(?<![\w.=%'])\{[A-Za-z_][\w .-]{0,60}\}"
     r"|\.\.\.+|…|%[({]\w+[)}]|@@?[A-Z_]{2,}@@?|__[A-Z_]+__"
 )
+"""Each ends within 200 characters, for an end isn't searched far behind each of many beginnings."""
 _PROMPT: Final = re.compile(
     r"^(?P<prompt>\s*(?:[\w.~/:@\[\] ()-]{0,60}[\w\])~:-] ?)?(?:\$|❯|➜|%) +|\s*(?:\[[^\]\n]+\]|[\w.-]+@[\w.:~/-]+)[#$>]? *[#$] *)(?=\S)"
 )
@@ -39,7 +48,9 @@ _CONTINUED: Final = re.compile(r"(?:\\|(?<=\s)[\^`])([ \t]*)$", re.MULTILINE)
 """How a line ends that goes on: in a shell, in ``cmd``, in PowerShell; blanks behind it are a slip."""
 _ENDED: Final = re.compile(r"\\(?=\n[ \t]*(?:\n|\Z))")
 """A line that goes on in a blank one, or in none."""
-_ASIDE: Final = re.compile(r"(?:^|(?<=\s))#.*$|^\s*\[?\d{4}[-/]\d\d[-/]\d\d[T ].*$", re.MULTILINE)
+_ASIDE: Final = re.compile(
+    r"(?:^|(?<=\s))#.*$|^[^\S\n]*+\[?\d{4}[-/]\d\d[-/]\d\d[T ].*$", re.MULTILINE
+)
 """Comments, and lines of a log."""
 _WRAPPERS: Final = frozenset(
     ("sudo", "time", "watch", "xargs", "nohup", "env", "exec", "command", "timeout", "nice", "doas", "stdbuf", "chpst")
@@ -114,13 +125,33 @@ def _commands(code: Code, tools: frozenset[str]) -> Iterator[Command]:
     shell = _ENDED.sub(" ", _PLACEHOLDER.sub(_hole, _CONTINUED.sub(r"\1\\", shell)) + "\n")
     # one byte for one character, so that places are the same
     data = "".join(c if c < "\x7f" else "\x01" for c in shell).encode()
-    todo = [_parser().parse(data).root_node]
+    tree = parsed(_parser(), data)
+    todo: list[tuple[Node, Node | None]] = [(tree.root_node, None)] if tree else []
     while todo:
-        node = todo.pop()
+        node, behind = todo.pop()
         if node.type == "command":
             words, whole = _words(node, shell, code)
+            whole = whole and not (behind and (behind.is_error or behind.type == "ERROR"))
             yield from _of_tools(words, tools, is_whole=whole, is_span=not code.is_block)
-        todo += reversed(node.children)
+        children = node.children
+        todo += reversed(list(zip_longest(children, children[1:])))
+
+
+def parsed(parser: Parser, data: bytes) -> Tree | None:
+    """Return the tree of a text, ``None`` if the parser reads MAX_PIECES more of it than there are."""
+    pieces = -(-len(data) // PIECE)
+    left = 2 * pieces + MAX_PIECES
+
+    def read(offset: int, _: object) -> bytes:
+        nonlocal left
+        left -= 1
+        return data[offset : offset + PIECE]
+
+    try:
+        return parser.parse(read, progress_callback=lambda *_: left < 0)
+    except ValueError:
+        parser.reset()
+        return None
 
 
 def _shell_of(text: str) -> str:
@@ -155,19 +186,19 @@ def _words(node: Node, shell: str, code: Code) -> tuple[list[Word], bool]:
             continue
         text = _text(child, shell)
         line, column = code.place(child.start_byte)
-        length = (shell[child.start_byte : child.end_byte] + "\n").index("\n")
+        end = shell.find("\n", child.start_byte, child.end_byte)
+        length = (end if end >= 0 else child.end_byte) - child.start_byte
         words.append(Word(text, line, column, column + length))
-    behind = node.next_sibling
-    return words, not (behind is not None and (behind.is_error or behind.type == "ERROR"))
+    return words, True
 
 
 def _text(node: Node, shell: str) -> str:
     """Return what a word is when its quotes are removed."""
-    raw = shell[node.start_byte : node.end_byte]
     if node.type in ("word", "number", "string_content"):
+        raw = shell[node.start_byte : node.end_byte]
         return re.sub(r"\\(.)", r"\1", raw) if node.type == "word" else raw
     if node.type == "raw_string":
-        return raw[1:-1]
+        return shell[node.start_byte + 1 : node.end_byte - 1]
     if node.type in ("command_name", "concatenation"):
         return "".join(_text(child, shell) for child in node.children)
     if node.type == "string":
@@ -180,22 +211,23 @@ def _of_tools(
     words: Sequence[Word], tools: frozenset[str], *, is_whole: bool, is_span: bool
 ) -> Iterator[Command]:
     """Return the command if it is of a tool, and what it starts: ``sudo x``, ``kubectl exec p -- x``."""
-    if not words:
-        return
-    name = words[0].text
-    if name in tools:
-        dashes = next((at for at, word in enumerate(words) if word.text == "--"), len(words))
-        yield Command(tuple(words[:dashes]), is_whole, is_span)
-        yield from _of_tools(words[dashes + 1 :], tools, is_whole=is_whole, is_span=is_span)
-    elif name in _WRAPPERS:
-        started = _started(words)
-        whole = is_whole and name != "xargs"
-        yield from _of_tools(words[started:], tools, is_whole=whole, is_span=is_span)
+    at = 0
+    while at < len(words):
+        name = words[at].text
+        if name in tools:
+            dashes = next((n for n in range(at, len(words)) if words[n].text == "--"), len(words))
+            yield Command(tuple(words[at:dashes]), is_whole, is_span)
+            at = dashes + 1
+        elif name in _WRAPPERS:
+            at = _started(words, at)
+            is_whole = is_whole and name != "xargs"
+        else:
+            return
 
 
-def _started(words: Sequence[Word]) -> int:
+def _started(words: Sequence[Word], wrapper: int) -> int:
     """Return where the command begins that a wrapper starts: behind its options and their values."""
-    for at in range(1, len(words)):
+    for at in range(wrapper + 1, len(words)):
         word, before = words[at].text, words[at - 1].text
         if word.startswith("-") or "=" in word or word[:1].isdigit():
             continue
