@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 REVIEWED: Final = ("last_reviewed", "last_reviewed_on", "reviewed")
 """Fields of front matter that say when a document was reviewed."""
-_KEY: Final = re.compile(rf"[\"']?(?:{'|'.join(REVIEWED)})[\"']?\s*:\s*(?P<value>\S.*?)\s*$")
+_KEY: Final = re.compile(rf"[\"']?(?:{'|'.join(REVIEWED)})[\"']?\s*:\s*(?P<value>\S.*)")
 _PATH: Final = re.compile(r"(?:\./)?[\w.-]+(?:/[\w.-]+)+/?")
 
 
@@ -71,7 +71,7 @@ def _review(page: Page) -> tuple[int, int, date] | None:
     """Return line, column and day of what front matter says of the last review."""
     for number, line in enumerate(page.lines[: page.front_matter_lines], 1):
         said = _KEY.match(line)
-        value = said["value"].strip("\"'")[:10] if said else ""
+        value = said["value"].rstrip().strip("\"'")[:10] if said else ""
         try:
             if said and re.fullmatch(r"\d{4}-\d\d-\d\d", value):
                 return number, said.start("value") + 1, date.fromisoformat(value)

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_right
 from dataclasses import astuple, dataclass
 from itertools import islice
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.drift.figures import Quantity, quantities_in, seconds_of
@@ -47,12 +49,12 @@ _HOLDS: Final = re.compile(
 )
 """What stands before the time for which a condition has to hold."""
 _AND: Final = re.compile(r"[^.;]{0,40}\b(?:and|or)\s+")
-_SENTENCE: Final = re.compile(r"(?:[^.!?]|[.!?](?!\s|$))+")
+_SENTENCE: Final = re.compile(r"(?:[^.!?]++|[.!?](?!\s|$))++")
 _TARGET: Final = re.compile(r"\]\([^)\s]*\)?|<?https?://[^\s>)]+>?")
 _NAME: Final = re.compile(r"[A-Za-z][\w-]*[\w]")
 _COMPOSED: Final = re.compile(r"[a-z][A-Z]|[A-Za-z][-_][A-Za-z]")
 _WAIT: Final = re.compile(r"^[ \t]*(?:- )?for:[ \t]*[\"']?(?P<wait>[\dsmhdwy]+)[\"']?[ \t]*$", re.MULTILINE)  # fmt: skip
-_ALERT: Final = re.compile(r"^[ \t]*(?:- )?alert:[ \t]*[\"']?(?P<name>[^\"'\n]+?)[\"']?[ \t]*$", re.MULTILINE)  # fmt: skip
+_ALERT: Final = re.compile(r"^[ \t]*(?:- )?alert:[ \t]*[\"']?(?P<name>[^\"'\n]*[^\"'\s])[\"']?[ \t]*$", re.MULTILINE)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,24 +125,25 @@ def _said(page: Page, paragraph: Paragraph, stem: str) -> Iterator[Statement]:
             listed = holds and _AND.fullmatch(text, behind, at)
             holds = bool(listed or _HOLDS.search(text, start, at))
             behind = start + quantity.end
-            line = paragraph.line + text.count("\n", 0, at)
-            column = at - (text.rfind("\n", 0, at) + 1) + 1
+            line, column = paragraph.place(at)
             shown = text[at : start + quantity.end]
             above = (*page.above(line), stem)
             yield Statement(page.path, line, column, shown, quantity, named, above, holds=holds)
 
 
 def _quoted(page: Page, text: str, place: Any, stem: str) -> Iterator[Statement]:  # noqa: ANN401
+    alerts = [(it.end(), it["name"]) for it in _ALERT.finditer(text)]
     for found in _WAIT.finditer(text):
         seconds = seconds_of(found["wait"])
         if not seconds:
             continue
-        names = [it["name"] for it in _ALERT.finditer(text, 0, found.start())]
+        at = bisect_right(alerts, found.start(), key=itemgetter(0))
+        names = tuple(name for _, name in alerts[max(0, at - 1) : at])
         line, column = place(found.start("wait"))
         quantity = Quantity(0, 0, seconds, ((seconds, seconds),))
         above = () if names else (*page.above(line), stem)
         yield Statement(
-            page.path, line, column, found["wait"], quantity, tuple(names[-1:]), above, is_wait=True
+            page.path, line, column, found["wait"], quantity, names, above, is_wait=True
         )
 
 
