@@ -16,7 +16,7 @@ FIRST: Final = 2
 HEAD: Final = 4
 """Number of blocks to pass as the head, since a table of contents may come before those."""
 _SUPERSEDED: Final = re.compile(
-    r"^[\s>*_#\W]*(?:(?:note|warning|important|attention)\W+)?(?:(?:this|the) (?:page|runbook|document|procedure|playbook|guide|section)\b[^.]{0,40}?\b)?"
+    r"^[\W_]*+(?:(?:note|warning|important|attention)\W++)?(?:(?:this|the) (?:page|runbook|document|procedure|playbook|guide|section)\b[^.]{0,40}?\b)?"
     r"(?:superseded|out of date|outdated|obsolete|deprecated|archived|replaced by|kept for|no longer (?:maintained|valid|used|in use))\b"
     r"|.{0,80}\((?:superseded|obsolete|deprecated|outdated|archived|old|copy|replaced by)\b"
     r"|(?s:.{0,200}?)\bcurrent(?: (?:page|version|one))?(?: is)?: *\[",
@@ -24,11 +24,11 @@ _SUPERSEDED: Final = re.compile(
 )
 """Titles and first words of pages that aren't used any more."""
 _OUT_OF_USE: Final = re.compile(
-    r"^[\s>*_#|]*(?:status|state|lifecycle|labels?|tags?)\b[\s:*_|]+(?:[^\n]{0,40}[\s,])?[*_]*"
+    r"^(?:[^\S\n]|[>*_#|])*+(?:status|state|lifecycle|labels?|tags?)\b[\s:*_|]++(?:[^\n]{0,40}[\s,])?[*_]*+"
     r"(?:deprecated|obsolete|retired|withdrawn|superseded|archived|outdated|out of service|end of life|decommissioned)\b"
-    r"|^[\s>*_#]*(?:draft\W{1,4})?(?:do not|don[’']?t) (?:use|follow)(?: this (?:page|runbook|document|procedure))?(?: any ?more)?[\s.!*_]*(?:$|[.!] )"
-    r"|^[\s>*_#]*this (?:page|runbook|document) (?:is (?:not valid|not used|not maintained|no longer maintained)(?: any ?more)?|has (?:been )?(?:moved|withdrawn))\b"
-    r"|^[\s>*_#]*\[?!\[[^\]\n]*\b(?:deprecated|obsolete|retired|do not use)\b",
+    r"|^(?:[^\S\n]|[>*_#])*+(?:draft\W{1,4})?(?:do not|don[’']?t) (?:use|follow)(?: this (?:page|runbook|document|procedure))?(?: any ?more)?[\s.!*_]*(?:$|[.!] )"
+    r"|^(?:[^\S\n]|[>*_#])*+this (?:page|runbook|document) (?:is (?:not valid|not used|not maintained|no longer maintained)(?: any ?more)?|has (?:been )?(?:moved|withdrawn))\b"
+    r"|^(?:[^\S\n]|[>*_#])*+\[?!\[[^\]\n]*\b(?:deprecated|obsolete|retired|do not use)\b",
     re.IGNORECASE | re.MULTILINE,
 )
 """Lines at a page's head that say so, such as a row of a table of facts or the words of a badge."""
