@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.drift.findings import Finding, Kind
@@ -27,12 +29,13 @@ def check_unguarded(page: Page, warns: Callable[[str], bool]) -> Iterator[Findin
         page: the document.
         warns: whether a text tells to take care.
     """
+    warnings = _Warnings(page, warns)
     for code in page.codes:
         if not code.is_block or not is_shell(code):
             continue
         dangers = dangers_in(script_of(code))
         last = code.places[-1][0] + BEHIND
-        if not dangers or warns("\n".join(_around(page, code.places[0][0], last))):
+        if not dangers or warnings.around(code.places[0][0], last):
             continue
         for danger in dangers:
             line, column = code.place(danger.start)
@@ -44,18 +47,43 @@ def check_unguarded(page: Page, warns: Callable[[str], bool]) -> Iterator[Findin
             )  # fmt: skip
 
 
-def _around(page: Page, first: int, last: int) -> Iterator[str]:
-    """Return the introductions of the sections that hold a line, and its own section up to a line."""
-    level = 7
-    own = True
-    end = last
-    for number, depth, _ in reversed([it for it in page.headings if it[0] <= first]):
-        if depth < level:
-            following = next((it[0] for it in page.headings if it[0] > number), len(page.lines) + 1)
-            yield from page.lines[number - 1 : end if own else following - 1]
-            level, own = depth, False
-    if own:
-        yield from page.lines[page.front_matter_lines : end]
-    else:
-        start = page.headings[0][0]
-        yield from page.lines[page.front_matter_lines : start - 1]
+class _Warnings:
+    """Where a document's sections warn; each line is read once, or twice behind a block."""
+
+    def __init__(self, page: Page, warns: Callable[[str], bool]) -> None:
+        self._page = page
+        self._warns = warns
+        self._starts = [line for line, _, _ in page.headings]
+        self._read: dict[int, tuple[int, bool]] = {}
+        self._parents: list[int] = []
+        inside: list[int] = []
+        for at, (_, level, _) in enumerate(page.headings):
+            while inside and page.headings[inside[-1]][1] >= level:
+                inside.pop()
+            self._parents.append(inside[-1] if inside else -1)
+            inside.append(at)
+        self._above = cache(self._warn_above)
+
+    def around(self, first: int, last: int) -> bool:
+        """Whether the section of a line warns up to another, or the introduction of a section that holds it."""
+        own = bisect_right(self._starts, first) - 1
+        return self._own(own, last) or (own >= 0 and self._above(self._parents[own]))
+
+    def _start(self, section: int) -> int:
+        return self._page.front_matter_lines if section < 0 else self._starts[section] - 1
+
+    def _own(self, section: int, last: int) -> bool:
+        start = self._start(section)
+        end, warned = self._read.get(section, (start, False))
+        if not warned:
+            lines = self._page.lines[max(start, end - BEHIND) : last]
+            warned = self._warns("\n".join(lines))
+            self._read[section] = max(end, last), warned
+        return warned
+
+    def _warn_above(self, section: int) -> bool:
+        following = self._starts[section + 1] - 1 if section + 1 < len(self._starts) else None
+        lines = self._page.lines[self._start(section) : following]
+        return self._warns("\n".join(lines)) or (
+            section >= 0 and self._above(self._parents[section])
+        )
