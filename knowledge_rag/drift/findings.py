@@ -16,6 +16,10 @@ FORM: Final = Form(("path", "kind", "subject"))
 """Of the baseline: it counts findings by document, kind and subject."""
 
 
+MAX_WORD: Final = 300
+"""Characters of a word to which a like one is looked for."""
+
+
 class Check(StrEnum):
     """What is compared; each can be switched off."""
 
@@ -144,6 +148,10 @@ class Finding:
 
 
 def near(word: str, among: Iterable[str], least: float = 0.75) -> str:
-    """Return the known word that is most like this one, ``""`` if none is at least so like it."""
-    close = get_close_matches(word, list(among), n=1, cutoff=least)
+    """Return the known word that is most like this one, ``""`` if none is at least so like it, or if it is too long."""
+    if len(word) > MAX_WORD:
+        return ""
+    close = get_close_matches(
+        word, [it for it in among if len(it) <= 2 * MAX_WORD], n=1, cutoff=least
+    )
     return close[0] if close else ""

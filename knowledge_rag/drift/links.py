@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections import defaultdict
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
@@ -15,10 +17,12 @@ from knowledge_rag.core.metadata import SUPERSEDED_BY, is_out_of_use
 from knowledge_rag.drift.findings import Finding, Kind, near
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from knowledge_rag.drift.page import Link, Page
 
+MAX_COMPARED: Final = 100_000
+"""Names that are compared with those of a document's dead links."""
 _ELSEWHERE: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//|/|\?|$")
 _TEMPLATE: Final = re.compile(r"\{\{|\}\}|\{%|<|>|\$|\{|\*|\[")
 _LINES: Final = re.compile(r"L?\d+(?:-L?\d+)?|:~:text=.*|/.*|[!?].*", re.DOTALL)
@@ -37,12 +41,13 @@ def check_links(
         anchors: of each document, by its path.
         exists: whether there is, or may be, a file or folder of a path relative to the folder.
     """
+    likes = _Likes(anchors)
     for link, path, anchor in _followed(page):
         target = resolved(page.path, path)
         if path and not (target in anchors or _PAGE.search(target) or exists(target)):
-            yield _dead(page, link, target, anchors)
+            yield _dead(page, link, target, likes)
         elif anchor and target in anchors and not _has(anchors[target], anchor):
-            fix = near(anchor.lower(), anchors[target])
+            fix = likes.near(anchor.lower(), anchors[target])
             message = f"{target} has no heading for #{anchor}"
             yield _finding(page, link, Kind.DEAD_ANCHOR, message, f"#{fix}" if fix else "")
 
@@ -94,10 +99,33 @@ def _has(anchors: frozenset[str], anchor: str) -> bool:
     )
 
 
-def _dead(page: Page, link: Link, target: str, anchors: Mapping[str, frozenset[str]]) -> Finding:
-    name = posixpath.basename(target)
-    same = [path for path in anchors if posixpath.basename(path) == name]
-    like = same[0] if len(same) == 1 else near(target, anchors, 0.85)
+class _Likes:
+    """What the targets of one document's dead links may mean."""
+
+    def __init__(self, anchors: Mapping[str, frozenset[str]]) -> None:
+        self._paths = anchors
+        self._left = MAX_COMPARED
+
+    @cached_property
+    def _of_name(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for path in self._paths:
+            found[posixpath.basename(path)].append(path)
+        return found
+
+    def near(self, word: str, among: Collection[str], least: float = 0.75) -> str:
+        """Return the word that is most like this one, until MAX_COMPARED were compared."""
+        self._left -= len(among)
+        return near(word, among, least) if self._left >= 0 else ""
+
+    def path(self, target: str) -> str:
+        """Return the document that the path of no file may mean."""
+        same = self._of_name.get(posixpath.basename(target), [])
+        return same[0] if len(same) == 1 else self.near(target, self._paths, 0.85)
+
+
+def _dead(page: Page, link: Link, target: str, likes: _Likes) -> Finding:
+    like = likes.path(target)
     fix = posixpath.relpath(like, posixpath.dirname(page.path) or ".") if like else ""
     return _finding(page, link, Kind.DEAD_LINK, f"{link.target} leads to no file", fix)
 
