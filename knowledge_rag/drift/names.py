@@ -254,7 +254,7 @@ class _Known:
                 if tail:
                     self.files.setdefault(tail, file)
         self._patterns = [
-            re.compile(".*".join(map(re.escape, re.split(f"{HOLE}+", name))))
+            re.split(f"{HOLE}+", name)
             for name in names
             if HOLE in name and len(name.strip(HOLE)) > 3
         ]
@@ -262,12 +262,12 @@ class _Known:
     def has(self, name: str) -> bool:
         """Whether a name is defined, or the end of one is."""
         if name not in self._has:
-            self._has[name] = name in self.files or any(it.fullmatch(name) for it in self._patterns)
+            self._has[name] = name in self.files or any(_fits(name, it) for it in self._patterns)
         return self._has[name]
 
     def is_called(self, name: str) -> bool:
         """Whether a name is defined, or is all of one but what each of its file's begins with, or a deployment fills in."""
-        return name in self._called or any(it.fullmatch(name) for it in self._patterns)
+        return name in self._called or any(_fits(name, it) for it in self._patterns)
 
     def like(self, name: str, *, typed: bool) -> str:
         """Return the defined name that may be meant."""
@@ -312,6 +312,20 @@ def _without_prefix(names: Mapping[str, str]) -> frozenset[str]:
         found |= {name[at:] for name in plain for at in begins}
         found |= {name.rpartition(HOLE)[2].strip("-_./:") for name in every if HOLE in name}
     return frozenset(found)
+
+
+def _fits(name: str, parts: Sequence[str]) -> bool:
+    """Whether a name is made of these parts, with anything between them."""
+    first, *inner, last = parts
+    at, end = len(first), len(name) - len(last)
+    if at > end or not (name.startswith(first) and name.endswith(last)):
+        return False
+    for part in inner:
+        found = name.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def _pairs(name: str) -> int:
