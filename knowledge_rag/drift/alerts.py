@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from knowledge_rag.drift.figures import Figures, figures_of, joined, seconds_of
+from knowledge_rag.drift.figures import MAX_EXPRESSION, Figures, figures_of, joined, seconds_of
 from knowledge_rag.drift.shell import HOLE
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class Alert(NamedTuple):
 def of_rule(name: str, expression: str, wait: str) -> Alert:
     """Return a rule of Prometheus, by its ``expr`` and ``for``."""
     seconds = seconds_of(wait or "0")
-    if HOLE in expression or seconds is None:
+    if HOLE in expression or seconds is None or len(expression) > MAX_EXPRESSION:
         return Alert(name, None)
     return Alert(name, figures_of(expression, seconds))
 
@@ -72,6 +72,8 @@ def _gather(node: Node, found: dict[str, list[str]]) -> bool:
     for key, value in node.entries.items():
         if key in ALARM_KEYS:
             if value.kind != "scalar" or value.tag or value.text is None:
+                return False
+            if len(value.text) > MAX_EXPRESSION:
                 return False
             found[ALARM_KEYS[key]].append(value.text)
         elif key in ("Metrics", "MetricStat") and not all(_gather(it, found) for it in (value, *value.items)):  # fmt: skip

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+MAX_EXPRESSION: Final = 20_000
+"""Characters of an expression whose figures are read."""
 _SECONDS: Final = {
     "ms": 0.001,
     "s": 1,
@@ -32,8 +34,8 @@ _QUANTITY: Final = re.compile(
     rf"(?<![\w.])(?:(?P<share>\d+(?:\.\d+)?) ?(?:%|per ?cent\b)|{_LENGTH}(?:(?:,| and|, and)?\s?{_LENGTH})*)"
 )
 _ONE_LENGTH: Final = re.compile(rf"({_NUMBER})[ -]?({_UNIT})")
-_STRING: Final = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
-_WINDOW: Final = re.compile(r"(?:\d+(?:ms|[smhdwy]))+(?![a-z])")
+_STRING: Final = re.compile(r"\"(?:\\.|[^\"\\])*+(?P<end>\")?|'(?:\\.|[^'\\])*+(?P<close>')?")
+_WINDOW: Final = re.compile(r"(?<!\d)(?:\d++(?:ms|[smhdwy]))+(?![a-z])")
 _PLAIN: Final = r"(?<![\w.:])\d+(?:\.\d+)?(?:[eE]\+?\d+)?(?![\w.])"
 _PRODUCT: Final = re.compile(rf"{_PLAIN}(?:\s*\*\s*{_PLAIN})+")
 
@@ -143,13 +145,21 @@ def _seconds(window: str) -> float:
 
 def figures_of(expression: str, wait: float = 0.0) -> Figures:
     """Return the figures of an expression: windows, also in metrics' names, numbers, and products of them."""
-    text = _STRING.sub(lambda it: it[0][1:-1] if re.fullmatch(r"[\d.]+", it[0][1:-1]) else "", expression)  # fmt: skip
+    text = _STRING.sub(_unquoted, expression)
     spans = {_seconds(window[0]) for window in _WINDOW.finditer(text)}
     numbers = {float(number[0]) for number in re.finditer(_PLAIN, text)}
     numbers |= {
         math.prod(map(float, re.findall(_PLAIN, product[0]))) for product in _PRODUCT.finditer(text)
     }
     return Figures((wait,) if wait else (), tuple(sorted(spans)), tuple(sorted(numbers)))
+
+
+def _unquoted(string: re.Match[str]) -> str:
+    """Return what counts of a string: a number, and all of one that isn't closed."""
+    if not string["end"] and not string["close"]:
+        return string[0]
+    inner = string[0][1:-1]
+    return inner if re.fullmatch(r"[\d.]+", inner) else ""
 
 
 def joined(figures: Iterable[Figures]) -> Figures:
