@@ -11,7 +11,6 @@ import re
 from collections import defaultdict
 from dataclasses import astuple, dataclass, field, replace
 from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import tree_sitter_hcl
@@ -21,14 +20,16 @@ from knowledge_rag.drift import history
 from knowledge_rag.drift.alerts import ALARM_KEYS, Alert, of_alarm, of_rule, of_values
 from knowledge_rag.drift.assigned import values_in
 from knowledge_rag.drift.cache import afresh
+from knowledge_rag.drift.figures import MAX_EXPRESSION
 from knowledge_rag.drift.findings import near
-from knowledge_rag.drift.shell import HOLE
+from knowledge_rag.drift.shell import HOLE, parsed
 from knowledge_rag.extract.documents import is_document
 from knowledge_rag.extract.yaml_nodes import WrongRules, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from collections.abc import Set as AbstractSet
+    from pathlib import Path
 
     from tree_sitter import Node as Tree
 
@@ -37,19 +38,29 @@ if TYPE_CHECKING:
 
 MAX_FILE: Final = 5_000_000
 """Bytes of a file that is read."""
+MAX_NAME: Final = 1_000
+"""Characters of a name; longer ones define nothing."""
+MAX_WORDS: Final = 500
+"""Words of an added line among which a removed name's successor is looked for."""
+MAX_TAILS: Final = 20
+"""Parts at a name's end by which it may be called."""
 _HISTORY: Final = ("*.tf", "*.yaml", "*.yml", "*.json", "*.template", "*.tpl", ":(exclude)*lock*")
 _SKIPPED: Final = frozenset(
     ("node_modules", "vendor", ".git", ".terraform", "__pycache__", ".venv", ".tox", ".gradle",
      ".cache", ".pytest_cache", ".mypy_cache", ".ruff_cache")
 )  # fmt: skip
 _DEFINING: Final = re.compile(
-    rb"(?:^|[{,])[\"'\s]*(?:Resources|kind|groups|services|panels)[\"']?\s*:", re.MULTILINE
+    rb"(?:^|[{,])(?:[^\S\n]|[\"'])*+(?:Resources|kind|groups|services|panels)[\"']?\s*:",
+    re.MULTILINE,
 )
 _GO_TEMPLATE_LINE: Final = re.compile(r"^[ \t]*\{\{[^\n]*\}\}[ \t]*$", re.MULTILINE)
-_GO_TEMPLATE: Final = re.compile(r"\{\{.*?\}\}")
+_GO_TEMPLATE: Final = re.compile(r"\{\{.*?(?:(?P<end>\}\})|$)", re.MULTILINE)
+"""One that isn't closed goes to the line's end, so that the end is searched once."""
 _WORD: Final = re.compile(rb"[A-Za-z0-9][\w./:-]*[\w]")
 _PART: Final = re.compile(r"[-_./:]")
-_SUB: Final = re.compile(r"\$\{[^}]*\}")
+_PARTED: Final = bytes(it if chr(it).isascii() and chr(it).isalnum() else 0x20 for it in range(256))
+"""What makes of a text its parts: of words, and of names."""
+_SUB: Final = re.compile(r"\$\{[^}]*(?P<end>\})?")
 
 CLOUDFORMATION: Final[Mapping[str, tuple[str, str]]] = {
     "AWS::CloudWatch::Alarm": ("alarm", "AlarmName"),
@@ -152,10 +163,14 @@ def read_code(
         settings: whose values are wanted.
     """
     code = Code()
+    sought, keyed = _Wanted(wanted), _Wanted(settings)
     for root in roots:
         for name, data in _texts(root, docs.resolve()):
-            code.words |= _standing(data, wanted - code.words)
-            if keys := _standing(data, settings):
+            parts = _parts(data)
+            if found := sought.standing(data, parts):
+                code.words |= found
+                sought.drop(found)
+            if keys := keyed.standing(data, parts):
                 for key, values in values_in(data.decode(errors="replace"), sorted(keys)).items():
                     code.values[key][name] = values
             if _is_definition(name, data):
@@ -169,15 +184,18 @@ def read_code(
 
 def _texts(root: Path, docs: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the path and bytes of each file that can be read and is text."""
-    for path in _files(root, docs):
+    files = [(root.name, str(root))] if root.is_file() else _files(str(root.resolve()), str(docs))
+    for name, path in files:
         try:
-            if not path.is_file() or path.stat().st_size > MAX_FILE:
-                continue
-            data = path.read_bytes()
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - of 50,000 files
+                if os.fstat(file.fileno()).st_size > MAX_FILE:
+                    continue
+                head = file.read(8192)
+                data = b"" if b"\0" in head else head + file.readall()
         except OSError:
             continue
-        if b"\0" not in data[:8192]:
-            yield path.relative_to(root).as_posix() if root.is_dir() else path.name, data
+        if data:
+            yield name, data
 
 
 def _add_removals(code: Code, root: Path, gone: frozenset[str], recall: Recall) -> None:
@@ -214,6 +232,7 @@ def _removals(root: Path, wanted: frozenset[str]) -> dict[str, Removal]:
     """Look for wanted words in what the last commits removed from files that define names."""
     found: dict[str, Removal] = {}
     file = ""
+    sought = _Wanted(wanted)
     removed: list[str] = []
     for commit, lines in history.log(root, "--patch", "--unified=0", "--", *_HISTORY):
         for line in lines:
@@ -222,7 +241,9 @@ def _removals(root: Path, wanted: frozenset[str]) -> dict[str, Removal]:
             elif line.startswith("@@"):
                 removed = []
             elif line.startswith("-"):
-                removed = sorted(_standing(line.encode(), wanted - found.keys()))
+                data = line.encode()
+                removed = sorted(sought.standing(data, _parts(data)))
+                sought.drop(removed)
                 found |= {name: Removal(commit.sha, commit.day, file) for name in removed}
             elif line.startswith("+") and removed:
                 for name in removed:
@@ -233,36 +254,81 @@ def _removals(root: Path, wanted: frozenset[str]) -> dict[str, Removal]:
 
 def _instead(name: str, line: str) -> str:
     """Return the word of an added line that most resembles a removed name."""
-    words = [word.decode(errors="replace") for word in _WORD.findall(line.encode())]
-    return near(name, [word for word in words if len(word) > 3], 0.4)
+    words = [word.decode() for word in _WORD.findall(line.encode())]
+    return near(name, [word for word in words if len(word) > 3][:MAX_WORDS], 0.4)
 
 
-def _files(root: Path, docs: Path) -> Iterator[Path]:
-    if root.is_file():
-        yield root
-        return
-    for folder, folders, names in os.walk(root.resolve()):
-        here = Path(folder)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if name not in _SKIPPED and here / name != docs and not (here / name).is_symlink()
-        )
-        for name in sorted(names):
-            if not is_document(name) and not (here / name).is_symlink():
-                yield root / (here / name).relative_to(root.resolve())
+def _files(top: str, docs: str) -> Iterator[tuple[str, str]]:
+    """Yield the name in a folder, and the path, of each file that may be code."""
+    todo = [(top, "")]
+    while todo:
+        folder, prefix = todo.pop()
+        try:
+            with os.scandir(folder) as listed:
+                entries = sorted(listed, key=lambda it: it.name)
+        except OSError:
+            continue
+        folders = []
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in _SKIPPED and entry.path != docs:
+                    folders.append((entry.path, f"{prefix}{entry.name}/"))
+            elif entry.is_file(follow_symlinks=False) and not is_document(entry.name):
+                yield prefix + entry.name, entry.path
+        todo += reversed(folders)
 
 
-def _standing(data: bytes, wanted: AbstractSet[str]) -> set[str]:
-    """Return the wanted words that stand in a file, alone or at the end of a longer name."""
-    words = (word.decode(errors="replace") for word in set(_WORD.findall(data))) if wanted else ()
-    return {tail for word in words for tail in tails(word) if tail in wanted}
+def _parts(data: bytes) -> set[bytes]:
+    return set(data.translate(_PARTED).split())
+
+
+class _Wanted:
+    """Words to look for in many files, few of which have all parts of one."""
+
+    def __init__(self, words: AbstractSet[str]) -> None:
+        self._of_last: dict[bytes, dict[bytes, frozenset[bytes]]] = defaultdict(dict)
+        for word in filter(str.isascii, words):
+            if parts := word.encode().translate(_PARTED).split():
+                self._of_last[parts[-1]][word.encode()] = frozenset(parts)
+        self._lasts = set(self._of_last)
+
+    def drop(self, words: Iterable[str]) -> None:
+        """Look for these no more."""
+        for word in map(str.encode, words):
+            last = word.translate(_PARTED).split()[-1]
+            self._of_last[last].pop(word, None)
+            if not self._of_last[last]:
+                self._lasts.discard(last)
+
+    def standing(self, data: bytes, parts: set[bytes]) -> set[str]:
+        """Return the words that stand in a file, alone or at the end of a longer name.
+
+        Args:
+            data: of the file.
+            parts: of its words.
+        """
+        likely = {
+            last: words
+            for last in self._lasts & parts
+            if (
+                words := [
+                    it for it, of in self._of_last[last].items() if of <= parts and it in data
+                ]
+            )
+        }
+        found: set[bytes] = set()
+        for run in set(_WORD.findall(data)) if likely else ():
+            last = run.translate(_PARTED).split()[-1]
+            for word in likely.get(last, ()):
+                if run.endswith(word) and (run == word or run[-len(word) - 1] in b"-_./:"):
+                    found.add(word)
+        return {word.decode() for word in found}
 
 
 def tails(name: str) -> Iterator[str]:
-    """Return a name, and what is left of it behind each of its separators."""
+    """Return a name, and what is left of it behind each of its last MAX_TAILS separators."""
     yield name
-    for separator in _PART.finditer(name):
+    for separator in list(_PART.finditer(name))[-MAX_TAILS:]:
         yield name[separator.end() :]
 
 
@@ -284,14 +350,21 @@ def _definitions(path: str, data: bytes) -> tuple[list[tuple[str, str]], list[An
             alerts += [alarm] if alarm else []
     else:
         try:
-            text = _GO_TEMPLATE.sub(HOLE_NAME, _GO_TEMPLATE_LINE.sub("", data.decode()))
+            text = _GO_TEMPLATE.sub(
+                lambda it: HOLE_NAME if it["end"] else it[0],
+                _GO_TEMPLATE_LINE.sub("", data.decode()),
+            )
             for document in read_yaml(text, path):
                 found += _of_document(document)
                 alerts += _alerts_of(document)
         except (WrongRules, UnicodeDecodeError, RecursionError) as error:
             return [], [], [f"{path}: {error}"]
-    named = [(kind, name) for kind, name in found if name.strip(HOLE)]
-    return named, [it.to_wire() for it in alerts if it.name.strip(HOLE)], []
+    named = [(kind, name) for kind, name in found if _is_name(name)]
+    return named, [it.to_wire() for it in alerts if _is_name(it.name)], []
+
+
+def _is_name(text: str) -> bool:
+    return len(text) <= MAX_NAME and bool(text.strip(HOLE))
 
 
 def _alerts_of(document: Node) -> Iterator[Alert]:
@@ -383,17 +456,30 @@ def _plain(text: str) -> str:
 def _literal(node: Node) -> str:
     """Return a value of a template, with HOLE for what a deployment fills in."""
     if node.kind == "scalar":
-        text = node.text or ""
-        return HOLE if node.tag == "!Ref" else _SUB.sub(HOLE, text)
+        return HOLE if node.tag == "!Ref" else _filled_in(node.text or "")
     joined = node.get("Fn::Join") or (node if node.tag == "!Join" else None)
     if joined is not None and len(joined.items) == 2:
         between = joined.items[0].text or ""
-        return between.join(map(_literal, joined.items[1].items))
+        parts: list[str] = []
+        left = MAX_NAME
+        for item in joined.items[1].items:
+            parts.append(_literal(item))
+            left -= len(parts[-1]) + len(between)
+            if left < 0:
+                return HOLE
+        return between.join(parts)
     substituted = node.get("Fn::Sub") or (node if node.tag == "!Sub" else None)
     if substituted is not None:
         first = substituted.items[0] if substituted.items else substituted
-        return _SUB.sub(HOLE, first.text or "")
+        return _filled_in(first.text or "")
     return HOLE
+
+
+def _filled_in(text: str) -> str:
+    """Return a text with HOLE for its ``${...}``, and HOLE for one that is too long for a name."""
+    return (
+        _SUB.sub(lambda it: HOLE if it["end"] else it[0], text) if len(text) <= MAX_NAME else HOLE
+    )
 
 
 @cache
@@ -402,7 +488,8 @@ def _parser() -> Parser:
 
 
 def _terraform(data: bytes) -> Iterator[tuple[str, str, Alert | None]]:
-    body = next(iter(_parser().parse(data).root_node.children), None)
+    tree = parsed(_parser(), data)
+    body = next(iter(tree.root_node.children), None) if tree else None
     for block in body.children if body else ():
         labels = [_unquoted(child) for child in block.children if child.type == "string_lit"]
         head = block.children[0].text if block.children else b""
@@ -434,7 +521,8 @@ def _hcl_alarm(name: str, attributes: Sequence[tuple[str, Tree]]) -> Alert:
     for key, value in attributes:
         if key in ALARM_KEYS.values():
             text = (value.text or b"").decode(errors="replace").strip().strip('"')
-            if key != "expression" and not re.fullmatch(r"-?[\d.]+", text):
+            is_known = key == "expression" or re.fullmatch(r"-?[\d.]+", text)
+            if not is_known or len(text) > MAX_EXPRESSION:
                 return Alert(name, None, is_alarm=True)
             values[key].append(text)
     return Alert(name, of_values(values), is_alarm=True)
@@ -448,4 +536,4 @@ def _hcl_text(node: Tree) -> str:
     text = (node.text or b"").decode(errors="replace").strip()
     if not (text.startswith('"') and text.endswith('"')):
         return HOLE
-    return _SUB.sub(HOLE, text[1:-1])
+    return _filled_in(text[1:-1])
