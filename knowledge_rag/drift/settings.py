@@ -6,13 +6,16 @@ has to give the setting that value somewhere.
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.drift.findings import Finding, Kind
+from knowledge_rag.drift.page import row_of
 from knowledge_rag.drift.values import AMOUNT, SWITCH, value_of
 
 if TYPE_CHECKING:
@@ -80,11 +83,11 @@ _ELSEWHERE: Final = re.compile(
 )
 """Words of a sentence, a heading or a column that speak of another environment than production."""
 _SENTENCE: Final = re.compile(
-    r"(?:[^.!?\n]|[.!?](?![)\"'*_]*(?:\s|$))|\n(?!\s*(?:[-*+]|\d+[.)])\s))+"
+    r"(?:[^.!?\n]++|[.!?](?![)\"'*_]*+(?:\s|$))|\n(?![^\S\n]*+(?:[-*+]|\d++[.)])\s))++"
 )
 _TARGET: Final = re.compile(r"\]\(\S*|https?://\S+")
 _ROW_KEY: Final = re.compile(
-    rf"(?:[^`()]*\()?[*_ ]*`(?:--)?(?P<key>{_NAME})`[*_ ]*(?:\([^()]*\)|\))?\s*"
+    rf"(?:[^`()]*+\()?[*_ ]*+`(?:--)?(?P<key>{_NAME})`[*_ ]*+(?:\([^()]*+\)|\))?\s*"
 )
 _CELL: Final = re.compile(rf"\s*{_VALUE}|\s*(?P<word>[A-Za-z][\w.:/-]*)\s*$", re.IGNORECASE)
 _AMOUNT: Final = re.compile(rf"\s*{_FIGURE}", re.IGNORECASE)
@@ -138,31 +141,44 @@ def _in_prose(page: Page, first: int, source: str) -> Iterator[Setting]:
         said = sentence[0]
         if len(said) > MAX_SENTENCE or _ELSEWHERE.search(said):
             continue
+        changed, otherwise = (_first_end(it, said) for it in (_CHANGED, _OTHERWISE))
         for key in _KEY.finditer(said):
             name = key["span"] or key["bare"]
             if said.count('"', 0, key.start()) % 2:  # somebody's words
                 continue
             if not (_COMPOSED if key["span"] else _UNSPACED).search(name):
                 continue
-            found = _said_of(key, said)
+            found = _said_of(key, said, changed, otherwise)
             if found is None or _OPEN.match(said, found.end()):
                 continue
             group = "code" if found["code"] else "plain"
-            at = sentence.start() + found.start(group)
-            line = first + text.count("\n", 0, at)
-            column = at - (text.rfind("\n", 0, at) + 1) + 1
-            yield from _stated(page, line, column, name, found[group])
+            row, column = row_of(text, sentence.start() + found.start(group))
+            yield from _stated(page, first + row, column + 1, name, found[group])
 
 
-def _said_of(key: re.Match[str], said: str) -> re.Match[str] | None:
-    """Return where a sentence says the value of a key."""
+def _first_end(pattern: re.Pattern[str], text: str) -> float:
+    found = pattern.search(text)
+    return found.end() if found else math.inf
+
+
+def _said_of(
+    key: re.Match[str], said: str, changed: float, otherwise: float
+) -> re.Match[str] | None:
+    """Return where a sentence says the value of a key.
+
+    Args:
+        key: in the sentence.
+        said: the sentence.
+        changed: where its first word ends that makes something else of a value behind it.
+        otherwise: likewise, of the values that aren't in brackets.
+    """
     if beside := _BESIDE.match(said, key.end()) or _KEYED.search(
         said, max(0, key.start() - BESIDE), key.start()
     ):
-        return None if _CHANGED.search(said, 0, min(key.start(), beside.start())) else beside
-    found = _SAYS.match(said, key.end()) or _HAS.match(said, key.end())
-    before = said[: key.start()]
-    return None if _CHANGED.search(before) or _OTHERWISE.search(before) else found
+        return None if changed <= min(key.start(), beside.start()) else beside
+    if min(changed, otherwise) <= key.start():
+        return None
+    return _SAYS.match(said, key.end()) or _HAS.match(said, key.end())
 
 
 def _in_row(page: Page, row: Row) -> Iterator[Setting]:
@@ -184,8 +200,13 @@ def _in_row(page: Page, row: Row) -> Iterator[Setting]:
 
 
 def _stated(page: Page, line: int, column: int, key: str, text: str) -> Iterator[Setting]:
-    if value_of(text, key) and not any(map(_ELSEWHERE.search, page.above(line))):
+    if value_of(text, key) and not any(map(_is_elsewhere, page.above(line))):
         yield Setting(page.path, line, column, key, text)
+
+
+@lru_cache(maxsize=64)
+def _is_elsewhere(heading: str) -> bool:
+    return _ELSEWHERE.search(heading) is not None
 
 
 def check_settings(
@@ -208,7 +229,7 @@ def check_settings(
 def _compared(
     key: str, stated: Sequence[Setting], files: Mapping[str, Sequence[str | None]]
 ) -> Iterator[Finding]:
-    texts = [text for values in files.values() for text in values]
+    texts = list(dict.fromkeys(text for values in files.values() for text in values))
     if None in texts:
         return
     known = {text: value for text in texts if text and (value := value_of(text, key))}
