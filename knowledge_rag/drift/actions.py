@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import posixpath
 import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +28,8 @@ MAX_ITEMS: Final = 200
 """Of a postmortem that are compared."""
 MAX_ITEM: Final = 2_000
 """Characters of an item that are read."""
+MAX_TARGETS: Final = 50
+"""Runbooks of a postmortem of which an item may mean one."""
 HEAD: Final = 20
 """Lines at the head of a postmortem that may have the incident's day."""
 _ITEMS: Final = re.compile(
@@ -35,12 +39,12 @@ _ITEMS: Final = re.compile(
 )
 """How a section of action items is headed."""
 _RUNBOOK: Final = re.compile(
-    r"(?P<of>(?:\b[\w-]+ ){0,5})(?:(?P<strict>run ?-?books?|play ?-?books?|sops?)|procedures?|checklists?|pages?|docs?|guides?)\b",
+    r"(?P<of>(?:\b[\w-]{1,40} ){0,5})(?:(?P<strict>run ?-?books?|play ?-?books?|sops?)|procedures?|checklists?|pages?|docs?|guides?)\b",
     re.IGNORECASE,
 )
 _ANOTHER: Final = re.compile(r"\b(?:a|an|new)(?: new| short)?$")
 _DETERMINER: Final = re.compile(r".*\b(?:the|our|this|a|an|in|into|to|of|on|for|and|extend|update|amend)\b", re.IGNORECASE)  # fmt: skip
-_TARGET: Final = re.compile(r"\]\(([^)\s]+)\)|([\w./-]+\.(?:md|mdx|rst|adoc|txt|html?))\b", re.IGNORECASE)  # fmt: skip
+_TARGET: Final = re.compile(r"\]\(([^)\s]+)\)|(?<![\w./-])([\w./-]+\.(?:md|mdx|rst|adoc|txt|html?))\b", re.IGNORECASE)  # fmt: skip
 _RELATED: Final = re.compile(r"[\"']?runbooks?[\"']?\s*:\s*[\"'\[]*([^\"'\],\s]+)", re.IGNORECASE)
 _CANCELLED: Final = re.compile(
     r"~~|\(dropped\b|\b(?:cancell?ed|won.?t (?:do|fix)|wontfix|rejected|declined|(?:not|no longer) needed|superseded|abandoned)\b",
@@ -88,7 +92,8 @@ def items_in(page: Page) -> Iterator[Item]:
     """Find the first MAX_ITEMS action items of a postmortem that ask for a change of a runbook."""
     day = _day(page) if page.is_report else ""
     if day:
-        yield from islice((it for one in _texts(page) for it in _read(page, day, *one)), MAX_ITEMS)
+        related = _related(page)
+        yield from islice((it for one in _texts(page) for it in _read(page, related, day, *one)), MAX_ITEMS)  # fmt: skip
 
 
 def _day(page: Page) -> str:
@@ -116,24 +121,25 @@ def _texts(page: Page) -> Iterator[tuple[int, str]]:
         if not starts:
             yield from sorted([*rows, *paragraphs])
             return
+        texts = sorted([*rows, *paragraphs])
         for (line, title), until in zip(parts, [*starts[1:], end], strict=True):
-            inner = [text for at, text in sorted([*rows, *paragraphs]) if line < at < until]
-            yield line, "\n".join([title, *inner])
+            inner = texts[bisect_right(texts, (line + 1,)) : bisect_left(texts, (until,))]
+            yield line, "\n".join([title, *(text for _, text in inner)])
         return
 
 
-def _read(page: Page, day: str, line: int, text: str) -> Iterator[Item]:
+def _read(page: Page, related: Sequence[str], day: str, line: int, text: str) -> Iterator[Item]:
     text = text[:MAX_ITEM]
     if _CANCELLED.search(text):
         return
-    named = [link or path for link, path in _TARGET.findall(text)]
+    named: Sequence[str] = [link or path for link, path in _TARGET.findall(text)]
     words: tuple[str, ...] = ()
     if not named:
         called = _called(text)
         if called is None:
             return
         words = called
-        named = _related(page)
+        named = related
     dates = [it.day.isoformat() for it in find_dates(text)]
     targets = tuple(dict.fromkeys(it for one in named for it in (resolved(page.path, one), posixpath.normpath(one))))  # fmt: skip
     yield Item(page.path, line, day, max(dates, default=""), bool(_DONE.search(text)), targets, words)  # fmt: skip
@@ -154,7 +160,8 @@ def _called(text: str) -> tuple[str, ...] | None:
 def _related(page: Page) -> list[str]:
     """Return the runbooks that a postmortem names in its front matter, else those that it links."""
     front = [it[1] for line in page.lines[: page.front_matter_lines] if (it := _RELATED.match(line))]  # fmt: skip
-    return front or [link.target.partition("#")[0] for link in page.links if ":" not in link.target]
+    linked = (link.target.partition("#")[0] for link in page.links if ":" not in link.target)
+    return front[:MAX_TARGETS] or list(islice(dict.fromkeys(linked), MAX_TARGETS))
 
 
 def check_items(
@@ -171,11 +178,11 @@ def check_items(
         changed: returns the commit that last changed a document, ``None`` if Git doesn't know.
         today: the day by which an item is overdue.
     """
-    known = set(runbooks)
+    known = _Runbooks(runbooks)
     for each in items:
         if not each.is_done and not "" < each.due < today.isoformat():
             continue
-        page = _page_of(each, known)
+        page = known.of(each)
         commit = changed(page) if page else None
         if commit is not None and commit.day < each.day:
             state = "done" if each.is_done else f"due {each.due}"
@@ -186,20 +193,30 @@ def check_items(
             yield Finding(each.path, each.line, 1, 1, Kind.ACTION_ITEM, page, message)
 
 
-def _page_of(item: Item, known: set[str]) -> str:
-    """Return the runbook that an item names, ``""`` if that isn't one document."""
-    targets = [it for it in item.targets if it in known]
-    ends = {page for page in known for it in item.targets if page.endswith("/" + it.lstrip("./"))}
-    if item.words:
-        wanted = {_singular(word) for word in item.words}
-        called = [
-            it
-            for it in known
-            if wanted <= set(map(_singular, _WORD.findall(posixpath.basename(it).casefold())))
-        ]
-        targets = [it for it in targets if it in called] or called
-    found = list(dict.fromkeys(targets)) or sorted(ends)
-    return found[0] if len(found) == 1 else ""
+class _Runbooks:
+    """Documents, by the ends of their paths and by the words of their names."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._known = set(paths)
+        self._of_end: dict[str, set[str]] = defaultdict(set)
+        self._of_word: dict[str, set[str]] = defaultdict(set)
+        for path in self._known:
+            end = path
+            while end := end.partition("/")[2]:
+                self._of_end[end].add(path)
+            for word in _WORD.findall(posixpath.basename(path).casefold()):
+                self._of_word[_singular(word)].add(path)
+
+    def of(self, item: Item) -> str:
+        """Return the runbook that an item names, ``""`` if that isn't one document."""
+        targets = [it for it in item.targets if it in self._known]
+        ends = {page for it in item.targets for page in self._of_end.get(it.lstrip("./"), ())}
+        if item.words:
+            words = (self._of_word.get(_singular(word), set()) for word in item.words)
+            called = set.intersection(*words)
+            targets = [it for it in targets if it in called] or sorted(called)
+        found = list(dict.fromkeys(targets)) or sorted(ends)
+        return found[0] if len(found) == 1 else ""
 
 
 def _singular(word: str) -> str:
