@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS: Final = 2_000_000
 """Of a document that are looked at."""
+MAX_HEADING: Final = 300
+"""Characters of a heading by which what is below it is judged."""
 MAX_STEPS: Final = 500_000
 """Tokens of a document that are skipped in search of the ends of brackets; brackets behind them are text."""
 _HTML_ANCHOR: Final = re.compile(r"<\w[^<>]*?\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
@@ -123,7 +125,7 @@ class Page:
         front_matter_lines: how many lines at the beginning are front matter.
         paragraphs: in their order.
         retired: its status if it isn't used any more, else ``None``.
-        sections: line of each heading, and its text and those of the sections that hold it, the innermost first.
+        sections: line of each heading, and its text and those of the sections that hold it, the innermost first, each up to MAX_HEADING.
         rows: of tables.
         is_report: whether it is a postmortem.
     """
@@ -267,7 +269,9 @@ def read_page(path: str, text: str) -> Page:
                 level, words = int(before.tag[1:]), _text(token)
                 headings.append((token.map[0] + 1, level, words))
                 above = [(level, words, _says_old(words)), *(it for it in above if it[0] < level)]
-                sections.append((token.map[0] + 1, tuple(text for _, text, _ in above)))
+                sections.append(
+                    (token.map[0] + 1, tuple(text[:MAX_HEADING] for _, text, _ in above))
+                )
             elif not is_cell:
                 source = "\n".join(lines[slice(*token.map)])
                 paragraphs.append(Paragraph(token.map[0] + 1, source))
