@@ -34,8 +34,8 @@ MAX_CHARACTERS: Final = 2_000_000
 """Of a document that are looked at."""
 MAX_HEADING: Final = 300
 """Characters of a heading by which what is below it is judged."""
-MAX_STEPS: Final = 500_000
-"""Tokens of a document that are skipped in search of the ends of brackets; brackets behind them are text."""
+MAX_STEPS: Final = 100_000
+"""More than a document has characters that tokens are skipped in search of brackets' ends; brackets behind are text."""
 _HTML_ANCHOR: Final = re.compile(r"<\w[^<>]*?\b(?:id|name)\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _OWN_ID: Final = re.compile(r"\{:?\s*#([\w.:-]++)[^{}]*+\}\s*$")
 
@@ -162,9 +162,9 @@ def _starts(text: str) -> tuple[int, ...]:
 
 
 class _Inline(ParserInline):
-    """Gives up on brackets after MAX_STEPS, as their ends are searched again from each of them."""
+    """Gives up on brackets after a number of steps, as an end is searched again from each of them."""
 
-    left = MAX_STEPS
+    left = 0
 
     def skipToken(self, state: StateInline) -> None:  # noqa: N802 - markdown-it's name
         self.left -= 1
@@ -195,7 +195,7 @@ class _Parser(MarkdownIt):
             self.inline.ruler.at(name, _placed(rule, kind))
 
     def parse(self, src: str, env: MutableMapping[str, object] | None = None) -> list[Token]:
-        self.inline.left = MAX_STEPS
+        self.inline.left = len(src) + MAX_STEPS
         return super().parse(src, env)
 
 
