@@ -286,7 +286,7 @@ def _stored(notes: object) -> Sequence[str]:
 def _only(arguments: Mapping[str, object], *known: str) -> None:
     if unknown := [name for name in arguments if name not in known]:
         names = ", ".join(ascii(str(name)[:40]) for name in unknown[:3])
-        raise InvalidRequest(f"unknown argument {names}; known are {', '.join(known)}")
+        raise InvalidRequest(f"unknown argument {names}; known: {', '.join(known)}")
 
 
 def _text_in(

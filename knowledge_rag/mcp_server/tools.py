@@ -311,7 +311,7 @@ def read_arguments(arguments: Mapping[str, object]) -> tuple[str, list[str] | No
     if unknown := [name for name in arguments if name not in known]:
         names = ", ".join(ascii(str(name)[:40]) for name in unknown[:3])
         raise InvalidRequest(
-            f"unknown argument {names}; known are {', '.join(known)}. Evidence can't be handed in: "
+            f"unknown argument {names}; known: {', '.join(known)}. Evidence can't be handed in: "
             "only what this server retrieved counts"
         )
     return _answer_in(arguments.get("answer")), _evidence_ids(arguments.get("evidence_ids"))

@@ -542,7 +542,10 @@ def _concerns(report: SupportReport, claim: str) -> Iterator[Concerned]:
         yield Concern.UNSUPPORTED, f"Not as in its lines: {described(found, claim)}."
     if report.verdict is Verdict.UNSUPPORTED and not report.missing and not report.contradicted:
         words = ", ".join(report.missing_words[:8])
-        yield Concern.UNSUPPORTED, f"The cited lines hold too few of its words; missing: {words}."
+        yield (
+            Concern.UNSUPPORTED,
+            f"The cited lines contain too few of its words; missing: {words}.",
+        )
     for warning in report.warnings:
         if warning.kind is WarningKind.NEGATION:
             message = f'"{warning.text}": one of the step and its lines denies it.'

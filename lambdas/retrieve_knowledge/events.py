@@ -360,7 +360,7 @@ def to_query(
     unknown = [name for name in arguments if name not in ARGUMENTS]
     if unknown:
         names = ", ".join(repr(str(name)[:40]) for name in unknown[:3])
-        raise InvalidRequest(f"unknown argument {names}; known are {', '.join(ARGUMENTS)}")
+        raise InvalidRequest(f"unknown argument {names}; known: {', '.join(ARGUMENTS)}")
     given = {key: _FILTERS[key](key, arguments[key]) for key in FILTER_KEYS if key in arguments}
     filters = {key: value for key, value in given.items() if value}
     if SOURCE_FILE in filters and most_of_document is not None:
@@ -434,7 +434,9 @@ def _encodable(name: str, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise InvalidRequest(f"{name} holds a lone surrogate, which is no character") from error
+        raise InvalidRequest(
+            f"{name} contains a lone surrogate, which isn't a character"
+        ) from error
     return value
 
 

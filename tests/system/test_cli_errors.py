@@ -142,7 +142,7 @@ def test_bad_input_is_one_line_and_an_exit_code(typed, ran, place):
     [
         (" \t\n", "query is blank"),
         ("x" * 20_001, "query is 20001 characters long; at most 20000 are allowed"),
-        (b"caf\xe9", "query holds a lone surrogate, which is no character"),
+        (b"caf\xe9", "query contains a lone surrogate, which isn't a character"),
     ],
 )
 def test_a_query_that_cannot_be_asked_is_refused(query, says, settled, place):

@@ -406,7 +406,7 @@ def test_without_it_five_come_and_a_direct_caller_may_have_more():
         ({"query": 5}, "query must be text"),
         ({"query": " \n\t "}, "query is blank"),
         ({"query": "x" * 20_001}, "20001 characters long; at most 20000"),
-        ({"query": "\ud800"}, "query holds a lone surrogate"),
+        ({"query": "\ud800"}, "query contains a lone surrogate"),
         ({"query": "x", "service": 5}, "service must be text"),
         ({"query": "x", "service": None}, "service must be text"),
         ({"query": "x", "service": "y" * 201}, "service is longer than 200"),
@@ -420,7 +420,7 @@ def test_without_it_five_come_and_a_direct_caller_may_have_more():
         ({"query": "x", "source_file": "a\\b.md"}, "is not the path of a document"),
         ({"query": "x", "source_file": "a.md, lines 1-2"}, "is not the path of a document"),
         ({"query": "x", "source_file": "z" * 1_000 + "/.."}, "is not the path of a document"),
-        ({"query": "x", "maxResults": 3}, "unknown argument 'maxResults'; known are query"),
+        ({"query": "x", "maxResults": 3}, "unknown argument 'maxResults'; known: query"),
     ],
 )
 def test_what_makes_no_sense_is_refused_and_why(arguments, why):
