@@ -58,6 +58,7 @@ _GO_TEMPLATE: Final = re.compile(r"\{\{.*?(?:(?P<end>\}\})|$)", re.MULTILINE)
 """One that isn't closed goes to the line's end, so that the end is searched once."""
 _WORD: Final = re.compile(rb"[A-Za-z0-9][\w./:-]*[\w]")
 _PART: Final = re.compile(r"[-_./:]")
+_SEPARATOR: Final = re.compile(rb"[-_./:]")
 _PARTED: Final = bytes(it if chr(it).isascii() and chr(it).isalnum() else 0x20 for it in range(256))
 """What makes of a text its parts: of words, and of names."""
 _SUB: Final = re.compile(r"\$\{[^}]*(?P<end>\})?")
@@ -283,20 +284,20 @@ def _parts(data: bytes) -> set[bytes]:
 
 
 class _Wanted:
-    """Words to look for in many files, few of which have all parts of one."""
+    """Words to look for in many files, few of which have the last part of one."""
 
     def __init__(self, words: AbstractSet[str]) -> None:
-        self._of_last: dict[bytes, dict[bytes, frozenset[bytes]]] = defaultdict(dict)
+        self._of_last: dict[bytes, set[bytes]] = defaultdict(set)
         for word in filter(str.isascii, words):
             if parts := word.encode().translate(_PARTED).split():
-                self._of_last[parts[-1]][word.encode()] = frozenset(parts)
+                self._of_last[parts[-1]].add(word.encode())
         self._lasts = set(self._of_last)
 
     def drop(self, words: Iterable[str]) -> None:
         """Look for these no more."""
         for word in map(str.encode, words):
             last = word.translate(_PARTED).split()[-1]
-            self._of_last[last].pop(word, None)
+            self._of_last[last].discard(word)
             if not self._of_last[last]:
                 self._lasts.discard(last)
 
@@ -307,21 +308,12 @@ class _Wanted:
             data: of the file.
             parts: of its words.
         """
-        likely = {
-            last: words
-            for last in self._lasts & parts
-            if (
-                words := [
-                    it for it, of in self._of_last[last].items() if of <= parts and it in data
-                ]
-            )
-        }
         found: set[bytes] = set()
-        for run in set(_WORD.findall(data)) if likely else ():
-            last = run.translate(_PARTED).split()[-1]
-            for word in likely.get(last, ()):
-                if run.endswith(word) and (run == word or run[-len(word) - 1] in b"-_./:"):
-                    found.add(word)
+        for run in set(_WORD.findall(data)) if self._lasts & parts else ():
+            words = self._of_last.get(run.translate(_PARTED).split()[-1])
+            if words:
+                ends = [separator.end() for separator in _SEPARATOR.finditer(run)][-MAX_TAILS:]
+                found |= words.intersection([run, *(run[at:] for at in ends)])
         return {word.decode() for word in found}
 
 
