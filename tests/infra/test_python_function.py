@@ -8,7 +8,7 @@ from cdk_nag import AwsSolutionsChecks
 
 from infra import python_function
 from infra.bundle_target import PYTHON_RUNTIME
-from infra.bundling import BUNDLES, Bundle, bundle
+from infra.bundling import BUNDLES, NO_BYTE_CODE, Bundle, bundle
 from infra.python_function import RUNTIME, PythonFunction
 from tests.infra.parts import app, bare_stack, only, settings, template_of, the
 from tests.support.bundles import CHUNK, RETRIEVE
@@ -78,6 +78,6 @@ def test_a_bundle_without_byte_code_is_warned_of_and_nothing_else(monkeypatch, b
     stack = bare_stack()
     make(stack, snap_start=True)
     warnings = Annotations.from_stack(stack).find_warning("*", Match.any_value())
-    assert ["no Python 3.13 here" in warning.entry.data for warning in warnings] == (
+    assert [NO_BYTE_CODE in warning.entry.data for warning in warnings] == (
         [] if byte_code else [True]
     )
