@@ -412,7 +412,7 @@ def test_documents_are_listed_read_and_completed(client, corpus):
         ("knowledge:///runbooks/%2e%2e/runbooks/rds-failover.md", "there is no document"),
         ("knowledge:///runbooks/rds-failover.md?lines=1-900", "no text after line"),
         ("knowledge:///runbooks/rds-failover.md?lines=1-5", "front matter"),
-        ("knowledge:///runbooks/rds-failover.md?lines=9-3", "no line range"),
+        ("knowledge:///runbooks/rds-failover.md?lines=9-3", "not a line range"),
         ("knowledge:///runbooks/rds-failover.md?lines=x", "not an address"),
         ("file:///etc/passwd", "not an address"),
     ],

@@ -194,4 +194,4 @@ def test_what_is_wrong_with_the_command_is_told_in_one_line(cli, tmp_path):
     assert {one.out for one in ran.values()} == {""}
     assert_one_line(ran["port"].err, "--http")
     assert_one_line(ran["kb"].err, "no knowledge base")
-    assert_one_line(ran["model"].err, "no PROVIDER:MODEL")
+    assert_one_line(ran["model"].err, "isn't PROVIDER:MODEL")

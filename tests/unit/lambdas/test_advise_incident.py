@@ -394,11 +394,11 @@ class TestModel:
             ("local.throttled", "could not be reached (throttled)"),
             ("local.denied", "could not be reached (access_denied)"),
             ("local.unknown", "could not be reached (configuration)"),
-            ("local.fabricates", "no answer that can be used (unverifiable_results)"),
-            ("local.uncited", "no answer that can be used (unverifiable_results)"),
-            ("local.index-beyond", "no answer that can be used (unverifiable_results)"),
-            ("local.guardrail", "no answer that can be used (guardrail)"),
-            ("local.empty", "no answer that can be used (malformed_response)"),
+            ("local.fabricates", "no usable answer (unverifiable_results)"),
+            ("local.uncited", "no usable answer (unverifiable_results)"),
+            ("local.index-beyond", "no usable answer (unverifiable_results)"),
+            ("local.guardrail", "no usable answer (guardrail)"),
+            ("local.empty", "no usable answer (malformed_response)"),
         ],
     )
     def test_where_it_fails_the_documents_own_lines_are_posted(
