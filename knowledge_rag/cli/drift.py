@@ -159,7 +159,7 @@ def drift(
 
 
 def _note_idle(checks: frozenset[Check], named: frozenset[Check], *, has_code: bool) -> None:
-    """Say which checks that were asked for have nothing to do."""
+    """Note checks that were asked for and have nothing to compare; raise InvalidRequest if none is left."""
     if not checks:
         raise InvalidRequest("--skip leaves no check to run")
     if Check.NAMES in named & checks and not has_code:
@@ -311,12 +311,8 @@ def _exists_below(docs: Path) -> Callable[[str], bool]:
         try:
             target = (root / path).resolve()
             return not target.is_relative_to(top) or target.exists()
-        except (
-            OSError,
-            ValueError,
-            RuntimeError,
-        ):  # no name that a file can have, or links in a circle
-            return False
+        except (OSError, ValueError, RuntimeError):
+            return False  # no name that a file can have, or links in a circle
 
     return exists
 

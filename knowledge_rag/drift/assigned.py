@@ -20,7 +20,7 @@ MAX_LENGTH: Final = 200
 MAX_BEFORE: Final = 100
 """Characters before a key that say what it is."""
 _LITERAL: Final = re.compile(r"(?P<quote>[\"'])(?P<quoted>[^\"'\n]*)(?P=quote)|(?P<plain>[^\s\"',;{}()\[\]#]+(?: [^\s\"',;{}()\[\]#]+)*)")  # fmt: skip
-_FILLED_IN: Final = re.compile(r"[$*!&<(\[{`]|\b(?:var|local|each|module|data|self|config|settings|values|env|os|process|self)\.", re.IGNORECASE)  # fmt: skip
+_FILLED_IN: Final = re.compile(r"[$*!&<(\[{`]|\b(?:var|local|each|module|data|self|config|settings|values|env|os|process)\.", re.IGNORECASE)  # fmt: skip
 """What of a value only a deployment or a program knows."""
 _DURATION: Final = re.compile(r"(\d+) ?\* ?time\.(Millisecond|Second|Minute|Hour)\b")
 """How Go writes one."""

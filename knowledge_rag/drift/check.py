@@ -153,9 +153,8 @@ def _of_code(facts: Sequence[Facts], code: Code, world: World) -> Iterator[Findi
 def _of_names(facts: Sequence[Facts], code: Code, recall: Recall) -> Iterator[Finding]:
     """Compare names again where the document's or the code's that matter to it changed."""
     names = Names(code)
-    defined = digest(
-        json.dumps(code.names)
-    )  # in their order: the first file is the one that is named
+    # in their order: of two files that define a name, the first is named
+    defined = digest(json.dumps(code.names))
     of_documents: dict[str, list[Mention]] = defaultdict(list)
     for each in facts:
         of_documents[each.page.path] += each.mentions

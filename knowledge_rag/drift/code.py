@@ -57,7 +57,8 @@ _GO_TEMPLATE_LINE: Final = re.compile(r"^[ \t]*\{\{[^\n]*\}\}[ \t]*$", re.MULTIL
 _GO_TEMPLATE: Final = re.compile(r"\{\{.*?(?:(?P<end>\}\})|$)", re.MULTILINE)
 """One that isn't closed goes to the line's end, so that the end is searched once."""
 _WORD: Final = re.compile(rb"[A-Za-z0-9][\w./:-]*[\w]")
-_PART: Final = re.compile(r"[-_./:]")
+PART: Final = re.compile(r"[-_./:]")
+"""Separates the parts of a name."""
 _SEPARATOR: Final = re.compile(rb"[-_./:]")
 _PARTED: Final = bytes(it if chr(it).isascii() and chr(it).isalnum() else 0x20 for it in range(256))
 """What makes of a text its parts: of words, and of names."""
@@ -320,7 +321,7 @@ class _Wanted:
 def tails(name: str) -> Iterator[str]:
     """Return a name, and what is left of it behind each of its last MAX_TAILS separators."""
     yield name
-    for separator in list(_PART.finditer(name))[-MAX_TAILS:]:
+    for separator in list(PART.finditer(name))[-MAX_TAILS:]:
         yield name[separator.end() :]
 
 

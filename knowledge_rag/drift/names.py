@@ -16,7 +16,7 @@ from itertools import pairwise
 from operator import or_
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.drift.code import tails
+from knowledge_rag.drift.code import PART, tails
 from knowledge_rag.drift.findings import Finding, Kind, near
 from knowledge_rag.drift.shell import HOLE, commands_in
 
@@ -71,7 +71,6 @@ _DASHBOARD: Final = re.compile(
     r"|^https://[\w.-]*console\.aws\.[\w./-]*\?*[^#]*#dashboards(?:/dashboard/|:name=)(?P<cloudwatch>[\w-]{3,255})"
 )
 """The dashboard that a link opens: of Grafana, by its uid, and of CloudWatch, by its name."""
-_SEPARATOR: Final = re.compile(r"[-_./:]")
 _LEAST_HEADINGS: Final = 5
 _SHARE: Final = 0.8
 
@@ -308,7 +307,7 @@ def _without_prefix(names: Mapping[str, str]) -> frozenset[str]:
     for every in of_file.values():
         plain = [name for name in every if HOLE not in name]
         prefix = os.path.commonprefix(plain) if len(plain) > 1 else ""  # noqa: RUF071 - cut at separators below
-        begins = [separator.end() for separator in _SEPARATOR.finditer(prefix)]
+        begins = [separator.end() for separator in PART.finditer(prefix)]
         found |= {name[at:] for name in plain for at in begins}
         found |= {name.rpartition(HOLE)[2].strip("-_./:") for name in every if HOLE in name}
     return frozenset(found)
