@@ -75,6 +75,7 @@ def _words(text: str) -> list[str]:
 
 def retrieve(scored: Callable[[str], Scores]) -> Callable[[str, bytes], dict[str, Any]]:
     """Answer Retrieve over the sample runbooks with these scores."""
+    scored("anything")  # the runbooks are embedded now, while no caller's time runs
 
     def answer(_path: str, body: bytes) -> dict[str, Any]:
         request = json.loads(body)

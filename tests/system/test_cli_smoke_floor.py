@@ -10,13 +10,15 @@ from contextlib import redirect_stdout
 
 import pytest
 
+from knowledge_rag.deployment.smoke import clients
+from knowledge_rag.deployment.smoke.clients import FunctionClient
 from lambdas.retrieve_knowledge import floor as function_floor
 from lambdas.retrieve_knowledge import service
 from lambdas.retrieve_knowledge.handler import lambda_handler
 from tests.support.account import account_fixture, moto_fixture  # noqa: F401 - fixtures
 from tests.support.cli import assert_one_line
 from tests.support.deployed import NAME, PARAMETER, Deployment
-from tests.support.patience import patient_function
+from tests.support.patience import MOST_SECONDS, patient_function
 from tests.support.played_aws import DENIED
 from tests.support.store import cosines, euclidean, hybrid, retrieve
 
@@ -30,6 +32,8 @@ def call(event, context):
 def deployed(account, aws_environment, monkeypatch):
     """Deploy in front of a store, with the default floor that the stack gives."""
     monkeypatch.setattr(function_floor, "MAX_AGE_SECONDS", 0.5)
+    monkeypatch.setattr(clients, "FUNCTION_READ_SECONDS", MOST_SECONDS)
+    monkeypatch.setattr(FunctionClient, "seconds", MOST_SECONDS)
     made = Deployment(account, call)
 
     def deploy(scored, default, search_type="HYBRID"):
