@@ -77,6 +77,8 @@ _OTHERWISE: Final = re.compile(
     re.IGNORECASE,
 )
 """Words that make a condition of it, but for a value in brackets, which holds whatever the sentence is about."""
+_THEIRS: Final = re.compile(r"\b(?:their|its own)\s+$", re.IGNORECASE)
+"""Words right before a key that make it the setting of another system: "The broker isn't ours. Their `LIMIT` is 5"."""
 _ELSEWHERE: Final = re.compile(
     r"\b(?:staging|stage|dev|development|test(?:ing)?|qa|uat|acceptance|sandbox|local(?:ly|host)?|preprod|pre-prod|canary|demo|example|upstream|laptop)\b",
     re.IGNORECASE,
@@ -145,6 +147,8 @@ def _in_prose(page: Page, first: int, source: str) -> Iterator[Setting]:
         for key in _KEY.finditer(said):
             name = key["span"] or key["bare"]
             if said.count('"', 0, key.start()) % 2:  # somebody's words
+                continue
+            if _THEIRS.search(said, max(0, key.start() - BESIDE), key.start()):
                 continue
             if not (_COMPOSED if key["span"] else _UNSPACED).search(name):
                 continue

@@ -85,6 +85,7 @@ def test_a_value_that_the_code_does_not_give_a_setting_is_found(found, text, col
         "`SECRET_LIMIT` is 7. `message_size` is 4. `old_limit` is 9. `unknown_key` is 1.",
         "After a quarter of an hour, or a minute and a half (`drain_timeout`), it is killed.",
         'A statement such as "`RETRY_LIMIT` is 7" is compared.',
+        "The broker isn't ours: their `RETRY_LIMIT` is 7. Its own\n`RETRY_LIMIT` is 8.",
         "`RETRY_LIMIT` is 07:30. `RETRY_LIMIT` is 7.1.2.",
         "## Staging\n\n`RETRY_LIMIT` is 7.",
         "| Setting | Staging |\n|-|-|\n| `RETRY_LIMIT` | 7 |",
