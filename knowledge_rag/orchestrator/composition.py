@@ -205,7 +205,7 @@ def _nothing(
     by = next((block for block in plan.blocks if block.declined), None)
     read = by.reading if by else tuple(it.citation for it in reading)
     closest = read[0].source_file if read else ""
-    why = wording.near_miss(closest, unknown, by.declined if by else None)
+    why = wording.near_miss(closest, unknown, by.declined if by else None, by.said if by else "")
     if any(block.meant for block in plan.blocks):
         why = wording.UNCLEAR
     elif incident.at:

@@ -85,6 +85,7 @@ class Block:
         doubt: the reason to doubt the procedures: another service, names that the page never mentions.
         also: other pages that are filed under the alert's name just as well.
         declined: why the closest page gives no steps although it is about the incident; else ``None``.
+        said: the lines by which it says so; ``""`` if it doesn't.
         score: of the document's best passage, if the search's scale is known; else ``None``.
     """
 
@@ -100,6 +101,7 @@ class Block:
     doubt: str = ""
     also: tuple[str, ...] = ()
     declined: Declined | None = None
+    said: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,12 +288,15 @@ def _instead(place: Place, search: Search, procedures: Sequence[Procedure]) -> B
         if line := still_to_write(place, wanted):
             return _declined(search, outline, line, line, Declined.TO_WRITE)
     if not procedures and has_no_steps_yet(outline, place.section):
-        return _declined(search, outline, *own_range(place.section), Declined.TO_WRITE)
+        start, end = own_range(place.section)
+        block = _declined(search, outline, start, end, Declined.TO_WRITE)
+        return replace(block, said=outline.text(place.section.heading_end + 1, end))
     return None
 
 
 def _declined(search: Search, outline: Outline, start: int, end: int, why: Declined) -> Block:
-    return Block(search.alert, reading=(Citation(outline.source_file, start, end),), declined=why)
+    reading = (Citation(outline.source_file, start, end),)
+    return Block(search.alert, reading=reading, declined=why, said=outline.text(start, end))
 
 
 def _equal(place: Place | None) -> tuple[Place, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from textwrap import shorten
 from typing import Final
 
 from knowledge_rag.core.resources import shipped
@@ -118,29 +119,37 @@ class Declined(StrEnum):
 
 _DECLINED: Final = {
     Declined.UNREAD: "The closest page, {}, is about it, and no steps could be read from it.",
-    Declined.NOT_FOR: "{} says that its steps aren't for this: read its lines below.",
-    Declined.TO_WRITE: "{} says that this is still to be written.",
+    Declined.NOT_FOR: "{} says that its steps aren't for this",
+    Declined.TO_WRITE: "{} says that this is still to be written",
     Declined.UNUSED: "The closest page, {}, is filed under this name and marked as out of use (deprecated, superseded "
     "or old): its steps aren't given.",
 }
+
+
+_SHOWN_DECLINING: Final = 240
+"""Maximum characters that are quoted of the lines by which a page declines."""
 
 
 def near_miss(
     closest: str,
     unknown: tuple[str, ...],
     declined: Declined | None = None,
+    said: str = "",
 ) -> str:
-    """Return why nothing is advised although something was found.
+    """Return why nothing is advised although something was found; ``said`` is how a page declines.
 
     >>> near_miss("runbooks/postgres.md", ("MongoDB",))
     'The closest page is runbooks/postgres.md, and nothing found mentions MongoDB.'
     >>> near_miss("runbooks/postgres.md", ())
     'The closest page is runbooks/postgres.md, and search is not sure that it is about this.'
+    >>> near_miss("mail.md", (), Declined.TO_WRITE, "TODO: ask Jo.")
+    'mail.md says that this is still to be written: "TODO: ask Jo."'
     """
     if not closest:
         return "Nothing that was found says what to do."
     if declined:
-        return _DECLINED[declined].format(closest)
+        quoted = f': "{shorten(said, _SHOWN_DECLINING, placeholder=" …")}"' if said else ""
+        return _DECLINED[declined].format(closest) + quoted
     missing = (
         f"nothing found mentions {listed([*unknown], 'or')}"
         if unknown

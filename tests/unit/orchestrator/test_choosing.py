@@ -448,7 +448,8 @@ class TestPartsThatNobodyWrote:
     def test_of_an_alerts_own_section_are_its_lines_to_read(self):
         text = page(("MailFull", "TODO (Jo) -- for now: add a disk."), ("B", "- b"))
         given = advised(alert("MailFull"), {MAIL: text})
-        assert given.reasoning == f"{MAIL} says that this is still to be written."
+        said = "TODO (Jo) -- for now: add a disk."
+        assert given.reasoning == f'{MAIL} says that this is still to be written: "{said}"'
         assert [(it.citation.start_line, it.citation.end_line) for it in given.reading] == [(5, 7)]
 
 
@@ -1270,8 +1271,9 @@ class TestHeldOff:
                 "- Stop payouts: `./pay stop`\n\nTODO: what to do when creator payouts fail",
             )
         )
+        said = "TODO: what to do when creator payouts fail"
         for asked, reason in (
-            ("creator payouts fail", f"{MAIL} says that this is still to be written."),
+            ("creator payouts fail", f'{MAIL} says that this is still to be written: "{said}"'),
             ("stop payouts", None),
         ):
             given = advised(question(asked), {MAIL: text})
@@ -1285,9 +1287,8 @@ class TestHeldOff:
         text = "# Gateway\n\nNever on the market VPN.\n\n## Restart\n\n1. Restart it.\n"
         given = advised(question("restart the gateway of the market VPN"), {MAIL: text})
         assert (given.status, given.guidance) == (Status.NO_MATCH, ())
-        assert (
-            given.reasoning == f"{MAIL} says that its steps aren't for this: read its lines below."
-        )
+        said = "Never on the market VPN."
+        assert given.reasoning == f'{MAIL} says that its steps aren\'t for this: "{said}"'
         assert [(it.citation.start_line, it.citation.end_line) for it in given.reading] == [(3, 3)]
 
 

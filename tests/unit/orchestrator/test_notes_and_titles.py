@@ -283,7 +283,8 @@ def test_what_is_to_be_written_in_the_section_for_the_task_is_said_instead_of_it
     page = "# Telemetry db\n\n## Backups\n\nTo see them: `pgb info`.\n\nTODO: restore to a point in time. (Ask Yusuf.)\n"
     given = advised(question("telemetry db backups: restore to 14:00"), {"db.md": page})
     assert not given.guidance
-    assert given.reasoning == "db.md says that this is still to be written."
+    said = "TODO: restore to a point in time. (Ask Yusuf.)"
+    assert given.reasoning == f'db.md says that this is still to be written: "{said}"'
 
 
 SOP = """STANDARD OPERATING PROCEDURE    SOP-7
@@ -334,9 +335,10 @@ def test_what_a_page_says_that_it_does_not_cover_is_declined():
     page = "# Gateway\n\nThere's a third one, gw-brk, elsewhere. Not covered here.\n\n## Gateway values old\n\n1. Restart it.\n"
     assert actions(advised(question("gateway values old"), {"gw.md": page})) == ["Restart it."]
     given = advised(question("gw-brk: gateway values old"), {"gw.md": page})
+    said = "There's a third one, gw-brk, elsewhere. Not covered here."
     assert (given.guidance, given.reasoning) == (
         (),
-        "gw.md says that its steps aren't for this: read its lines below.",
+        f'gw.md says that its steps aren\'t for this: "{said}"',
     )
 
 
