@@ -39,7 +39,6 @@ _RULES: Final = re.compile(
     r"(?:general |safety |house |important )?(?:rules?|caveats?|prerequisites?|preconditions?|conditions|responsibilities|approvals?|safety|dangers?|warnings?|limitations?|scope"
     r"|restrictions?|exceptions?|exclusions?|applicability|when not to use(?: (?:this|it))?|important(?: notes?)?|gotchas?|compliance|permissions|requirements?"
     r"|policy|disclaimers?|maintenance windows?"
-    r"|(?:(?:applies|valid|holds|counts|true) )?(?:to|for) (?:everything|all|any|every)(?: (?:of )?(?:these |this |the )?(?:procedures?|steps?|pages?|sections?|tasks?|actions?|work))?(?: (?:here|below|on this page))?"
     r"|read(?: this| me)?(?: first| before [a-z ]{1,30})?|(?:do )?(?:this )?first(?: of all)?|always|before (?:you )?(?:\w+ anything(?: \w+)?|(?:start|begin|do|touch|change|run)(?:ing)?(?: anything)?|anything(?: else)?)|stop and read|first things first)(?: (?:for|of|on) (?:this|these|all|the)(?: whole| entire)? \w+)?"
     r"|(?:wichtige )?(?:hinweise|regeln|voraussetzungen|warnungen)|vor beginn|wichtig|achtung|pré-?requis|règles|avertissements?|à lire (?:d['’]abord|avant)"
     r"|reglas|requisitos(?: previos)?|advertencias?|prerequisiti|regole|avvertenze|pré-requisitos|regras|avisos|предварительные условия|правила|важно|предупреждени[ея]"
@@ -47,6 +46,12 @@ _RULES: Final = re.compile(
     re.IGNORECASE,
 )
 """Names of sections whose text applies to the sections beside them."""
+_FOR_ALL: Final = re.compile(
+    r"\b(?:for|to|before) (?:all|any|every|each|everything|anything)(?: of)?(?: (?:it|them|these|this|those|here|below|else))*"
+    r"(?: (?:the |these |this )?(?:procedures?|steps?|pages?|sections?|tasks?|actions?|changes?|commands?|work)(?: (?:here|below|(?:on|in) this (?:page|file|document)))?)?\W*$",
+    re.IGNORECASE,
+)
+"""The end of a heading of rules: "Preconditions for everything here"."""
 _REMARKS: Final = re.compile(
     r"(?:good|things) to know|(?:additional |further |more )?(?:notes?|remarks?|information)|announcements?|updates?|news|risks?|tips|hints|nota bene|"
     r"bemerkungen|anmerkungen|hinweis|remarques?|notas?|observa\w+|note",
@@ -162,6 +167,10 @@ def names_only_kind(heading: str) -> bool:
     return kind_of_heading(heading) is not Kind.OTHER and not _matter_of(heading)
 
 
+_SERIAL: Final = re.compile(
+    r"\s*(?P<label>(?P<series>[A-Z]{1,2})\d{1,2}|(?P<part>\d{1,2})[a-z])(?:[.):]\s|\s|$)[ \t–—-]*"
+)
+"""A heading's label in a series: "K5 Replay", "P2. OSD down", "1a. Token refresh"."""
 _COUNTED: Final = re.compile(r"\s*(?P<number>\d{1,2}(?:\.\d{1,2})*)[.):]?\s+")
 _INSTRUCTION: Final = re.compile(
     r"(?:add|announce|apply|approve|attach|back up|block|build|bump|call|change|check|choose|clean|clear|close|collect"
@@ -202,15 +211,31 @@ def is_numbered(heading: str) -> bool:
 
 def is_called_rules(heading: str) -> bool:
     """Whether a heading says that its section applies to the sections beside it: "2. Rules"."""
-    words = _COUNTED.sub("", heading, count=1).strip(" :.!")
-    return all(map(_RULES.fullmatch, re.split(r" (?:and|AND|&) ", words))) or bool(
-        _RULES.fullmatch(words)
-    )
+    words = _uncounted(heading)
+    parts = (words, *re.split(r" (?:and|AND|&) ", words))
+    is_each, *others = map(bool, map(_RULES.fullmatch, parts))
+    return is_each or all(others) or _FOR_ALL.search(words) is not None
 
 
 def is_called_remarks(heading: str) -> bool:
     """Whether a heading says that its section is about the sections beside it, a rule or not: "Notes"."""
-    return _REMARKS.fullmatch(_COUNTED.sub("", heading, count=1).strip(" :.!")) is not None
+    return _REMARKS.fullmatch(_uncounted(heading)) is not None
+
+
+def _uncounted(heading: str) -> str:
+    """Return a heading without its number, or its label in a series."""
+    found = _COUNTED.match(heading) or _SERIAL.match(heading)
+    return heading[found.end() if found else 0 :].strip(" :.!")
+
+
+def label_in_series(heading: str) -> tuple[str, str]:
+    """Return a heading's label and the part that its series shares; empty if it has none.
+
+    >>> label_in_series("K5 Replay"), label_in_series("1a. Token refresh"), label_in_series("2. Wait")
+    (('K5', 'K'), ('1a', '1'), ('', ''))
+    """
+    found = _SERIAL.match(heading)
+    return (found["label"], found["series"] or found["part"]) if found else ("", "")
 
 
 def number_of(heading: str) -> str:

@@ -33,10 +33,10 @@ from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.planning import (
     COMPLETION_RESULTS,
     completion,
-    documents_elsewhere,
     documents_to_complete,
     no_place,
     plan_of,
+    queries_elsewhere,
 )
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import (
@@ -61,6 +61,9 @@ if TYPE_CHECKING:
 
 MAX_ALERTS: Final = 10
 """Maximum alerts of a group that are looked up; the others are named as not looked up."""
+
+ROUNDS_ELSEWHERE: Final = 2
+"""Rounds of queries for documents that procedures refer to: one that is found by its name is completed in the second."""
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -127,10 +130,13 @@ async def look_up(
         ]
         findings = Findings(tuple(found))
         if files := documents_to_complete(incident, findings.asked):
-            findings = await _completed(incident, findings, files, retrieval, floors)
+            wanted = [completion(incident, it) for it in files]
+            findings = await _completed(incident, findings, wanted, retrieval, floors)
         findings = replace(findings, no_place=no_place(incident, findings))
-        if files := documents_elsewhere(incident, findings):
-            findings = await _completed(incident, findings, files, retrieval, floors)
+        for _ in range(ROUNDS_ELSEWHERE):
+            if not (queries_ := queries_elsewhere(incident, findings)):
+                break
+            findings = await _completed(incident, findings, queries_, retrieval, floors)
     plan = findings.plan or plan_of(incident, findings, floors)
     kept = tuple(map(partial(_needed, plan=plan), findings.completions))
     findings = replace(findings, completions=kept, plan=plan)
@@ -142,12 +148,11 @@ async def look_up(
 async def _completed(
     incident: Incident,
     findings: Findings,
-    files: Sequence[str],
+    wanted: Sequence[Query],
     retrieval: Retrieval,
     floors: Floors | None,
 ) -> Findings:
-    """Fetch the rest of the documents in parallel, and choose the procedures again."""
-    wanted = [completion(incident, it) for it in files]
+    """Ask for more of the documents in parallel, and choose the procedures again."""
     rest = await gather(wanted, retrieval, max_results=COMPLETION_RESULTS)
     findings = replace(findings, completions=(*findings.completions, *map(Asked, wanted, rest)))
     return replace(findings, plan=plan_of(incident, findings, floors))

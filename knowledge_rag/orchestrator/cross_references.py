@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from posixpath import normpath
 from typing import TYPE_CHECKING, Final
 
@@ -12,12 +13,13 @@ from knowledge_rag.core.headings import (
     is_called_remarks,
     is_called_rules,
     is_numbered,
+    label_in_series,
     names_only_kind,
     number_of,
 )
 from knowledge_rag.orchestrator.governing import Governs, forbids, sentences
-from knowledge_rag.orchestrator.links import fold
-from knowledge_rag.orchestrator.naming import NAME, is_called, is_camel_case
+from knowledge_rag.orchestrator.links import documents_called, fold
+from knowledge_rag.orchestrator.naming import CODE_SPAN, NAME, is_called, is_camel_case
 from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.procedures import (
     asks_for_something,
@@ -25,7 +27,7 @@ from knowledge_rag.orchestrator.procedures import (
 from knowledge_rag.orchestrator.words import spaced_words, words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 
     from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
@@ -57,6 +59,8 @@ _DECIMAL_NAMED: Final = re.compile(
     re.IGNORECASE,
 )
 """A chapter named by several numbers: "under 20 min start 4.2", "-> 4.1.1"."""
+_LABEL: Final = re.compile(r"(?<![\w./-])(?:[A-Z]{1,2}\d{1,2}|\d{1,2}[a-z])(?![\w/-])")
+"""A chapter's label in a series: "go to K5"."""
 _LETTERED: Final = re.compile(r"(?i:part|section|chapter|appendix) ([A-Z])\b|([A-Z])[.):] ")
 
 
@@ -64,6 +68,14 @@ def _letter_of(heading: str) -> str:
     """Return the letter in a heading's numbering, as in "Part B: lost" and "B. Lost"; ``""`` if it has none."""
     found = _LETTERED.match(heading)
     return (found[1] or found[2]) if found else ""
+
+
+def label_of(section: Section) -> str:
+    """Return a heading's label if another heading beside it has one of the same series, like P1 and P2; else ``""``."""
+    label, series = label_in_series(section.heading)
+    beside = section.parent.children if label and section.parent else ()
+    others = (it for it in beside if it is not section)
+    return label if any(label_in_series(it.heading)[1] == series for it in others) else ""
 
 
 _NEXT: Final = re.compile(
@@ -77,7 +89,7 @@ _PREVIOUS: Final = re.compile(
 
 _FILE: Final = r"[\w./-]+\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|ipynb|docx|pdf)"
 _OUTSIDE: Final = re.compile(
-    rf"\]\((?P<path>{_FILE})#(?P<anchor>[\w.%-]+)\)"
+    rf"(?<![\w./-])(?P<path>{_FILE})#(?P<anchor>[\w.%-]+)"
     rf"|(?<![\w./-])(?P<file>{_FILE})[`),:]* \(?(?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{{3,60}})[\"”]"
     rf"|[*_\"“](?P<said>[^*_\"“”\n]{{3,60}})[*_\"”]+ (?:in|of|on) `?(?P<of>{_FILE})\b"
     rf"|\b(?i:section|chapter) (?P<number>\d+(?:\.\d+)*) (?:in|of|on) `?(?P<on>{_FILE})\b"
@@ -103,37 +115,103 @@ class Elsewhere:
     line: int = field(default=0, compare=False)
 
 
-def links_out(outline: Outline, procedure: Procedure, labels: str = "") -> list[Elsewhere]:
+def links_out(
+    outline: Outline, procedure: Procedure, labels: str = "", known: Collection[str] = ()
+) -> list[Elsewhere]:
     """Return the sections of other documents that a procedure's steps name, in its order, each once.
 
     A reference in a branch for another value of a label doesn't count. A link to a whole document counts only if the
     procedure is a single item, and in a sentence or cell that says little else, as in an index of alerts.
+
+    Args:
+        outline: of the procedure's page.
+        procedure: the one whose lines refer to others.
+        labels: of the alert.
+        known: documents that retrieval returned; a path means the one that it is the end of.
     """
     numbers = sorted(_followed(procedure) - {*_branches_of_others(outline, procedure, labels)})
-    text = "\n".join(outline.lines.get(number, "") for number in numbers)
+    spaced = [it for it in known if " " in it]
+    lines = [
+        _joined(it, spaced)
+        for it in _without_other_cases([outline.lines.get(n, "") for n in numbers], labels)
+    ]
     folder = procedure.source_file.rpartition("/")[0]
 
     def elsewhere(path: str, named: str, line: int = 0, *, is_link: bool) -> Iterator[Elsewhere]:
         files = [normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path)]
         if is_link:  # a link's path is relative to the document's own folder
             files.reverse()
-        usable = tuple(dict.fromkeys(it for it in files if not it.startswith(("..", "/"))))
-        if usable and procedure.source_file not in usable:
-            yield Elsewhere(usable, named, line)
+        usable = [it for it in files if not it.startswith(("..", "/"))]
+        called = [it for it in usable if it in known] or documents_called(path, known)
+        if usable and procedure.source_file not in (*usable, *called):
+            yield Elsewhere(tuple(dict.fromkeys(called or usable)), named, line)
 
     found: list[Elsewhere] = []
-    for link in _OUTSIDE.finditer(text):
-        path = link["path"] or link["file"] or link["of"] or link["on"] or link["at"]
-        named = link["anchor"] or link["words"] or link["said"] or link["number"] or link["counted"]
-        line = numbers[text.count("\n", 0, link.start())]
-        found += elsewhere(path, named, line, is_link=bool(link["path"]))
-    if len(procedure.items) == 1:
+    own = {*map(label_of, outline.sections())}
+    for number, line in zip(numbers, lines, strict=True):
+        for link in _OUTSIDE.finditer(line):
+            path = link["path"] or link["file"] or link["of"] or link["on"] or link["at"]
+            named = (
+                link["anchor"] or link["words"] or link["said"] or link["number"] or link["counted"]
+            )
+            found += elsewhere(path, named, number, is_link=bool(link["path"]))
+        for path, label in _labels_outside(line):
+            if label not in own:
+                found += elsewhere(path, label, number, is_link=True)
+    if len(procedure.items) == 1 and not found:
         item = procedure.items[0]
-        said = outline.text(item.start, item.end)
-        for sentence in (it for line in said.split("\n") for it in sentences(line)):
+        own_lines = [
+            it for it, n in zip(lines, numbers, strict=True) if item.start <= n <= item.end
+        ]
+        for sentence in (it for line in own_lines for it in sentences(line)):
             if (page := page_referred(sentence)) and not page[1]:
                 found += elsewhere(page[0], "", is_link=True)
     return list(dict.fromkeys(found))
+
+
+def _joined(line: str, spaced: Iterable[str]) -> str:
+    """Return a line in which the names of documents have no spaces: they count as one word."""
+    for path in spaced:
+        for name in (path, path.rpartition("/")[2]):
+            line = line.replace(name, name.replace(" ", "_"))
+    return line
+
+
+def _labels_outside(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the labels of sections in a line, each with the document that it names: "K7 in kafka.md", "kafka.md, K7 or K9"."""
+    for label in _LABEL.finditer(line):
+        if behind := _OF_FILE.match(line, label.end()):
+            yield behind[1], label[0]
+        elif before := re.findall(rf"(?<![\w./-]){_FILE}", line[: label.start()]):
+            yield before[-1], label[0]
+
+
+_OF_FILE: Final = re.compile(rf" (?:in|of|on) (?:\[[^\]\n]*\]\(|`)?({_FILE})")
+
+
+def _without_other_cases(lines: Sequence[str], labels: str) -> list[str]:
+    """Return lines without the sentences for other values of a label, if one is for the alert's.
+
+    Of "`ceph-core` → page, P5. `ceph-hpc` → other page", the label ``cluster`` decides.
+    """
+    said = [_SENTENCES.findall(line) for line in lines]
+    values = labels.casefold().split()
+    cases = {
+        it: names
+        for it in itertools.chain.from_iterable(said)
+        if (head := _CASE.match(it)) and (names := CODE_SPAN.findall(head[1]))
+    }
+    others = {
+        it
+        for it, names in cases.items()
+        if not any(fnmatchcase(value, name.casefold()) for name in names for value in values)
+    }
+    left = others if len(others) < len(cases) else set()
+    return ["".join(it for it in sentences_ if it not in left) for sentences_ in said]
+
+
+_SENTENCES: Final = re.compile(r"(?:[^.]|\.(?!\s))+(?:\.\s*)?")
+_CASE: Final = re.compile(r"([^→\n]{1,60}?)(?:→|[-=]>)")
 
 
 def _followed(procedure: Procedure) -> set[int]:
@@ -181,7 +259,8 @@ def section_called(outline: Outline, name: str) -> Section | None:
     """Return the section that an anchor, a heading's words or its number names, if it asks for something.
 
     The first words of a heading suffice, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew
-    it?". So do several words at the end of exactly one alert's name: "Disk fills" of PortalDbDiskFills.
+    it?". So do several words at the end of exactly one alert's name, "Disk fills" of PortalDbDiskFills, and words that only
+    one heading has.
     """
     sections = [it for it in outline.sections() if it.level and asks_for_something(outline, it)]
     words = spaced_words(name)
@@ -190,7 +269,8 @@ def section_called(outline: Outline, name: str) -> Section | None:
     called = (
         it
         for it in sections
-        if is_called(it, name) or name in (number_of(it.heading), _letter_of(it.heading))
+        if is_called(it, name)
+        or name in (number_of(it.heading), _letter_of(it.heading), label_of(it))
     )
     ended = [
         it
@@ -199,7 +279,10 @@ def section_called(outline: Outline, name: str) -> Section | None:
         and is_camel_case(it.heading)
         and fold(it.heading).endswith(fold(name))
     ]
-    return next(itertools.chain(called, begun, ended if len(ended) == 1 else ()), None)
+    own = words_of([name])
+    holding = [it for it in sections if own and own <= words_of([it.heading])]
+    only = (it for it in (ended, holding) if len(it) == 1)
+    return next(itertools.chain(called, begun, *only), None)
 
 
 def sections_referred(outline: Outline, text: str) -> list[Section]:
@@ -321,6 +404,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
     own = {it.mark.strip(".)") for it in items}
     alone = {*_NUMBER_ALONE.findall(text), *_DECIMAL_NAMED.findall(text)}
     numbers = {*_CHAPTER.findall(text), *(alone - own)}
+    labels = {*_LABEL.findall(text)} - own
     spelled = spaced_words(text)
     words = spelled.split()
     runs = set(zip(words, words[1:], words[2:], strict=False))
@@ -332,6 +416,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
         called = (section.heading, section.anchor, *_shortened(section.heading))
         is_named |= not names.isdisjoint(map(fold, called))
         is_named |= (_letter_of(section.heading) or number_of(section.heading)) in numbers
+        is_named |= label_of(section) in labels
         is_named |= any(_sends_below(it, section) for it in sending)
         if is_named and section.level and asks_for_something(outline, section):
             yield section

@@ -360,7 +360,7 @@ def excluded_by(text: str) -> list[str]:
 
 _FOR_ALL: Final = re.compile(
     r"\b(?:every|each|all|any|everything|anything|nothing|always)\b[^.\n]{0,50}\b(?:procedures?|steps?|sections?|commands?|of|on|in|from) (?:on |of |in |from )?this (?:page|runbook|document)\b"
-    r"|\bthis (?:goes|holds|applies|counts) (?:for|to) (?:all|every|everything|each|any)\b"
+    r"|\b(?:go(?:es)?|holds?|appl(?:y|ies)|counts?|valid|true) (?:for|to) (?:all|every|everything|each|any|anything|the (?:entire|whole))\b"
     r"|\bthis (?:whole |entire )?(?:page|runbook|document) (?:only )?(?:applies|holds|counts|is (?:only )?(?:valid|meant))\b",
     re.IGNORECASE,
 )

@@ -291,9 +291,22 @@ def _meant(link: Link, addresses: dict[str, str]) -> list[str]:
     for address in link.addresses:
         if files := [file for file, its in addresses.items() if its == address]:
             return files
+    return _fitting(link, addresses)
+
+
+def documents_called(path: str, files: Iterable[str]) -> list[str]:
+    """Return the documents that a path means by its end: those that fit best.
+
+    >>> documents_called("radius.txt", ["network/radius.txt", "network/radius-old.txt"])
+    ['network/radius.txt']
+    """
+    return _fitting(Link.of(path), files)
+
+
+def _fitting(link: Link, files: Iterable[str]) -> list[str]:
     if not link.parts:
         return []
-    fits = {file: found for file in addresses if (found := fit(link, file, root=""))}
+    fits = {file: found for file in files if (found := fit(link, file, root=""))}
     return [file for file, found in fits.items() if found == max(fits.values())]
 
 

@@ -17,7 +17,7 @@ from knowledge_rag.core.headings import names_only_kind
 from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.metadata import SOURCE_FILE, TITLE
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.core.retrieval import Query, is_whole_document
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query, is_whole_document
 from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.orchestrator.choosing import is_superseded, is_torn_between, place_for
 from knowledge_rag.orchestrator.cross_references import links_out, own_range, section_called
@@ -31,11 +31,12 @@ from knowledge_rag.orchestrator.extent import (
     with_rules,
     with_senders,
 )
-from knowledge_rag.orchestrator.links import fold, stem
+from knowledge_rag.orchestrator.links import fold, stem, words_of_link
 from knowledge_rag.orchestrator.naming import alerts_named, is_filed
 from knowledge_rag.orchestrator.objections import doubt_of, held_off, not_for, still_to_write
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, held_off_by, procedure_of
+from knowledge_rag.orchestrator.queries import RESULTS
 from knowledge_rag.orchestrator.relevance import (
     is_relevant,
     is_unambiguous,
@@ -151,16 +152,24 @@ def documents_to_complete(incident: Incident, asked: Sequence[Asked]) -> list[st
     return list(dict.fromkeys(itertools.chain.from_iterable(best)))
 
 
-def documents_elsewhere(incident: Incident, findings: Findings) -> list[str]:
-    """Return the documents that the chosen procedures refer to and that are not completed yet.
+def queries_elsewhere(incident: Incident, findings: Findings) -> list[Query]:
+    """Return the queries for the documents that the chosen procedures refer to, as far as they weren't asked yet.
 
-    Together with the completed ones, at most MAX_COMPLETED for each alert.
+    A document that retrieval returned is completed. One that it didn't return is looked for by its path, in case that is
+    its whole path, and by its name. Together with the completed ones, at most MAX_COMPLETED for each alert.
     """
-    known = {it.query.source_file for it in findings.completions}
-    room = MAX_COMPLETED * len(members(incident)) - len(known)
+    asked = [it.query for it in findings.completions]
+    known = {it.citation.source_file for it in findings.ledger.results}
     blocks = findings.plan.blocks if findings.plan else ()
-    wanted = dict.fromkeys(file for block in blocks for it in block.elsewhere for file in it.files)
-    return [it for it in wanted if it not in known][: max(room, 0)]
+    found: list[Query] = []
+    for it in (one for block in blocks for one in block.elsewhere):
+        wanted = [completion(incident, file) for file in it.files]
+        if known.isdisjoint(it.files):
+            words = " ".join(filter(None, (words_of_link(it.files), it.section)))
+            wanted.append(Query(words[:MAX_QUERY_CHARACTERS], RESULTS))
+        found += [one for one in wanted if one not in (*asked, *found)]
+    room = MAX_COMPLETED * len(members(incident)) - len(asked)
+    return found[: max(room, 0)]
 
 
 def completion(incident: Incident, source_file: str) -> Query:
@@ -245,7 +254,8 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
         unclear |= place.why == "page" and not alerts_named(wanted)
         if procedures and is_about and not unclear:
-            elsewhere = links_out(place.outline, procedures[0], wanted.labels)
+            known = [it for it, outline in outlines.items() if not is_superseded(outline)]
+            elsewhere = links_out(place.outline, procedures[0], wanted.labels, known)
             given = with_elsewhere(place.outline, procedures, elsewhere, outlines, wanted)
             return Block(
                 alert,

@@ -59,11 +59,11 @@ MAX_INTRODUCTION: Final = 8
 
 _QUOTE_MARKS: Final = re.compile(r"^[ \t]*(?:>[ \t]?)+", re.MULTILINE)
 _FACT: Final = re.compile(
-    r"^\W*(?:owners?|owned by|threshold|severity|team|alerts?|alarms?|service|dashboards?|contacts?|slack|channel|source|labels?"
+    r"^(?!.*(?:→|[-=]>))\W*(?:owners?|owned by|threshold|severity|team|alerts?|alarms?|service|dashboards?|contacts?|slack|channel|source|labels?"
     r"|last[_ ]review\w*|rev(?:ision)?|created by|status|version|author|expression|video|related|see also|references?|further reading|links?)\b[^:.]{0,40}:",
     re.IGNORECASE,
 )
-"""A line that states a fact about the page: nothing to do."""
+"""A line that states a fact about the page: nothing to do, unlike "label `zone`: `a` → page"."""
 _COMMAND_ALONE: Final = re.compile(r"\s*`([^`\n]{2,})`[\s.]*\Z")
 _INLINE_COMMAND: Final = re.compile(r"`(?:\$ ?|\./|/)?[\w./-]+ [^`\n]+`|^\s*`[^`\n]{2,}`[\s.]*$")
 _THEN: Final = re.compile(
