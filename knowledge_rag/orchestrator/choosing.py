@@ -20,7 +20,9 @@ from knowledge_rag.core.chunks import DocumentType, split_words
 from knowledge_rag.core.headings import (
     NEVER,
     Kind,
+    is_numbered,
     kind_of_heading,
+    names_only_kind,
 )
 from knowledge_rag.guardrails.retired import HEAD, is_retired
 from knowledge_rag.orchestrator.cross_references import (
@@ -55,7 +57,7 @@ from knowledge_rag.orchestrator.naming import (
     other_numbers,
     same_name,
 )
-from knowledge_rag.orchestrator.outline import Form, cells_of
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
 from knowledge_rag.orchestrator.procedures import (
     asks_for_something,
     introduction_of,
@@ -126,7 +128,57 @@ def _by_words(ranked: list[Place], wanted: Wanted) -> Place | None:
         ranked = [*mentioned, *(it for it in ranked if it is not mentioned[0])]
     elif told := _told_in_all(ranked, wanted):
         return replace(_fitting(told, wanted), why="told")
-    return replace(ranked[0], rival=_rival(ranked, wanted)) if ranked else None
+    if not ranked:
+        return None
+    first = _narrowest(ranked, wanted)
+    return replace(first, rival=_rival([first, *ranked], wanted))
+
+
+def _narrowest(ranked: Sequence[Place], wanted: Wanted) -> Place:
+    """Return the first place; if it only holds or describes several subjects, the best one of these instead."""
+    first = ranked[0]
+    outline = first.outline
+    while subjects := _subjects_at(first.section, outline, wanted):
+        below = [
+            it
+            for it in ranked
+            if it.section.kind is not Kind.BACKGROUND
+            and any(one.holds(it.section) for one in subjects)
+        ]
+        if not below:
+            break
+        first = below[0]
+    return first
+
+
+def _subjects_at(section: Section, outline: Outline, wanted: Wanted) -> list[Section]:
+    """Return the sections below one, or beside one that describes, that are subjects of their own; none if it has steps."""
+    if is_one_procedure(outline, wanted):
+        return []
+    top = top_of(outline)
+    around = top if section in (outline.root, top) or section.kind is Kind.BACKGROUND else section
+    has_steps = any(it.form in _STEPS for it in around.blocks)
+    below = [
+        it
+        for it in around.children
+        if asks_for_something(outline, it) and it.kind not in (Kind.BACKGROUND, *NEVER)
+    ]
+    if around is not top and (has_steps or any(map(_is_part, below)) or len(below) < _SEVERAL):
+        return []
+    return [it for it in below if it is not section]
+
+
+def _is_part(section: Section) -> bool:
+    """Whether a section is a part of the subject of the one around it: a step, a tab, or one with a mere purpose."""
+    return (
+        section.level in (TAB_LEVEL, LABEL_LEVEL)
+        or names_only_kind(section.heading)
+        or is_numbered(section.heading)
+    )
+
+
+_SEVERAL: Final = 2
+_STEPS: Final = (Form.LIST, Form.CODE, Form.TABLE)
 
 
 def _told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:

@@ -305,14 +305,17 @@ _LITTLE: Final = 4
 
 
 def linked_sections(outline: Outline, main: Section, left: Container[int]) -> list[Section]:
-    """Return the page's sections that a procedure refers to, and those that these refer to; lines left out don't count."""
+    """Return the page's sections that a procedure refers to, and those that these refer to; lines left out don't count.
+
+    The further ones have to be needed in any case: a chain of cases ends at its first section.
+    """
     found: list[Section] = []
     turn = [main]
-    for _ in range(MAX_DEPTH):
+    for depth in range(MAX_DEPTH):
         turn = [
             section
             for source in turn
-            for section in _named_in(outline, source, left=left)
+            for section in _named_in(outline, source, left=left, in_any_case=depth > 0)
             if not main.holds(section) and not section.holds(main) and section not in found
         ]
         found += dict.fromkeys(turn)
@@ -384,7 +387,9 @@ _BELOW: Final = re.compile(
 """A reference to a section of the same page by its position; "below 5 minutes" is a limit."""
 
 
-def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Iterator[Section]:
+def _named_in(
+    outline: Outline, source: Section, *, left: Container[int], in_any_case: bool = False
+) -> Iterator[Section]:
     """Yield the sections that a section refers to where it forbids nothing: by a link, set apart from the text, or in full.
 
     A heading that is a single word joined from several is named wherever that occurs; a chapter, by its number; and a
@@ -393,7 +398,7 @@ def _named_in(outline: Outline, source: Section, *, left: Container[int]) -> Ite
     headings = _headings(source)
     lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
     said = (it for n in lines for it in sentences(_LEAVES.sub("", outline.lines.get(n, ""))))
-    allowed = [it for it in said if not forbids(it)]
+    allowed = [it for it in said if not (forbids(it) or (in_any_case and _IN_A_CASE.match(it)))]
     sending = [it for it in allowed if _BELOW.search(it)]
     text = "\n".join(allowed)
     links = (it.removeprefix("user-content-") for it in PAGE_LINK.findall(text))
@@ -430,6 +435,11 @@ def _shortened(heading: str) -> Iterator[str]:
     yield _TAIL.sub("", heading)
 
 
+_IN_A_CASE: Final = re.compile(
+    r"\s*(?:[-*+] |\|)|.*(?:→|[-=]>)|(?:\s*(?:\d+|[a-z])[.)])?\W*(?:if|when|unless|in case|otherwise|should)\b",
+    re.IGNORECASE,
+)
+"""A sentence for one case of several: a bullet, a row, one with an arrow or a condition."""
 _TAIL: Final = re.compile(r"\s*\([^()]*\)\s*$")
 _LEAVES: Final = re.compile(
     r"\b(?:do not|don[’']?t|never) (?:go on|continue|proceed)\b.*?(?=\.\s|$)", re.IGNORECASE

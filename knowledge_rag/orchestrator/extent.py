@@ -120,11 +120,12 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
             is_called=wanted.asks(WHO) and is_short_contacts(outline),
         )
     )
-    linked = linked_sections(outline, main, rows)
     # sections that only those rows refer to are for their cases
     if rows:
         others += (*only_sent_to(outline, main, rows), *not_sent_to(outline, main, rows))
     others = [*{id(it): it for it in others}.values()]
+    left = rows.union(*(range(it.start, it.end + 1) for it in others))
+    linked = linked_sections(outline, main, left)
     given: list[Section] = [*others]
     for section in (main, *_resolving(main), *linked, *_closing(outline, main)):
         if any(it.holds(section) for it in given):
@@ -190,16 +191,9 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     tops = (outline.root, top_of(outline))
     if main not in tops:
         return main
-    lines, chaptered = action_lines(outline, main), has_chapters(outline)
-    describes = place.section.kind is Kind.BACKGROUND
-    if describes and lines <= (MAX_CHAPTERS if chaptered else MAX_PAGE):
-        return main
-    # on a page of several subjects, the section that was found is all there is of this one, unless it
-    # describes the page's subject
-    short = lines <= MAX_PAGE and not chaptered
-    if place.why == "found" and (describes or (place.section in tops and not short)):
-        return None
-    return place.section
+    # on a page of several subjects, the section that was found is all there is of this one
+    is_about_all = place.section in tops or place.section.kind is Kind.BACKGROUND
+    return None if place.why == "found" and is_about_all else place.section
 
 
 def is_short_contacts(outline: Outline) -> bool:
@@ -425,9 +419,8 @@ def _is_chapter(section: Section) -> bool:
         return False
     if any(is_camel_case(name[0]) for it in run for name in NAME.finditer(it.heading)):
         return True
-    counting = sum(any(block.counts for block in it.blocks) for it in run)
     told = sum(instructs(it.heading) for it in run)
-    return counting > 1 and len(run) > 2 * told
+    return len(run) > max(1, 2 * told)
 
 
 def has_chapters(outline: Outline) -> bool:
@@ -573,6 +566,7 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
             text = outline.text(beside.start, beside.end)
             if (
                 is_called_rules(beside.heading)
+                or holds_for_all(beside.heading)
                 or beside.kind is Kind.PROHIBITED
                 or _mostly_forbids(outline, beside)
                 or (is_called_remarks(beside.heading) and (warns(text) or forbids(text)))
@@ -600,7 +594,9 @@ def _for_all(outline: Outline, section: Section) -> Iterator[Governing]:
     for it, behind in itertools.pairwise([*section.blocks, None]):
         said = outline.text(it.start, it.end) if it else ""
         if it and holds_for_all(said):
-            is_led = behind and leads(said) and behind.form in (Form.LIST, Form.CODE, Form.TABLE)
+            is_led = behind and (
+                behind.form is Form.LIST or (leads(said) and behind.form in (Form.CODE, Form.TABLE))
+            )
             end = behind.end if behind and is_led else it.end
             text = outline.text(it.start, end)
             yield Governing(text, Governs.PRECONDITION, it.start, end)

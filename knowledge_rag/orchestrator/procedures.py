@@ -29,6 +29,7 @@ from knowledge_rag.orchestrator.governing import (
     Governs,
     forbids,
     governs,
+    holds_for_all,
     is_branch,
     is_gone,
     is_instead,
@@ -309,7 +310,8 @@ def _own_words(outline: Outline, section: Section) -> list[Governing]:
             end = behind.end
         elif kind is not Governs.NOTE and behind and behind.form is Form.LIST:
             # "Before you begin" introduces the list below it even without a colon
-            end = behind.end if leads(text) or behind.start == block.end + 1 else end
+            is_led = leads(text) or holds_for_all(text) or behind.start == block.end + 1
+            end = behind.end if is_led else end
         said = text if end == block.end else outline.text(block.start, end)
         if kind is not Governs.NOTE or not _FACT.match(text):
             found.append(Governing(said, kind, block.start, end))

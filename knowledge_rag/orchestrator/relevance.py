@@ -414,7 +414,7 @@ def is_unambiguous(
             else not (
                 is_part
                 or (own.start <= it.citation.end_line and it.citation.start_line <= own.end)
-                or matter_of(it, wanted, outlines) is own
+                or _is_around(matter_of(it, wanted, outlines), own)
             )
         )
     ]
@@ -425,6 +425,11 @@ def is_unambiguous(
     ):
         return True
     return max((it.relevance_score or 0.0 for it in rivals), default=0.0) <= RIVAL_SHARE * score
+
+
+def _is_around(section: Section, own: Section) -> bool:
+    """Whether a section is another one, or holds it, as a page's introduction does."""
+    return section is own or section.holds(own)
 
 
 def _is_asked_part(
