@@ -1,7 +1,7 @@
 """Chooses the section with an incident's procedure: by its link, by its name, else by search.
 
-The rule in short: the section that somebody chose; else the one that the alert links; else the one that is
-filed under the alert's name (its heading, an "Alert:" line, the page's front matter, title or file name); else the
+The rule in short: the section that somebody chose; else the one whose heading a question spells out; else the one that
+the alert links; else the one that is filed under the alert's name (its heading, an "Alert:" line, the page's front matter, title or file name); else the
 one that has that name together with its page's name; else the section on which search and the incident's own words
 agree best. Nothing is selected inside that: see :mod:`procedures`.
 """
@@ -64,7 +64,7 @@ from knowledge_rag.orchestrator.procedures import (
 )
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import Place, is_asked_for, kinds_at
-from knowledge_rag.orchestrator.words import spaced_words, word_list, words_of
+from knowledge_rag.orchestrator.words import asked_words, spaced_words, word_list, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,6 +97,8 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         ranked = [it for it in ranked if is_escalation(it)] or ranked
     elif ranked and (behind := _part_behind(ranked[0], wanted)):
         ranked.insert(0, behind)
+    if not wanted.is_alert and (spelled := _spelled_out(ranked, wanted)):
+        return replace(spelled, why="headed")
     linked = [it for it in ranked if it.outline.source_file in wanted.anchors]
     order = list(wanted.anchors)
     linked.sort(key=lambda it: order.index(it.outline.source_file))
@@ -119,6 +121,29 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         if linked and among is linked:
             return replace(linked[0], why="linked")
     return _by_words(ranked, wanted)
+
+
+def _spelled_out(ranked: Sequence[Place], wanted: Wanted) -> Place | None:
+    """Return the only section whose heading a question has in full, the longest of several; of equal ones, that whose page it names.
+
+    The heading has at least half of the question's meaningful words.
+    """
+    asked, told = spaced_words(wanted.text), asked_words([wanted.text])
+    found: list[tuple[tuple[int, int], Place]] = []
+    for it in ranked:
+        heading = spaced_words(it.section.heading)
+        words = words_of([it.section.heading])
+        is_telling = 2 * len(words & told) >= len(told) > 0
+        if (
+            it.section.level
+            and heading.strip()
+            and heading in asked
+            and (is_telling or heading == asked)
+        ):
+            called = words_of([*it.section.path, it.outline.title, it.outline.source_file])
+            found.append(((len(heading.split()), len(called & told)), it))
+    best = [it for fit, it in found if fit == max(fit for fit, _ in found)]
+    return best[0] if len(best) == 1 else None
 
 
 def _by_words(ranked: list[Place], wanted: Wanted) -> Place | None:

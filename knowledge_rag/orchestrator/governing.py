@@ -330,6 +330,18 @@ def out_of_scope(text: str) -> list[str]:
     return [it["what"] or it["said"] for it in _OUT_OF_SCOPE.finditer(text)]
 
 
+_SETS_APART: Final = re.compile(
+    r"^\W*not\b|\bnot (?:on|in|part of) this (?:page|document|runbook)\b|\b(?:its|their) own (?:page|runbook|document)\b"
+    r"|\b(?:another|different|separate|other) (?:page|runbook|document|system|cluster|database)\b|\bnot to be (?:confused|mixed up)\b",
+    re.IGNORECASE,
+)
+
+
+def sets_apart(sentence: str) -> bool:
+    """Whether a sentence says of what it names that the page isn't about it: "Not to be confused with scylla-inv."."""
+    return _SETS_APART.search(sentence) is not None
+
+
 _FORBIDDEN: Final = re.compile(
     r"(?:never|do not|don[’']?t)\s+(?P<what>[a-z][^.,:;!?()\n]{3,80})", re.IGNORECASE
 )

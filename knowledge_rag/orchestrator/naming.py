@@ -83,7 +83,10 @@ def has_other_number(heading: str, name: str) -> bool:
     return not set(_NUMBER.findall(heading)) <= set(_NUMBER.findall(name))
 
 
-STATES: Final = words_of(["high", "low", "down", "full", "slow", "growing", "stuck", "missing"])
+STATES: Final = words_of([
+    "high", "low", "down", "full", "slow", "growing", "stuck", "missing",
+    "unhealthy", "unavailable", "unreachable", "degraded",
+])  # fmt: skip
 """Words for the state that an alert is about; a heading may have one that the alert's name lacks."""
 
 

@@ -10,10 +10,14 @@ from knowledge_rag.core.headings import (
 )
 from knowledge_rag.core.stemming import stem as stemmed
 from knowledge_rag.orchestrator.governing import (
+    Governing,
+    Governs,
     excluded_by,
     forbidden_by,
     is_to_do,
     out_of_scope,
+    sentences,
+    sets_apart,
     stopped_by,
 )
 from knowledge_rag.orchestrator.naming import CODE_SPAN, NAME, is_of_other_service
@@ -31,7 +35,6 @@ from knowledge_rag.orchestrator.words import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from knowledge_rag.orchestrator.governing import Governing
     from knowledge_rag.orchestrator.procedures import Procedure
     from knowledge_rag.orchestrator.wanted import Place, Wanted
 
@@ -51,7 +54,29 @@ def not_for(place: Place, wanted: Wanted) -> Governing | None:
             words, names = words_of([what]), {one[0].casefold() for one in _COMPOUND.finditer(what)}
             if 2 * len(words & asked) > len(words) or names & told:
                 return it
-    return None
+    return next(_set_apart(place, wanted), None)
+
+
+def _set_apart(place: Place, wanted: Wanted) -> Iterator[Governing]:
+    """Yield the lines outside a section that set a thing of the request apart from what the page is about.
+
+    The section and the page's name must not have that thing.
+    """
+    outline, section = place.outline, place.section
+    own = " ".join([outline.text(section.start, section.end), outline.title, outline.source_file])
+    told = f"{wanted.said} {wanted.labels}"
+    for number, line in outline.lines.items():
+        if section.level and section.start <= number <= section.end:
+            continue
+        for said in filter(sets_apart, sentences(line)):
+            names = {*CODE_SPAN.findall(said), *(it[0] for it in _COMPOUND.finditer(said))}
+            if any(_names_alone(told, it) and not _names_alone(own, it) for it in names):
+                yield Governing(line.strip(), Governs.PRECONDITION, number, number)
+
+
+def _names_alone(text: str, name: str) -> bool:
+    """Whether a text has a name as words of its own, or that of one of its parts: redis-a-0 of redis-a."""
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?!\w|-[a-z])", text, re.IGNORECASE) is not None
 
 
 def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> Governing | None:

@@ -234,7 +234,12 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
             looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked),
         )
         return _with_unused(nearest, wanted, outlines.values())
-    if not wanted.at and is_vague(wanted, asked[0].outcome.results):
+    used = [
+        it
+        for it in asked[0].outcome.results
+        if not is_superseded(outlines[it.citation.source_file])
+    ]
+    if not wanted.at and is_vague(wanted, used):
         return _offered(search, outlines)
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED] if it in outlines]
     place = place_for(wanted, documents, search.evidence)

@@ -14,7 +14,13 @@ from knowledge_rag.orchestrator.choosing import is_escalation, is_superseded
 from knowledge_rag.orchestrator.extent import matter_at
 from knowledge_rag.orchestrator.governing import forbids
 from knowledge_rag.orchestrator.links import fold, stem
-from knowledge_rag.orchestrator.naming import CODE_OF_ERROR, is_camel_case, is_of_another
+from knowledge_rag.orchestrator.naming import (
+    CODE_OF_ERROR,
+    CODE_SPAN,
+    STATES,
+    is_camel_case,
+    is_of_another,
+)
 from knowledge_rag.orchestrator.outline import Form, cells_of
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import (
@@ -131,17 +137,36 @@ def _is_alerts(
 ) -> bool:
     """Whether a section is about an alert.
 
-    It has to score ``Floors.alert`` and have NAME_SHARE of the words of its name (QUESTION_SHARE of a sentence), or
-    score ``Floors.sure``. If search and words together rate every other subject at CLEAR_SHARE of it at most,
-    ``Floors.clear`` replaces ``Floors.alert``.
+    It has to score ``Floors.alert`` and have NAME_SHARE of the words of its name (QUESTION_SHARE of a sentence) but for
+    those of its state; words of a thing's name that the page writes out count. Or it has to
+    score ``Floors.sure``. ``Floors.clear`` replaces ``Floors.alert`` if search and words together rate every other subject
+    at CLEAR_SHARE of it at most, or if the section has all words of a name of several.
     """
-    name = words_of(wanted.names[:1])
+    words = words_of(wanted.names[:1])
+    name = words - STATES or words
+    held = held | _words_of_names(place, wanted.names[0])
     share = QUESTION_SHARE if " " in wanted.names[0] else NAME_SHARE
-    named = sum(_holds(held, it) for it in name) >= share * len(name)
+    count = sum(_holds(held, it) for it in name)
+    named = count >= share * len(name)
     if floors is None:
         return named
-    floor = floors.clear if place.rival <= CLEAR_SHARE else floors.alert
+    is_clear = place.rival <= CLEAR_SHARE or count == len(name) > 1
+    floor = floors.clear if is_clear else floors.alert
     return score >= (floor if named else floors.sure)
+
+
+def _words_of_names(place: Place, name: str) -> set[str]:
+    """Return the words of the things in an alert's name that a page names as code: `fjb-fare-001`."""
+    page = "\n".join(place.outline.lines.values())
+    return words_of(
+        it
+        for it in CODE_SPAN.findall(page)
+        if len(it) >= _LONG and it.casefold() in name.casefold()
+    )
+
+
+_LONG: Final = 6
+"""Minimum letters of a thing's name."""
 
 
 def _holds(held: set[str], word: str) -> bool:
@@ -366,7 +391,13 @@ def words_held(place: Place, procedures: Sequence[Procedure], wanted: Wanted) ->
     else:
         said = (text for it in procedures for text in _texts_of(place.outline, it))
     headings = (heading for it in procedures for heading in it.path)
-    return words_of([*said, *headings, place.outline.title, place.outline.source_file])
+    texts = [*said, *headings, place.outline.title, place.outline.source_file]
+    joined = (it.replace("-", "") for text in texts for it in _HYPHENATED.findall(text))
+    return words_of([*texts, *joined])
+
+
+_HYPHENATED: Final = re.compile(r"(?<![\w-])[A-Za-z]{2,}-[a-z]{2,}(?![\w-])")
+"""A word that names write without its hyphen: "check-in" in CheckinHostDown."""
 
 
 def _texts_of(outline: Outline, procedure: Procedure) -> Iterator[str]:
