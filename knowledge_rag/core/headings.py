@@ -71,7 +71,7 @@ _WORDS: Final = {
     r"|changelog|archived\b|^\W*archive\W*$|retired|no longer in use|not (?:used|valid|in use) any ?more|out of date|how it was before"
     r"|^\W*~~.+~~\W*$|^\W*(?:rejected|cancell?ed|withdrawn|discarded|invalid|old|legacy|draft|proposal|replaced by\b[^\n]*)(?: (?:alternatives?|proposals?|ideas?))?\W*$"
     r"|draft\b.{0,5}\bdo not use|(?:until|up to) version \d|(?:until|before) (?:v\d|20\d\d\b)",
-    Kind.VERIFICATION: r"verif|validat|how (?:do|can) (?:i|we|you) know|(?:is|are) (?:it|we|everything) (?:\w+ )?(?:over|done|fixed|healthy|fine|ok(?:ay)?|good|back|working|up)\b|done when\b|(?:can|may|to) close\b"
+    Kind.VERIFICATION: r"verif|validat|how (?:do|can) (?:i|we|you) know|how to see (?:that|whether|if) it|(?:did|does) (?:it|this|that) work|(?:is|are) (?:it|we|everything) (?:\w+ )?(?:over|done|fixed|healthy|fine|ok(?:ay)?|good|back|working|up)\b|done when\b|(?:can|may|to) close\b"
     r"|^after\b|^at the end\b|afterwards|aftercare|clean(?:ing)?[ -]?up|when (?:it )?is (?:it )?over|closing|post[ -]?checks?|\bconfirm",
     Kind.ROLLBACK: r"roll(?:ing)?[ -]?back|revert|undo|back[ -]?out|(?<!the )(?<!a )fall(?:ing)?[ -]?back",
     Kind.ESCALATION: r"escalat|who to (?:call|page|wake|contact)|contacts?\b|on-?call (?:teams?|people)",

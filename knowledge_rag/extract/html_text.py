@@ -47,7 +47,11 @@ _CONFLUENCE: Final = "#main-content.wiki-content"
 """The content of a page that Confluence exported; around it are breadcrumbs and attachments."""
 _EXPORTED_FURNITURE: Final = frozenset(("toc-macro", "page-header-icon"))
 """Classes of a table of contents in Confluence's exports, and of a page's picture in Notion's."""
-_ADMONITION: Final = re.compile(r"confluence-information-macro-(warning|note|tip|information)\b")
+_ADMONITION: Final = re.compile(
+    r"(?:^|\s)(?:confluence-information-macro-|(?:panel|admonition|alert|callout|box|message)-{1,2})?"
+    r"(warn|caution|danger|important|note|tip|information)(?:ing)?(?=\s|$)"
+)
+"""The class of a box that an author sets apart, in Confluence's exports and elsewhere: "panel-note"."""
 _CALLOUT: Final = re.compile(r"(?:^|\s)callout(?:\s|$)")
 
 _ANCHORS: Final = frozenset(("\u00a7", "\u00b6", "#", "\U0001f517"))
@@ -631,7 +635,7 @@ class _Renderer:
         elif _is_admonition(node):
             self.lines.indent("> ", "> ")
             kind = _ADMONITION.search(node.attributes.get("class") or "")
-            self._label = f"**{kind[1].capitalize()}:** " if kind else ""
+            self._label = f"**{kind[0].rpartition('-')[2].strip().capitalize()}:** " if kind else ""
         elif tag == "dd":
             self.lines.close_up()
             self.lines.indent(": ", "  ")

@@ -377,11 +377,11 @@ def _sends_below(line: str, section: Section) -> bool:
     return is_first or is_all
 
 
-_WORD_BELOW: Final = re.compile(r"(\w{4,}) \((?:see )?(?:below|above)\)")
+_WORD_BELOW: Final = re.compile(r"(\w{4,})(?: \((?:see )?|, see )(?:below|above)\b")
 
 
 _BELOW: Final = re.compile(
-    r"\bsee (?:\w+ )?(?:below|above)\b|\b(?:below|above)(?=[`*_]*(?:[.,;:)]|$))",
+    r"\bsee (?:\w+ )?(?:below|above)\b|\b(?:below|above)(?=[`*_]*(?:[.,;:)]|[ \t]*(?:\||$)))",
     re.IGNORECASE | re.MULTILINE,
 )
 """A reference to a section of the same page by its position; "below 5 minutes" is a limit."""

@@ -39,6 +39,7 @@ from knowledge_rag.orchestrator.governing import (
     is_no_way,
     is_unwritten,
     leads,
+    lists_open_points,
     says_nothing,
     titles_withdrawn,
     warns,
@@ -57,7 +58,7 @@ from knowledge_rag.orchestrator.procedures import (
     Why,
     action_lines,
     asks_for_something,
-    cautions_of,
+    boxes_of,
     governed,
     held_off_by,
     introduction_of,
@@ -90,6 +91,11 @@ _UNDO_LABEL: Final = re.compile(
     re.IGNORECASE,
 )
 """The beginning of an item, or of its list's lead-in, that undoes the items before it."""
+_SAME_STEPS: Final = re.compile(
+    r"\bsame (?:steps|procedure|order|commands)\b|\bsteps above\b|\bother way (?:a?round)\b|\b(?:in|the) (?:reverse|opposite)\b|\breverse order\b",
+    re.IGNORECASE,
+)
+"""Says that the steps themselves undo, in some order or with other values."""
 _LABEL_WORDS: Final = 6
 _ONE_NAME: Final = re.compile(
     r"(?P<label>[\w.-]{2,40} ?[=:] ?)?(?P<value>(?(label)[\w.-]{1,40}|[\w.-]{2,40}))"
@@ -307,6 +313,8 @@ def _undoing(procedure: Procedure) -> list[Procedure]:
         return []
     numbers = {n for it in items for part in it.parts for n in _STEP_NUMBER.findall(part.text)}
     items += [it for it in procedure.items if it not in items and it.number.strip(".)") in numbers]
+    if any(_SAME_STEPS.search(part.text) for it in items for part in it.parts):
+        return [procedure]
     first, *others = items
     governing = [it for it in procedure.items[0].governing if it not in first.governing]
     runs = itertools.groupby(procedure.items, key=lambda it: it not in items)
@@ -450,7 +458,7 @@ def has_no_steps_yet(outline: Outline, section: Section) -> bool:
 
     Its heading says so, its first words say that it is empty, or it has only placeholders and links.
     """
-    if is_unwritten(section.heading):
+    if is_unwritten(section.heading) or lists_open_points(section.heading):
         return True
     if section.blocks and is_empty(outline.text(section.blocks[0].start, section.blocks[0].end)):
         return True
@@ -556,7 +564,7 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
     """Yield the rules and prohibitions in sections beside a procedure, or beside the ones around it.
 
     A section counts as rules by its name, or if most of its items forbid something; a section of remarks, if it warns.
-    Of a section that describes, the parts called rules count; of a section further up that only describes, the warnings
+    Of a section that describes, the parts called rules count; of a section further up that only describes, the boxes
     that it sets apart; of any other section, text that applies to the whole page.
     """
     for around in (main, *main.above()):
@@ -580,12 +588,7 @@ def _rules_beside(outline: Outline, main: Section) -> Iterator[Governing]:
                         if is_called_rules(it.heading)
                     )
                 if beside.start < around.start and _only_describes(beside):
-                    yield from (
-                        it
-                        for part in beside.walk()
-                        for it in cautions_of(outline, part)
-                        if any(b.form is Form.QUOTE and b.start == it.start for b in part.blocks)
-                    )
+                    yield from (it for part in beside.walk() for it in boxes_of(outline, part))
                 yield from (it for part in beside.walk() for it in _for_all(outline, part))
 
 

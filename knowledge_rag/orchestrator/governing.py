@@ -436,6 +436,18 @@ def is_unwritten(text: str) -> bool:
     return is_to_do(text) or _UNWRITTEN.match(text.strip()) is not None
 
 
+_OPEN: Final = r"(?:open|still open|to[- ]?do|tbd|to be (?:done|written)|missing|not (?:yet )?(?:written|documented)|wish ?list|(?:open|missing) (?:points?|questions?|issues?|items?|tasks?|ends|procedures?|pages?)|ideas)"
+_OPEN_POINTS: Final = re.compile(
+    rf"\W*(?:[A-Z\d]{{1,2}}[.)] )?{_OPEN}(?:(?:\W| and | or )+{_OPEN})*\W*|\W*things\b.*\b(?:haven[’']?t|not|never)\b.*",
+    re.IGNORECASE,
+)
+
+
+def lists_open_points(heading: str) -> bool:
+    """Whether a heading says that what is below it is still to be done or written: "Open points", "OPEN / TO DO"."""
+    return _OPEN_POINTS.fullmatch(heading) is not None
+
+
 def is_empty(text: str) -> bool:
     """Whether a section's first words say that it is empty: "(empty, Ann will move her notes here)"."""
     return _EMPTY.match(text) is not None

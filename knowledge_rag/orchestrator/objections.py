@@ -15,6 +15,7 @@ from knowledge_rag.orchestrator.governing import (
     excluded_by,
     forbidden_by,
     is_to_do,
+    lists_open_points,
     out_of_scope,
     sentences,
     sets_apart,
@@ -87,7 +88,9 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
     forbid it too: they say what to do instead.
     """
     items = [item for one in procedures for item in one.items]
-    governing = [it for item in items for it in item.governing]
+    last = max((it.end for it in procedures[0].items), default=0)
+    # what is below the steps is for those who are in them
+    governing = [it for item in items for it in item.governing if it.start < last]
     steps = [part.text for item in items for part in item.parts]
     told = [it for step in steps for it in forbidden_by(step)]
     asked = words_of([wanted.text, wanted.labels])
@@ -138,9 +141,16 @@ def still_to_write(place: Place, wanted: Wanted) -> int | None:
     It has more than half of the request's words, at least two; or, in the section, a word for the task.
     """
     told, section = words_told(wanted), place.section
+    open_points = {
+        number
+        for it in place.outline.sections()
+        if lists_open_points(it.heading)
+        for number in range(it.heading_end + 1, it.end + 1)
+    }
     for number, line in place.outline.lines.items():
         is_task = section.start <= number <= section.end and is_task_of(wanted.task, line)
-        if is_to_do(line) and (is_task or len(told) < 2 * len(told & words_of([line])) > 2):
+        is_open = is_to_do(line) or number in open_points
+        if is_open and (is_task or len(told) < 2 * len(told & words_of([line])) > 2):
             return number
     return None
 

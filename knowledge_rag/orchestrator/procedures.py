@@ -38,6 +38,7 @@ from knowledge_rag.orchestrator.governing import (
     is_struck,
     is_unwritten,
     leads,
+    lists_open_points,
     names_the_wrong,
     prohibits,
     says_nothing,
@@ -278,6 +279,13 @@ def cautions_of(outline: Outline, section: Section) -> list[Governing]:
     return [it for it in _own_words(outline, section) if it.kind is not Governs.NOTE]
 
 
+def boxes_of(outline: Outline, section: Section) -> list[Governing]:
+    """Return the boxes in a section's own text, which its author set apart, as cautions."""
+    boxes = {it.start for it in section.blocks if it.form is Form.QUOTE}
+    said = (it for it in _own_words(outline, section) if it.start in boxes)
+    return [replace(it, kind=Governs.CAUTION) if it.kind is Governs.NOTE else it for it in said]
+
+
 def introduction_of(outline: Outline, section: Section) -> list[Governing]:
     """Return a section's text before its first subsection: all of it if it is short, else the parts that warn or require."""
     said = _own_words(outline, section)
@@ -399,7 +407,7 @@ def _is_out(part: Section, root: Section) -> bool:
 
 def _why_never(section: Section) -> Why | None:
     """Return why a section never has steps, whatever includes it; ``None`` if it may have some."""
-    if is_unwritten(section.heading):
+    if is_unwritten(section.heading) or lists_open_points(section.heading):
         return Why.UNWRITTEN
     if is_no_way(section.heading):
         return Why.OBSOLETE
