@@ -180,7 +180,7 @@ _INSTRUCTION: Final = re.compile(
     r"|list|load|locate|log|look|make|mark|measure|merge|migrate|monitor|move|note|notify|obtain|open|pause|place"
     r"|point|post|power|prepare|promote|provision|publish|pull|push|put|rebuild|recreate|reduce|register|reindex"
     r"|remove|rename|repeat|replace|replay|report|request|reset|restart|restore|resume|retrieve|return|revert|review"
-    r"|revoke|roll|rotate|run|scale|schedule|select|send|set|shut|sign|snapshot|start|stop|switch|sync|tail|take|talk"
+    r"|revoke|roll|rotate|run|scale|schedule|see|select|send|set|shut|sign|snapshot|start|stop|switch|sync|tail|take|talk"
     r"|tell|test|trigger|turn|unpublish|update|upgrade|upload|use|validate|verify|wait|watch|write|yank)\b(?! of\b)",
     re.IGNORECASE,
 )
@@ -211,7 +211,7 @@ def is_numbered(heading: str) -> bool:
 
 def is_called_rules(heading: str) -> bool:
     """Whether a heading says that its section applies to the sections beside it: "2. Rules"."""
-    words = _uncounted(heading)
+    words = without_number(heading)
     parts = (words, *re.split(r" (?:and|AND|&) ", words))
     is_each, *others = map(bool, map(_RULES.fullmatch, parts))
     return is_each or all(others) or _FOR_ALL.search(words) is not None
@@ -219,10 +219,10 @@ def is_called_rules(heading: str) -> bool:
 
 def is_called_remarks(heading: str) -> bool:
     """Whether a heading says that its section is about the sections beside it, a rule or not: "Notes"."""
-    return _REMARKS.fullmatch(_uncounted(heading)) is not None
+    return _REMARKS.fullmatch(without_number(heading)) is not None
 
 
-def _uncounted(heading: str) -> str:
+def without_number(heading: str) -> str:
     """Return a heading without its number, or its label in a series."""
     found = _COUNTED.match(heading) or _SERIAL.match(heading)
     return heading[found.end() if found else 0 :].strip(" :.!")

@@ -23,17 +23,23 @@ from knowledge_rag.core.headings import (
     is_numbered,
     kind_of_heading,
     names_only_kind,
+    without_number,
 )
 from knowledge_rag.guardrails.retired import HEAD, is_retired
 from knowledge_rag.orchestrator.cross_references import (
+    dispatches,
     own_range,
     page_referred,
     sections_referred,
 )
 from knowledge_rag.orchestrator.extent import (
+    SEVERAL,
+    is_bare_resolution,
     is_one_procedure,
+    is_short_sop,
     matter_at,
     section_at,
+    subjects_below,
     tabs_of_others,
     top_of,
 )
@@ -63,7 +69,7 @@ from knowledge_rag.orchestrator.procedures import (
     introduction_of,
 )
 from knowledge_rag.orchestrator.queries import WHO
-from knowledge_rag.orchestrator.wanted import Place, is_asked_for, kinds_at
+from knowledge_rag.orchestrator.wanted import Place, asks_for_part, is_asked_for, kinds_at
 from knowledge_rag.orchestrator.words import asked_words, spaced_words, word_list, words_of
 
 if TYPE_CHECKING:
@@ -97,8 +103,7 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         ranked = [it for it in ranked if is_escalation(it)] or ranked
     elif ranked and (behind := _part_behind(ranked[0], wanted)):
         ranked.insert(0, behind)
-    if not wanted.is_alert and (spelled := _spelled_out(ranked, wanted)):
-        return replace(spelled, why="headed")
+    spelled = None if wanted.is_alert or asks_for_part(wanted) else _spelled_out(ranked, wanted)
     linked = [it for it in ranked if it.outline.source_file in wanted.anchors]
     order = list(wanted.anchors)
     linked.sort(key=lambda it: order.index(it.outline.source_file))
@@ -117,31 +122,29 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_index, by_page):
             if places := list(found):
-                return _narrowed(replace(_fitting(places, wanted), why=why), wanted, ranked)
+                meant = _narrowed(replace(_fitting(places, wanted), why=why), wanted, ranked)
+                is_below = spelled and meant.section.holds(spelled.section)
+                return replace(spelled, why=why) if spelled and is_below else meant
         if linked and among is linked:
             return replace(linked[0], why="linked")
-    return _by_words(ranked, wanted)
+    return replace(spelled, rival=0.0) if spelled else _by_words(ranked, wanted)
 
 
 def _spelled_out(ranked: Sequence[Place], wanted: Wanted) -> Place | None:
     """Return the only section whose heading a question has in full, the longest of several; of equal ones, that whose page it names.
 
-    The heading has at least half of the question's meaningful words.
+    The heading has at least half of the question's meaningful words, or is all of it.
     """
     asked, told = spaced_words(wanted.text), asked_words([wanted.text])
     found: list[tuple[tuple[int, int], Place]] = []
     for it in ranked:
-        heading = spaced_words(it.section.heading)
-        words = words_of([it.section.heading])
-        is_telling = 2 * len(words & told) >= len(told) > 0
-        if (
-            it.section.level
-            and heading.strip()
-            and heading in asked
-            and (is_telling or heading == asked)
-        ):
-            called = words_of([*it.section.path, it.outline.title, it.outline.source_file])
-            found.append(((len(heading.split()), len(called & told)), it))
+        called = without_number(it.section.heading)
+        heading, words = spaced_words(called), words_of([called])
+        is_page = it.section in (it.outline.root, top_of(it.outline))
+        is_telling = 2 * len(words & told) >= len(told) > 0 or heading == asked
+        if not is_page and heading in asked and is_telling:
+            around = words_of([*it.section.path, it.outline.title, it.outline.source_file])
+            found.append(((len(heading.split()), len(around & told)), it))
     best = [it for fit, it in found if fit == max(fit for fit, _ in found)]
     return best[0] if len(best) == 1 else None
 
@@ -181,16 +184,15 @@ def _subjects_at(section: Section, outline: Outline, wanted: Wanted) -> list[Sec
     if is_one_procedure(outline, wanted):
         return []
     top = top_of(outline)
+    if dispatches(outline, top) or (section.kind is Kind.BACKGROUND and is_short_sop(outline)):
+        return []
     around = top if section in (outline.root, top) or section.kind is Kind.BACKGROUND else section
     has_steps = any(it.form in _STEPS for it in around.blocks)
-    below = [
-        it
-        for it in around.children
-        if asks_for_something(outline, it) and it.kind not in (Kind.BACKGROUND, *NEVER)
-    ]
-    if around is not top and (has_steps or any(map(_is_part, below)) or len(below) < _SEVERAL):
+    below = subjects_below(outline, around)
+    if len(below) < SEVERAL or (around is not top and (has_steps or any(map(_is_part, below)))):
         return []
-    return [it for it in below if it is not section]
+    own = [it for it in below if around is top and is_bare_resolution(it)]
+    return [it for it in own or below if it is not section]
 
 
 def _is_part(section: Section) -> bool:
@@ -202,7 +204,6 @@ def _is_part(section: Section) -> bool:
     )
 
 
-_SEVERAL: Final = 2
 _STEPS: Final = (Form.LIST, Form.CODE, Form.TABLE)
 
 

@@ -149,24 +149,25 @@ def links_out(
     found: list[Elsewhere] = []
     own = {*map(label_of, outline.sections())}
     for number, line in zip(numbers, lines, strict=True):
-        for link in _OUTSIDE.finditer(line):
-            path = link["path"] or link["file"] or link["of"] or link["on"] or link["at"]
-            named = (
-                link["anchor"] or link["words"] or link["said"] or link["number"] or link["counted"]
-            )
-            found += elsewhere(path, named, number, is_link=bool(link["path"]))
-        for path, label in _labels_outside(line):
-            if label not in own:
-                found += elsewhere(path, label, number, is_link=True)
+        for path, named, is_link in _named_outside(line, own):
+            found += elsewhere(path, named, number, is_link=is_link)
     if len(procedure.items) == 1 and not found:
+        said = dict(zip(numbers, lines, strict=True))
         item = procedure.items[0]
-        own_lines = [
-            it for it, n in zip(lines, numbers, strict=True) if item.start <= n <= item.end
-        ]
+        own_lines = [said.get(n, "") for n in range(item.start, item.end + 1)]
         for sentence in (it for line in own_lines for it in sentences(line)):
             if (page := page_referred(sentence)) and not page[1]:
                 found += elsewhere(page[0], "", is_link=True)
     return list(dict.fromkeys(found))
+
+
+def _named_outside(line: str, own: Container[str]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the sections of other documents that a line names, each as path, name and whether it is a link."""
+    for link in _OUTSIDE.finditer(line):
+        path = link["path"] or link["file"] or link["of"] or link["on"] or link["at"]
+        named = link["anchor"] or link["words"] or link["said"] or link["number"] or link["counted"]
+        yield path, named, bool(link["path"])
+    yield from ((path, it, True) for path, it in _labels_outside(line) if it not in own)
 
 
 def _joined(line: str, spaced: Iterable[str]) -> str:
@@ -304,10 +305,13 @@ _LITTLE: Final = 4
 """Maximum words beside a reference in a text that is nothing else: "- `LedgerNoLeader`: see"."""
 
 
-def linked_sections(outline: Outline, main: Section, left: Container[int]) -> list[Section]:
+def linked_sections(
+    outline: Outline, main: Section, left: Container[int], *, in_any_case: bool = False
+) -> list[Section]:
     """Return the page's sections that a procedure refers to, and those that these refer to; lines left out don't count.
 
-    The further ones have to be needed in any case: a chain of cases ends at its first section.
+    The further ones have to be needed in any case: a chain of cases ends at its first section. With `in_any_case`, so do
+    the first ones.
     """
     found: list[Section] = []
     turn = [main]
@@ -315,11 +319,26 @@ def linked_sections(outline: Outline, main: Section, left: Container[int]) -> li
         turn = [
             section
             for source in turn
-            for section in _named_in(outline, source, left=left, in_any_case=depth > 0)
+            for section in _named_in(
+                outline, source, left=left, in_any_case=in_any_case or depth > 0
+            )
             if not main.holds(section) and not section.holds(main) and section not in found
         ]
         found += dict.fromkeys(turn)
     return found[:MAX_LINKED]
+
+
+def dispatches(outline: Outline, section: Section) -> bool:
+    """Whether a row or item of a section's own text refers to a section below it, as a table of cases does."""
+    own = {
+        number
+        for it in section.blocks
+        if it.form in (Form.LIST, Form.TABLE)
+        for number in range(it.start, it.end + 1)
+    }
+    others = {*range(section.start, section.end + 1)} - own
+    named = _named_in(outline, section, left=others) if own else ()
+    return any(it is not section and section.holds(it) for it in named)
 
 
 def lines_sending(outline: Outline, main: Section, others: Sequence[Section]) -> dict[int, int]:

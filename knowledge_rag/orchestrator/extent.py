@@ -22,7 +22,9 @@ from knowledge_rag.core.headings import (
     names_only_kind,
     number_of,
 )
+from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.orchestrator.cross_references import (
+    dispatches,
     lines_sending,
     linked_sections,
     not_sent_to,
@@ -49,6 +51,7 @@ from knowledge_rag.orchestrator.naming import (
     NAME,
     is_camel_case,
     is_filed_alone,
+    names_code,
 )
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
@@ -72,7 +75,7 @@ from knowledge_rag.orchestrator.wanted import Place, asks_to_undo, is_asked_for
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
@@ -130,8 +133,11 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     if rows:
         others += (*only_sent_to(outline, main, rows), *not_sent_to(outline, main, rows))
     others = [*{id(it): it for it in others}.values()]
-    left = rows.union(*(range(it.start, it.end + 1) for it in others))
-    linked = linked_sections(outline, main, left)
+    out = rows.union(*(range(it.start, it.end + 1) for it in others))
+    linked = linked_sections(outline, main, out)
+    risky = [*_risky_cases(outline, main, linked, out, wanted)]
+    linked = [it for it in linked if it not in risky]
+    others += risky
     given: list[Section] = [*others]
     for section in (main, *_resolving(main), *linked, *_closing(outline, main)):
         if any(it.holds(section) for it in given):
@@ -153,6 +159,24 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     source = outline.source_file
     left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
     return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
+
+
+def _risky_cases(
+    outline: Outline, main: Section, linked: Sequence[Section], left: Container[int], wanted: Wanted
+) -> Iterator[Section]:
+    """Yield the linked sections that destroy something, and that only a case sends to which isn't the incident's.
+
+    It is the incident's if that has code of the line that sends there, or half of its words.
+    """
+    sure = linked_sections(outline, main, left, in_any_case=True)
+    sending = lines_sending(outline, main, linked)
+    asked = words_of([wanted.said, wanted.labels])
+    for it in linked:
+        line = outline.lines.get(sending.get(id(it), 0), "")
+        words = words_of([line]) - words_of([it.heading])
+        is_told = names_code(wanted.said, line) or 2 * len(words & asked) >= len(words)
+        if it not in sure and not is_told and any(dangers_in(outline.text(it.start, it.end))):
+            yield it
 
 
 def _withdrawal_of(outline: Outline, section: Section) -> Governing | None:
@@ -197,9 +221,35 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     tops = (outline.root, top_of(outline))
     if main not in tops:
         return main
+    if place.section.kind is Kind.BACKGROUND and is_short_sop(outline):
+        return main
     # on a page of several subjects, the section that was found is all there is of this one
     is_about_all = place.section in tops or place.section.kind is Kind.BACKGROUND
-    return None if place.why == "found" and is_about_all else place.section
+    top = top_of(outline)
+    is_one_of_several = len(subjects_below(outline, top)) >= SEVERAL and not dispatches(
+        outline, top
+    )
+    if place.why == "found" and is_about_all and is_one_of_several:
+        return None
+    return place.section if is_one_of_several else main
+
+
+def subjects_below(outline: Outline, section: Section) -> list[Section]:
+    """Return the sections right below one that ask for something."""
+    return [
+        it
+        for it in section.children
+        if asks_for_something(outline, it) and it.kind not in (Kind.BACKGROUND, *NEVER)
+    ]
+
+
+def is_short_sop(outline: Outline) -> bool:
+    """Whether a page is a description and a few numbered chapters, which are done one after the other."""
+    return has_chapters(outline) and action_lines(outline, outline.root) <= MAX_CHAPTERS
+
+
+SEVERAL: Final = 2
+"""Minimum subjects below a section for each of them to be one of its own."""
 
 
 def is_short_contacts(outline: Outline) -> bool:
@@ -391,7 +441,7 @@ def _climbed(place: Place, wanted: Wanted) -> Section:
             names_only_kind(section.heading)
             or _is_step(section)
             or section.level == TAB_LEVEL
-            or any(_is_bare_resolution(it) for it in above.children if it is not section)
+            or any(is_bare_resolution(it) for it in above.children if it is not section)
         )
         if (
             not asks_for_something(place.outline, section)
@@ -443,7 +493,7 @@ def _tells_matter(section: Section) -> bool:
     )
 
 
-def _is_bare_resolution(section: Section) -> bool:
+def is_bare_resolution(section: Section) -> bool:
     """Whether a section is only called "Steps" or the like, so that those beside it are parts of the same subject."""
     return section.kind is Kind.RESOLUTION and names_only_kind(section.heading)
 

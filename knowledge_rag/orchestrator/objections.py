@@ -9,6 +9,7 @@ from knowledge_rag.core.headings import (
     is_called_rules,
 )
 from knowledge_rag.core.stemming import stem as stemmed
+from knowledge_rag.orchestrator.extent import top_of
 from knowledge_rag.orchestrator.governing import (
     Governing,
     Governs,
@@ -64,10 +65,17 @@ def _set_apart(place: Place, wanted: Wanted) -> Iterator[Governing]:
     The section and the page's name must not have that thing.
     """
     outline, section = place.outline, place.section
-    own = " ".join([outline.text(section.start, section.end), outline.title, outline.source_file])
+    is_page = section in (outline.root, top_of(outline))
+    within = range(section.start, 0 if is_page else section.end + 1)
+    own = " ".join(
+        [
+            *(line for number, line in outline.lines.items() if number in within),
+            *(outline.title, outline.source_file),
+        ]
+    )
     told = f"{wanted.said} {wanted.labels}"
     for number, line in outline.lines.items():
-        if section.level and section.start <= number <= section.end:
+        if number in within:
             continue
         for said in filter(sets_apart, sentences(line)):
             names = {*CODE_SPAN.findall(said), *(it[0] for it in _COMPOUND.finditer(said))}
@@ -88,9 +96,8 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
     forbid it too: they say what to do instead.
     """
     items = [item for one in procedures for item in one.items]
-    last = max((it.end for it in procedures[0].items), default=0)
-    # what is below the steps is for those who are in them
-    governing = [it for item in items for it in item.governing if it.start < last]
+    first = procedures[0].items[0].start
+    governing = [it for item in items for it in item.governing]
     steps = [part.text for item in items for part in item.parts]
     told = [it for step in steps for it in forbidden_by(step)]
     asked = words_of([wanted.text, wanted.labels])
@@ -107,6 +114,8 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
         ):
             return it
         case = stopped_by(it.text)
+        if it.start > first and not CODE_SPAN.search(case):
+            continue  # below the first step, it is for those who are in the middle of them
         words = words_of([case])
         if words and 2 * len(words & asked) >= len(words) and _names_all(case, wanted):
             return it

@@ -280,10 +280,14 @@ def cautions_of(outline: Outline, section: Section) -> list[Governing]:
 
 
 def boxes_of(outline: Outline, section: Section) -> list[Governing]:
-    """Return the boxes in a section's own text, which its author set apart, as cautions."""
+    """Return the boxes in a section's own text that warn, require, or are called a note or a warning."""
     boxes = {it.start for it in section.blocks if it.form is Form.QUOTE}
     said = (it for it in _own_words(outline, section) if it.start in boxes)
-    return [replace(it, kind=Governs.CAUTION) if it.kind is Governs.NOTE else it for it in said]
+    return [
+        it if it.kind is not Governs.NOTE else replace(it, kind=Governs.CAUTION)
+        for it in said
+        if it.kind is not Governs.NOTE or _MARKED.match(it.text)
+    ]
 
 
 def introduction_of(outline: Outline, section: Section) -> list[Governing]:

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterator[Procedure]:
     """Yield procedures whose items include the lines that they refer to, wherever those are on the page.
 
-    These are footnotes, "the table above", and lines "at the end of this page"; and for the first use of a variable in a
-    command, the line that defines it, unless its procedure does.
+    These are footnotes, "the table above", and lines "at the end of this page"; and for the first use of a variable or an
+    alias in a command, the line that defines it, unless its procedure does.
     """
     notes = _footnotes(outline)
+    aliases = {it for line in outline.lines.values() for it in _ALIAS.findall(line)}
     known: set[str] = set()
     for procedure in procedures:
         shown = procedure.lines
@@ -31,7 +32,8 @@ def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterat
         items = []
         for item in procedure.items:
             said = outline.text(item.start, item.end)
-            unknown = sorted({*_VARIABLE.findall(said)} - known)
+            used = {*_VARIABLE.findall(said), *aliases.intersection(_WORDS.findall(said))}
+            unknown = sorted(used - known)
             known |= {*unknown}
             referred = [notes[it] for it in _CALL.findall(said) if it in notes]
             referred += (
@@ -70,6 +72,8 @@ def _footnotes(outline: Outline) -> dict[str, Governing]:
 
 
 _VARIABLE: Final = re.compile(r"\$\{?([A-Z][A-Z\d_]{0,40})\b")
+_ALIAS: Final = re.compile(r"\balias ([\w.-]{1,40})=\S")
+_WORDS: Final = re.compile(r"[\w.-]+")
 _TABLE: Final = re.compile(
     r"\btable (?P<above>above)\b|\btable below\b|\b(?:(?P<upper>above)|below) table\b|\b(?P<only>(?:in|see|per|by) the table)\b(?! (?:above|below|of|in)\b)",
     re.IGNORECASE,
@@ -77,9 +81,9 @@ _TABLE: Final = re.compile(
 
 
 def _definition(variable: str) -> re.Pattern[str]:
-    """Return the pattern of a line that defines a variable: ``B=...``, "`B` is short for ...", "`$B`: ..."."""
+    """Return the pattern of a line that defines a variable or an alias: ``B=...``, "`B` is short for ...", "`$B`: ..."."""
     return re.compile(
-        rf"(?<![\w$]){variable}=\S|`\$?{variable}`(?: (?:is|means|stands for)\b| ?[=:])"
+        rf"(?<![\w$]){re.escape(variable)}=\S|`\$?{re.escape(variable)}`(?: (?:is|means|stands for)\b| ?[=:])"
     )
 
 

@@ -143,7 +143,7 @@ def _is_alerts(
     at CLEAR_SHARE of it at most, or if the section has all words of a name of several.
     """
     words = words_of(wanted.names[:1])
-    name = words - STATES or words
+    name = words - STATES if len(words - STATES) > 1 else words
     held = held | _words_of_names(place, wanted.names[0])
     share = QUESTION_SHARE if " " in wanted.names[0] else NAME_SHARE
     count = sum(_holds(held, it) for it in name)

@@ -12,7 +12,7 @@ from knowledge_rag.orchestrator.governing import LIST_MARK, NEVER, forbids, gove
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import CODE_OF_ERROR, CODE_SPAN, names_code
 from knowledge_rag.orchestrator.outline import Form, cells_of
-from knowledge_rag.orchestrator.words import words_of
+from knowledge_rag.orchestrator.words import spaced_words, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ def _others_of(
         if len(named) == 1:
             yield from (n for n in rows if n not in named)
         return
-    of_others = set(_rows_of_others(outline, rows, wanted))
+    of_others = {*_rows_of_others(outline, rows, wanted), *_not_spelled(outline, rows, wanted)}
     yield from of_others
     heads = cells_of(outline.text(head, head))
     rows = [
@@ -87,6 +87,14 @@ def _others_of(
         if n not in of_others and not is_forbidden_row(heads, cells_of(outline.lines.get(n, "")))
     ]
     yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
+
+
+def _not_spelled(outline: Outline, rows: Sequence[int], wanted: Wanted) -> Iterator[int]:
+    """Yield the other rows if the incident's words contain the whole first cell of some: "Out of service 17"."""
+    asked = spaced_words(wanted.said)
+    cells = {n: spaced_words(cells_of(outline.text(n, n))[0]) for n in rows}
+    spelled = [n for n, cell in cells.items() if len(cell.split()) > 1 and cell in asked]
+    yield from (n for n in rows if spelled and n not in spelled)
 
 
 def _rows_referred(outline: Outline, table: Block, others: set[int]) -> Iterator[int]:

@@ -183,7 +183,7 @@ def _without_withheld(item: Item) -> Iterator[tuple[int, int]]:
         yield start, item.end
 
 
-CONFIDENCE: Final = {"linked": 0.85, "headed": 0.8, "named": 0.8, "told": 0.65, "page": 0.6}
+CONFIDENCE: Final = {"linked": 0.85, "named": 0.8, "told": 0.65, "page": 0.6}
 """Confidence by the reason for choosing a procedure: the alert links it; it is filed under the alert's name; its heading
 and its page's name have all words of that name; it is the best section of a page filed under it. A good score adds up
 to a tenth."""
@@ -228,7 +228,7 @@ def evidence_of(
     also = list(dict.fromkeys(it for block in blocks for it in block.also))
     if also:
         reasons.append(f"so {'are' if len(also) > 1 else 'is'} {listed(also)}")
-    strong = bool(whys) and whys <= {"headed", "linked", "named"} and not (missing or also)
+    strong = bool(whys) and whys <= {"linked", "named"} and not (missing or also)
     strength = Strength.THIN if thin or doubts else Strength.STRONG if strong else Strength.PARTIAL
     confidence = min((_confidence(it.why, fits[id(it)]) for it in blocks), default=0.0)
     confidence /= 2 if doubts else 1
@@ -240,7 +240,6 @@ def evidence_of(
 
 _REASONS: Final = {
     "chosen": "you chose this procedure",
-    "headed": "the question has its heading",
     "linked": "the alert links this procedure",
     "named": "it is filed under the alert's name",
     "told": "its heading and its page's name have all words of the alert's name",

@@ -111,7 +111,7 @@ class Place:
 
     Args:
         section: the section; the root stands for the page.
-        why: ``chosen`` by somebody, ``headed`` as a question says, ``linked``, ``named``, ``told`` (heading and page's name have all words of the
+        why: ``chosen`` by somebody, ``linked``, ``named``, ``told`` (heading and page's name have all words of the
             alert's name), ``page`` (the page is filed under the alert's name, the section fits best) or ``found``.
         also: places on other pages that fit the alert as well.
         worth: by the search and by the incident's words, at most 1 each.
