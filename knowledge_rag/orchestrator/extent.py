@@ -137,8 +137,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     linked = linked_sections(outline, main, out)
     risky = [*_risky_cases(outline, main, linked, out, wanted)]
     linked = [it for it in linked if it not in risky]
-    others += risky
-    given: list[Section] = [*others]
+    given: list[Section] = [*others, *risky]
     for section in (main, *_resolving(main), *linked, *_closing(outline, main)):
         if any(it.holds(section) for it in given):
             continue
@@ -158,6 +157,7 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
     found = [*with_references(outline, found)]
     source = outline.source_file
     left = [NotShown(source, it.start, it.end, Why.OTHER, it.heading) for it in others]
+    left += [NotShown(source, it.start, it.end, Why.CASE, it.heading) for it in risky]
     return [replace(found[0], not_shown=(*found[0].not_shown, *left)), *found[1:]]
 
 
@@ -231,7 +231,7 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     )
     if place.why == "found" and is_about_all and is_one_of_several:
         return None
-    return place.section if is_one_of_several else main
+    return main if place.section in tops and not is_one_of_several else place.section
 
 
 def subjects_below(outline: Outline, section: Section) -> list[Section]:

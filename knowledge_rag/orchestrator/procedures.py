@@ -97,6 +97,8 @@ class Why(StrEnum):
     """The procedure continues in a section or document that could not be retrieved."""
     OTHER = "other"
     """A section for another case than the one that the incident's labels name."""
+    CASE = "case"
+    """A section that destroys something, for a case that the incident's words don't name."""
     ROW = "row"
     """Rows of a table for other cases than the one in the incident's words."""
     UNWRITTEN = "unwritten"

@@ -51,6 +51,7 @@ _REASONS: Final = {
     Why.LIMIT: "too long to show",
     Why.ELSEWHERE: "in a section that was not retrieved",
     Why.OTHER: "for another one than is meant",
+    Why.CASE: "destructive, and only for a case that isn't named here",
     Why.ROW: "for other cases",
     Why.UNWRITTEN: "still to be written",
     Why.HELD_OFF: "the page says that they aren't for this",

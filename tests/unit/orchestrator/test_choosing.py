@@ -1093,12 +1093,12 @@ class TestNamed:
             '3. Disk broken: see [disk.md](disk.md), "The restart".'
         )
         texts = {
-            MAIL: page(("MailDown", main), ("Empty the spool", "1. Delete it.\n2. Count it."), ("Other", "1. Look.")),
+            MAIL: page(("MailDown", main), ("Empty the spool", "1. Send it.\n2. Count it."), ("Other", "1. Look.")),
             "runbooks/disk.md": "# Disks\n\n## The restart\n\n1. Wipe it.\n\n## Other\n\n1. Look.\n",
         }  # fmt: skip
-        _, _, _, delete, count, wipe = advised(alert("MailDown"), texts).guidance
+        _, _, _, send, count, wipe = advised(alert("MailDown"), texts).guidance
         for step, text, kind, line in (
-            (delete, "If the spool is full: go to *Empty the spool*.", "condition", 8),
+            (send, "If the spool is full: go to *Empty the spool*.", "condition", 8),
             (wipe, 'Disk broken: see [disk.md](disk.md), "The restart".', "note", 9),
         ):
             said = step.guards[0]
@@ -1106,6 +1106,18 @@ class TestNamed:
             assert (said.text, said.kind) == (text, kind)
             assert (cited.source_file, cited.start_line, cited.end_line) == (MAIL, line, line)
         assert not count.guards
+
+    @pytest.mark.parametrize(("title", "is_shown"), [("mail is down", False), ("spool full", True)])
+    def test_a_section_that_destroys_comes_only_in_the_case_that_the_incident_names(
+        self, title, is_shown
+    ):
+        main = "1. Look.\n2. If the spool is full: go to *Empty the spool*."
+        text = page(("MailDown", main), ("Empty the spool", "1. `rm -rf /spool`"), ("B", "- b"))
+        given = advised(alert("MailDown", title=title), {MAIL: text})
+        assert ("`rm -rf /spool`" in actions(given)) is is_shown
+        left = [it for it in given.procedures[0].not_shown if it.why is Why.CASE]
+        assert [it.heading for it in left] == ([] if is_shown else ["Empty the spool"])
+        assert given.procedures[0].complete is True
 
     def test_the_line_that_sends_to_the_next_section_is_that_line_and_not_the_heading(self):
         main = "1. Look.\n2. Still full: see the next section."
