@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -19,27 +21,52 @@ if TYPE_CHECKING:
 
 PROJECT = Path(__file__).parents[2]
 CORPUS = PROJECT / "knowledge-corpus"
+RUN: Final = "KNOWLEDGE_RAG_TEST_RUN"
+"""Set to a folder that several runs share."""
 
 
 class _Remembering(MiniLm):
-    """The real model, which works out each text once: the same text gives the same bits."""
+    """The real model, which works out each text once a run: the same text gives the same bits.
 
-    def __init__(self, settings: LocalSettings) -> None:
+    The sample runbooks take it forty seconds of a small machine, and the processes of a run share them.
+    """
+
+    def __init__(self, settings: LocalSettings, folder: Path | None) -> None:
         # threads change no bit, and the processors are shared with other tests
         super().__init__(settings, threads=1)
         self._vectors: dict[str, Vector] = {}
+        self._folder = folder
+        if folder is not None:
+            folder.mkdir(exist_ok=True)
 
     def embed(self, text: str) -> Vector:
         known = self._vectors.get(text)
         if known is None:
-            known = self._vectors[text] = super().embed(text)
+            known = self._vectors[text] = self._shared(text)
         return known.copy()
+
+    def _shared(self, text: str) -> Vector:
+        if self._folder is None:
+            return super().embed(text)
+        name = hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+        with (self._folder / name).open("a+b") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)  # another process of this run may be at it
+            file.seek(0)
+            if len(written := file.read()) == DIMENSIONS * np.dtype(np.float32).itemsize:
+                return np.frombuffer(written, dtype=np.float32)
+            file.truncate(0)  # one that was killed while it wrote
+            vector = super().embed(text)
+            file.write(vector.tobytes())
+            return vector
 
 
 @cache
 def minilm() -> MiniLm:
-    """Give the real model, loaded once a test run; tests of the model itself make their own."""
-    model = _Remembering(LocalSettings.from_environment())
+    """Give the real model, loaded once a process; tests of the model itself make their own."""
+    shared = os.environ.get(RUN)
+    model = _Remembering(
+        LocalSettings.from_environment(), Path(shared, "vectors") if shared else None
+    )
     model.load()
     return model
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.local.ingest import ingest
-from tests.support.local import CORPUS, PROJECT, minilm
+from tests.support.local import CORPUS, PROJECT, RUN, minilm
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     import pytest
 
-RUN: Final = "KNOWLEDGE_RAG_TEST_RUN"
-"""Set to a folder that several runs share."""
 QUESTION: Final = "How do we fail over the RDS cluster when replication lag keeps growing?"
 """What the command that makes it asks."""
 

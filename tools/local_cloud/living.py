@@ -308,8 +308,8 @@ def living(cloud: Cloud) -> Iterator[Life]:
 
     from knowledge_rag.local.bedrock.server import LocalBedrock
     from knowledge_rag.local.knowledge_base import KnowledgeBase
-    from tests.support.local import minilm
-    from tests.support.sample import RUN, copy_of
+    from tests.support.local import RUN, minilm
+    from tests.support.sample import copy_of
 
     with tempfile.TemporaryDirectory() as folder:
         path = copy_of(Path(os.environ.get(RUN, folder)), Path(folder, "own"))
