@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -148,8 +149,42 @@ def _synthesized(settings: str) -> Synthesized:
 
 def _synthesize(context: dict[str, Any], settings: Settings, folder: Path) -> None:
     made = folder.with_suffix(".part")
+    _lend(made)
     app = cdk.App(context=context, outdir=str(made), analytics_reporting=False)
     add_stacks(app, settings)
     cdk.Validations.of(app).add_plugins(AwsSolutionsChecks(app))
     app.synth()
+    _keep(made)
     made.rename(folder)  # one with findings has raised
+
+
+def _shared(assembly: Path, kind: str) -> Path:
+    shared = assembly.with_name(f"synthesized-{kind}")
+    shared.mkdir(exist_ok=True)
+    return shared
+
+
+def _lend(assembly: Path) -> None:
+    """Give a new assembly the assets of all others: the CDK copies, and later zips, none that is there already.
+
+    As in the bucket of the bootstrap, those of one hash are the same.
+    """
+    shutil.rmtree(assembly, ignore_errors=True)  # of one with findings
+    assembly.mkdir()
+    for asset in _shared(assembly, "assets").iterdir():
+        (assembly / asset.name).symlink_to(asset)
+    (assembly / ".cache").symlink_to(_shared(assembly, "zips"))
+
+
+def _keep(assembly: Path) -> None:
+    """Keep an assembly's new assets for others, and take back what it has no use for."""
+    used = {
+        asset["source"]["path"]
+        for path in assembly.glob("*.assets.json")
+        for asset in json.loads(path.read_text(encoding="utf-8"))["files"].values()
+    }
+    for asset in assembly.glob("asset.*"):
+        if not asset.is_symlink():
+            asset.symlink_to(asset.rename(_shared(assembly, "assets") / asset.name))
+        elif asset.name not in used:
+            asset.unlink()
