@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
@@ -165,14 +166,7 @@ def bootstrap(qualifier: str = "") -> None:
 
 def _cdk(*words: str, folder: str | Path = PROJECT) -> None:
     done = subprocess.run(  # noqa: S603 - the command line that users run
-        [  # noqa: S607 - as users find it
-            "npx",
-            "--yes",
-            CDK,
-            *words,
-            "--no-version-reporting",
-            "--no-notices",
-        ],
+        [_command_line(), *words, "--no-version-reporting", "--no-notices"],
         cwd=folder,
         env=dict(os.environ),
         capture_output=True,
@@ -183,6 +177,25 @@ def _cdk(*words: str, folder: str | Path = PROJECT) -> None:
     )
     if done.returncode or FAILED:
         raise RuntimeError("\n".join([*FAILED, done.stdout, done.stderr]))
+
+
+@cache
+def _command_line() -> str:
+    """Return the path of the command line that npx runs: npx itself takes as long as it each time."""
+    asked = ["npx", "--yes", "--package", CDK, "--call", "command -v cdk"]
+    with tempfile.TemporaryDirectory() as elsewhere:  # where no other is installed
+        found = subprocess.run(  # noqa: S603 - fixed words
+            asked,
+            cwd=elsewhere,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+    if found.returncode:
+        raise RuntimeError(f"{found.stdout}{found.stderr}")
+    return found.stdout.strip()
 
 
 def _deployed(path: Path) -> Deployed:
