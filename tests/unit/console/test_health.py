@@ -49,8 +49,12 @@ def sections_of(folder, rules=(), answers=None):
     )
 
 
-def test_findings_of_the_command_line_are_listed_with_file_line_and_links(folder):
-    sections = sections_of(folder)
+@pytest.fixture(scope="module")
+def sections(folder):
+    return sections_of(folder)
+
+
+def test_findings_of_the_command_line_are_listed_with_file_line_and_links(sections):
     (link,) = sections["drift"]["findings"]
     assert (link["file"], link["line"], link["kind"]) == ("a.md", 3, "dead-link")
     assert link["url"] == "/doc/a.md#L3-L3"
@@ -61,8 +65,8 @@ def test_findings_of_the_command_line_are_listed_with_file_line_and_links(folder
     assert sections["lint"]["checked"] == 1
 
 
-def test_a_check_that_lacks_something_says_what_to_do(folder):
-    assert "--rules PATH" in sections_of(folder)["alerts"]["message"]
+def test_a_check_that_lacks_something_says_what_to_do(sections):
+    assert "--rules PATH" in sections["alerts"]["message"]
     without = sections_of(None)
     for name in ("alerts", "drift", "lint"):
         assert without[name]["state"] == "missing"
@@ -76,8 +80,8 @@ def test_a_check_that_can_not_be_carried_out_says_why_and_stops_no_other(tmp_pat
     assert sections["questions"]["state"] == "ready"
 
 
-def test_documents_that_can_not_be_listed_are_a_failure_and_no_clean_bill(folder):
-    assert sections_of(folder)["reviews"]["state"] == "failed"
+def test_documents_that_can_not_be_listed_are_a_failure_and_no_clean_bill(sections):
+    assert sections["reviews"]["state"] == "failed"
 
 
 def test_questions_that_found_nothing_are_counted_after_a_restart_too(tmp_path):
