@@ -1,9 +1,11 @@
-"""A browser for each file of tests, and consoles that it reads."""
+"""A browser for all tests of this folder, and consoles that it reads."""
 
 from __future__ import annotations
 
 import os
 import shutil
+from contextlib import ExitStack, closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +18,9 @@ from tests.browser.readers import Readers
 from tests.browser.watching import SECONDS, Watched
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
+
+    from playwright.sync_api import Playwright
 
     from tests.browser.consoles import Shelf
     from tests.browser.engines import Engine
@@ -47,22 +51,53 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason=f"Firefox: {only.args[0]}"))
 
 
+class _Running:
+    """Browsers that were wanted so far, until there is no more for them to read: starting one takes a second."""
+
+    def __init__(self) -> None:
+        self._playwright: Playwright | None = None
+        self._engines: dict[str, Engine] = {}
+        self._stack = ExitStack()
+
+    def engine(self, name: str, path: str, factory: pytest.TempPathFactory) -> Engine:
+        if self._playwright is None:
+            self._playwright = self._stack.enter_context(sync_playwright())
+        if name not in self._engines:
+            started = (
+                firefox(self._playwright, path, factory.mktemp("firefox"))
+                if name == "firefox"
+                else chromium(self._playwright, path)
+            )
+            self._engines[name] = self._stack.enter_context(started)
+        return self._engines[name]
+
+    def close(self) -> None:
+        self._stack.close()
+        self._playwright = None
+        self._engines.clear()
+
+
+_RUNNING = _Running()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """End the browsers behind the last test of this folder: Playwright's loop would be in the way of others."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None or not nextitem.path.is_relative_to(Path(__file__).parent):
+            _RUNNING.close()
+
+
 @pytest.fixture(scope="module")
-def browser(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Engine]:
-    """A browser; Playwright's loop would be in the way of other files' tests, so it ends with this one."""
+def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Engine:
+    """The browser that tests run in."""
     name = getattr(request, "param", "chromium")
     path = next(filter(None, map(shutil.which, ENGINES[name])), None)
     if path is None:
         pytest.skip(f"no {name}: there is no {' and no '.join(ENGINES[name])}")
-    with sync_playwright() as playwright:
-        if name == "firefox":
-            with firefox(playwright, path, tmp_path_factory.mktemp("firefox")) as running:
-                yield running
-        else:
-            with chromium(playwright, path) as running:
-                yield running
+    return _RUNNING.engine(name, path, tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -90,9 +125,10 @@ def origin(browser: Engine, shelf: Shelf, _script: Script) -> Iterator[str]:  # 
 
 
 @pytest.fixture(scope="module")
-def readers(browser: Engine, origin: str) -> Readers:
+def readers(browser: Engine, origin: str) -> Iterator[Readers]:
     """Whoever reads the module's console."""
-    return Readers(browser, origin)
+    with closing(Readers(browser, origin)) as made:
+        yield made
 
 
 @pytest.fixture
