@@ -241,7 +241,7 @@ def asked(
     policy: SourcePolicy | None = None,
     budget: Budget | None = None,
 ) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
-    """Serve a knowledge base on loopback and point the real Lambda at it while the block runs.
+    """Let the real Lambda ask a knowledge base while the block runs.
 
     Yields a function that calls the Lambda: from a direct caller's event to the answer's body.
 
@@ -251,15 +251,13 @@ def asked(
         policy: of sources; by default the user's ``SOURCE_POLICY``.
         budget: of each query; by default as in AWS.
     """
-    from knowledge_rag.local.action_group import local_action_group
-    from knowledge_rag.local.bedrock.server import LocalBedrock
+    from knowledge_rag.local.action_group import action_group_of
     from knowledge_rag.local.notices import answered
 
     with (
         opened(kb_path) as knowledge_base,
-        LocalBedrock(knowledge_base) as bedrock,
-        local_action_group(
-            bedrock.endpoint_url,
+        action_group_of(
+            knowledge_base,
             search_type=search_type,
             policy=policy,
             deadline_seconds=budget.working_seconds if budget else None,

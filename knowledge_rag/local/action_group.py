@@ -1,8 +1,9 @@
 """Calls the real ``retrieve_knowledge`` Lambda on this machine, as a Bedrock agent would.
 
-The function, its settings and its boto3 client are the ones that run in AWS; only its environment points to
-this machine's server instead of Amazon's. It runs in this process or in a process of its own: it keeps its
-settings and its client for the life of the process, which a server that runs other code can't share.
+The function and its settings are the ones that run in AWS. In the process of a command it asks the knowledge
+base directly; with the address of this machine's server, by its own boto3 client, with its environment pointing
+to that server instead of Amazon's. It keeps its settings and its client for the life of the process, which a
+server that runs other code can't share: there it has a process of its own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
 from knowledge_rag.core.policy_settings import SourcePolicy
 from knowledge_rag.core.retrieval import SearchType
+from knowledge_rag.local.bedrock.in_process import InProcessBedrock
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MESSAGE_VERSION
 from lambdas.retrieve_knowledge.settings import load_settings
@@ -28,6 +30,8 @@ from lambdas.retrieve_knowledge.settings import load_settings
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from lambdas.retrieve_knowledge.service import Client
 
 EVIDENCE_FLOOR_HYBRID: Final = 0.185
 """For the weighted sum of cosine and keyword coverage, lowered if few of the question's words
@@ -156,18 +160,19 @@ class ActionGroup:
 
 @contextmanager
 def local_action_group(
-    endpoint_url: str,
+    bedrock: str | Client,
     *,
     search_type: SearchType = SearchType.HYBRID,
     policy: SourcePolicy | None = None,
     deadline_seconds: float | None = None,
 ) -> Iterator[ActionGroup]:
-    """Point the function at a local server while the block runs.
+    """Let the function ask a local knowledge base while the block runs.
 
     Changes the process's environment and restores it afterwards, so enter one block at a time.
 
     Args:
-        endpoint_url: of a :class:`~knowledge_rag.local.bedrock.server.LocalBedrock`.
+        bedrock: the address of a :class:`~knowledge_rag.local.bedrock.server.LocalBedrock`, or the client that
+            replaces the function's own.
         search_type: sent with every query.
         policy: of sources; by default the user's ``SOURCE_POLICY``.
         deadline_seconds: when the function gives up on a query; by default as in AWS.
@@ -179,6 +184,7 @@ def local_action_group(
     hidden = _POLICY if policy is SourcePolicy.OFF else frozenset()
     kept = {name: value for name, value in before.items() if name in _SHARED - hidden}
     chosen = {} if policy is None else {"SOURCE_POLICY": policy.value}
+    endpoint_url, client = (bedrock, None) if isinstance(bedrock, str) else ("", bedrock)
     _become(kept | chosen | _environment(endpoint_url, search_type))
     try:
         settings = load_settings(os.environ)
@@ -192,7 +198,7 @@ def local_action_group(
         )
         from lambdas.retrieve_knowledge.service import reset, start  # noqa: PLC0415
 
-        start(settings)
+        start(settings, client)
         # as Lambda does before the first event: no query pays for it
         warm_up(max(WARM_UP_SECONDS, settings.deadline_seconds))
         try:
@@ -201,6 +207,29 @@ def local_action_group(
             reset()
     finally:
         _become(before)
+
+
+@contextmanager
+def action_group_of(
+    knowledge_base: KnowledgeBase,
+    *,
+    search_type: SearchType = SearchType.HYBRID,
+    policy: SourcePolicy | None = None,
+    deadline_seconds: float | None = None,
+) -> Iterator[ActionGroup]:
+    """Let the function ask a knowledge base of this process; see :func:`local_action_group`.
+
+    Raises:
+        ModelUnavailable: the embedding model isn't available.
+    """
+    knowledge_base.warm_up()  # loading the model would use up a query's time
+    with local_action_group(
+        InProcessBedrock(knowledge_base),
+        search_type=search_type,
+        policy=policy,
+        deadline_seconds=deadline_seconds,
+    ) as group:
+        yield group
 
 
 def _become(environment: Mapping[str, str]) -> None:

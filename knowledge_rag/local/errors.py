@@ -18,7 +18,10 @@ message is one line that names the file and the fix.
 
 from __future__ import annotations
 
+from typing import Final
+
 from knowledge_rag.core.errors import KnowledgeRagError
+from knowledge_rag.core.neutral import neutralise
 
 
 class UnusableCorpus(KnowledgeRagError):  # noqa: N818 - named for what it is, as in core.errors
@@ -51,3 +54,17 @@ class NotInstalled(KnowledgeRagError):  # noqa: N818
 
 class ServerFailed(KnowledgeRagError):  # noqa: N818
     """The wire server could not start."""
+
+
+_SHOWN: Final = 300
+"""Maximum characters of an unforeseen exception's message."""
+
+
+def described(error: Exception) -> str:
+    """Return an exception's type, message and location in one line that can't steer a terminal."""
+    where = error.__traceback__
+    while where is not None and where.tb_next is not None:
+        where = where.tb_next
+    frame = f" ({where.tb_frame.f_code.co_name}, line {where.tb_lineno})" if where else ""
+    text = " ".join(str(error).split())[:_SHOWN]
+    return neutralise(f"{type(error).__name__}: {text}{frame}")

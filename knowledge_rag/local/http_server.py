@@ -20,7 +20,6 @@ import uvicorn
 from starlette.responses import PlainTextResponse
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.errors import ServerFailed
 
 if TYPE_CHECKING:
@@ -30,19 +29,6 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import ASGIApp
     from uvicorn.protocols.http.h11_impl import RequestResponseCycle
-
-
-_SHOWN: Final = 300
-
-
-def described(error: Exception) -> str:
-    """Return an exception's type, message and location in one line that can't steer a terminal."""
-    where = error.__traceback__
-    while where is not None and where.tb_next is not None:
-        where = where.tb_next
-    frame = f" ({where.tb_frame.f_code.co_name}, line {where.tb_lineno})" if where else ""
-    text = " ".join(str(error).split())[:_SHOWN]
-    return neutralise(f"{type(error).__name__}: {text}{frame}")
 
 
 REQUEST_SECONDS: Final = 10.0

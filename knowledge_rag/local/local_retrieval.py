@@ -10,8 +10,7 @@ from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.local.action_group import local_action_group
-from knowledge_rag.local.bedrock.server import LocalBedrock
+from knowledge_rag.local.action_group import action_group_of
 from knowledge_rag.local.notices import answered
 from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS, timed_out
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
@@ -108,14 +107,12 @@ def local_retrieval(
 
     Raises:
         InvalidSettings: on entering, if the policy is wrong or incompatible with the search.
-        ServerFailed: on entering, if the local server does not start.
         ModelUnavailable: on entering, if the embedding model isn't available.
     """
     budget = budget or Budget(LOCAL_TIMEOUT_SECONDS)
     with (
-        LocalBedrock(knowledge_base) as bedrock,
-        local_action_group(
-            bedrock.endpoint_url,
+        action_group_of(
+            knowledge_base,
             search_type=search_type,
             policy=policy,
             deadline_seconds=budget.working_seconds,

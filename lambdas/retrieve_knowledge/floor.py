@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from botocore.exceptions import ClientError
 
 from knowledge_rag.core.background import Background
-from knowledge_rag.core.bedrock import check_error
-from knowledge_rag.core.net import clients
 from knowledge_rag.core.net.deadline import Deadline
 
 if TYPE_CHECKING:
@@ -132,6 +130,10 @@ class EvidenceFloor:
 
     def _fetched(self) -> Floor:
         if self._client is None:
+            # loaded only if used
+            from knowledge_rag.core.bedrock import check_error  # noqa: PLC0415
+            from knowledge_rag.core.net import clients  # noqa: PLC0415
+
             made = clients.create_client("ssm", "GetParameter", self._region, check_error)
             made.prepare()
             self._client = made

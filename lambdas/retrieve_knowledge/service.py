@@ -6,10 +6,9 @@ import os
 import tempfile
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from knowledge_rag.core.background import Background
-from knowledge_rag.core.bedrock import create_client
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.retrieval import Retriever
 from lambdas.retrieve_knowledge.floor import EvidenceFloor
@@ -18,20 +17,32 @@ from lambdas.retrieve_knowledge.settings import load_settings
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from knowledge_rag.core.bedrock import BedrockClient
-    from knowledge_rag.core.net.clients import AwsClient
     from knowledge_rag.core.net.deadline import Deadline
     from lambdas.retrieve_knowledge.settings import Settings
+
+
+class Client(Protocol):
+    """A client of Bedrock or S3, such as :class:`~knowledge_rag.core.net.clients.AwsClient`."""
+
+    @property
+    def api(self) -> Any:  # noqa: ANN401 - botocore makes its classes at run time
+        """What has the operations."""
+
+    def prepare(self) -> None:
+        """Do slow work that needs no network."""
+
+    def close(self) -> None:
+        """Close every connection."""
 
 
 class Service(NamedTuple):
     """The objects that calls share."""
 
     settings: Settings
-    client: BedrockClient
+    client: Client
     retriever: Retriever
     floor: EvidenceFloor
-    documents: AwsClient | None = None
+    documents: Client | None = None
 
     def prepare(self) -> None:
         """Do the slow preparations that need no network.
@@ -47,16 +58,20 @@ class Service(NamedTuple):
         for client in self._clients():
             client.close()
 
-    def _clients(self) -> Iterator[AwsClient]:
+    def _clients(self) -> Iterator[Client]:
         yield self.client
         if self.documents is not None:
             yield self.documents
 
 
-def _make(settings: Settings) -> Service:
+def _make(settings: Settings, client: Client | None = None) -> Service:
     if settings.search.priority is not None:  # loaded only if used, but before the first query
         import knowledge_rag.core.policy  # noqa: F401, PLC0415
-    client = create_client(settings.region)
+    if client is None:
+        # a client that is given needs nothing of botocore's
+        from knowledge_rag.core import bedrock  # noqa: PLC0415
+
+        client = bedrock.create_client(settings.region)
     floor = EvidenceFloor(settings.search.evidence_floor, settings.floor_parameter, settings.region)
     documents = read = None
     if settings.search.source_root:
@@ -96,18 +111,19 @@ def service(deadline: Deadline | None = None) -> Service:
     return making.result
 
 
-def start(settings: Settings) -> None:
+def start(settings: Settings, client: Client | None = None) -> None:
     """Replace the service by one with these settings instead of the environment's.
 
     The local commands use it, because they wait longer than a deployed function may.
 
     Args:
         settings: settings of all calls until :func:`reset`.
+        client: replaces Bedrock's, which is created otherwise.
     """
     global _making  # noqa: PLW0603 - one per process
     reset()
     with _lock:
-        _making = Background("service", lambda: _make(settings))
+        _making = Background("service", lambda: _make(settings, client))
 
 
 def reset() -> None:

@@ -20,7 +20,7 @@ from knowledge_rag.local.action_group import FunctionFailed, FunctionProcess, ag
 from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID, extracted, planned
 from knowledge_rag.local.bedrock.streams import Event, encode
 from knowledge_rag.local.bedrock.validation import ServiceError, check, invalid, service_model
-from knowledge_rag.local.http_server import described
+from knowledge_rag.local.errors import described
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
 
 if TYPE_CHECKING:

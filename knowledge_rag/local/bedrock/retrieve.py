@@ -51,6 +51,15 @@ def retrieve(
     if named is None or named[1] != KNOWLEDGE_BASE_ID:
         missing = f"Knowledge Base with id {knowledge_base_id} does not exist"
         raise ServiceError("ResourceNotFoundException", 404, missing)
+    return found_in(knowledge_base, body)
+
+
+def found_in(knowledge_base: KnowledgeBase, body: dict[str, Any]) -> dict[str, object]:
+    """Serve one request that keeps the constraints of the service's model.
+
+    Raises:
+        ServiceError: ValidationException, if a local knowledge base can't honour it.
+    """
     _refuse_unsupported(body)
     search = _vector_search(body)
     hits = knowledge_base.search(

@@ -22,11 +22,11 @@ from knowledge_rag.local.bedrock.invoke_agent import Agents
 from knowledge_rag.local.bedrock.retrieve import retrieve
 from knowledge_rag.local.bedrock.streams import CONTENT_TYPE, made_in_threads
 from knowledge_rag.local.bedrock.validation import ServiceError
+from knowledge_rag.local.errors import described
 from knowledge_rag.local.http_server import (
     LOOPBACK,
     BoundedConnection,
     ServerThread,
-    described,
     http_server,
     listening_on,
 )

@@ -12,13 +12,10 @@ from functools import lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from botocore.loaders import Loader
-from botocore.model import ServiceModel
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from botocore.model import OperationModel
+    from botocore.model import OperationModel, ServiceModel
 
     Shape = Any  # botocore's stubs don't say which kind of shape has which attributes
 
@@ -26,6 +23,10 @@ if TYPE_CHECKING:
 @lru_cache(maxsize=2)
 def service_model(service: str = "bedrock-agent-runtime") -> ServiceModel:
     """Return botocore's model of a service, ignoring the user's profiles and settings."""
+    # only the wire's requests are checked
+    from botocore.loaders import Loader  # noqa: PLC0415
+    from botocore.model import ServiceModel  # noqa: PLC0415
+
     return ServiceModel(Loader().load_service_model(service, "service-2"), service)
 
 
