@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from knowledge_rag.channel.marks import citations_of, marked_parts, plain
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.documents import is_extracted
+from knowledge_rag.core.formats import is_extracted
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.extract.lint.patterns import Folded
 from knowledge_rag.extract.lint.secrets import find_secrets

@@ -8,8 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.documents import is_extracted
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError
+from knowledge_rag.core.formats import is_extracted
 from knowledge_rag.local.corpus import find_documents
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ from knowledge_rag.cli.terminal import out, print_note, print_pieces, print_sent
 from knowledge_rag.core import freshness
 from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.formats import is_markdown
 from knowledge_rag.core.metadata import CAUTION, DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
-from knowledge_rag.orchestrator.showing import is_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -125,7 +125,7 @@ def _show(rows: Sequence[Mapping[str, Any]], located: int) -> None:
 
 
 def _place(citation: Citation) -> str:
-    from knowledge_rag.core.documents import is_extracted
+    from knowledge_rag.core.formats import is_extracted
 
     lines = f"{citation.start_line}-{citation.end_line}"
     if is_extracted(citation.source_file):

@@ -18,16 +18,16 @@ from knowledge_rag.cli.prose import (
     laid_out,
     table,
 )
+from knowledge_rag.core.formats import OFFICE_SUFFIXES, is_markdown
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.extract.documents import OFFICE_SUFFIXES
+from knowledge_rag.core.tables import cells_of
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.governing import NEVER, Governs
-from knowledge_rag.orchestrator.outline import cells_of, plain_words
+from knowledge_rag.orchestrator.outline import plain_words
 from knowledge_rag.orchestrator.showing import (
     LABELS,
     common_path,
     headed,
-    is_markdown,
     missing_line,
 )
 
@@ -133,7 +133,7 @@ def place(source_file: str, start: int, end: int) -> str:
     >>> place("vault.docx", 3, 9)
     'extracted text, lines 3-9 of vault.docx'
     """
-    if source_file.lower().endswith(tuple(OFFICE_SUFFIXES)):
+    if source_file.lower().endswith(OFFICE_SUFFIXES):
         lines = f"lines {start}-{end}" if end > start else f"line {start}"
         return f"extracted text, {lines} of {source_file}"
     return f"{source_file}:{start}-{end}" if end > start else f"{source_file}:{start}"

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.orchestrator.outline import cells_of
+from knowledge_rag.core.tables import cells_of
 from knowledge_rag.orchestrator.wording import BAR
 
 if TYPE_CHECKING:

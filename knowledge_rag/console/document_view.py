@@ -22,12 +22,12 @@ from knowledge_rag.console.limits import MAX_DOCUMENT_CHARACTERS, MAX_RANGES
 from knowledge_rag.console.rendered_document import rendered_document
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.documents import front_matter_end
+from knowledge_rag.core.formats import is_markdown
 from knowledge_rag.core.markdown import find_headings
 from knowledge_rag.core.metadata import SOURCE_URL, TITLE
 from knowledge_rag.drift.page import slugs
 from knowledge_rag.extract.markup import as_markdown
 from knowledge_rag.guardrails.staleness import CitedLines, FileNow, compare
-from knowledge_rag.orchestrator.showing import is_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

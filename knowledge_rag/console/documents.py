@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 from knowledge_rag.console.limits import MAX_SEARCHED_FILES
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.documents import is_extracted
+from knowledge_rag.core.formats import is_extracted
 from knowledge_rag.core.lines import split_lines
 from knowledge_rag.core.metadata import DOCUMENT_SHA256, DOCUMENT_TYPE, PAGE, TITLE
 from knowledge_rag.core.outcome import RetrievalResult

@@ -21,6 +21,7 @@ from knowledge_rag.core import grammar
 from knowledge_rag.core.chunks import PREFIX_TOKENS, Chunk
 from knowledge_rag.core.documents import front_matter_end
 from knowledge_rag.core.errors import InvalidSettings
+from knowledge_rag.core.formats import PLAIN_SUFFIXES
 from knowledge_rag.core.lines import BLANKS, split_lines
 from knowledge_rag.core.markdown import fence_end, find_headings, html_end, item_end, line_end
 from knowledge_rag.core.tokens import PER_MARK, PER_PLAIN, classify, cost, fits
@@ -36,8 +37,6 @@ ALGORITHM: Final = 5
 """Raised with every change that yields other chunks, prefixes or metadata for the same bytes."""
 SPECIAL_TOKENS: Final = 2
 """[CLS] and [SEP], which the embedding model puts around a text."""
-PLAIN_SUFFIXES: Final = (".txt", ".text", ".log", ".pdf")
-"""Files without headings, whose only blocks are runs of lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,7 @@ _KINDS = (
     (re.compile(r"post-?_?mortem|incident-?_?report", re.IGNORECASE), DocumentType.POSTMORTEM),
     (re.compile(r"run-?_?book|play-?_?book", re.IGNORECASE), DocumentType.RUNBOOK),
 )
-EXTRACTED_SUFFIXES: Final = (".html", ".htm", ".pdf", ".docx", ".ipynb")
-"""Suffixes of files whose lines are extracted text, in lower case."""
-
 _SUFFIXES = {".html": DocumentType.WEB, ".htm": DocumentType.WEB, ".pdf": DocumentType.PDF}
-
-
-def is_extracted(source_file: str) -> bool:
-    """Whether a file's lines are extracted text, by its name."""
-    return source_file.lower().endswith(EXTRACTED_SUFFIXES)
 
 
 def read_document(

@@ -19,7 +19,7 @@ from botocore.exceptions import ClientError
 
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.citations import check_source_file
-from knowledge_rag.core.documents import is_extracted, read_document
+from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import (
     DeadlineExceeded,
     InvalidCitation,
@@ -27,6 +27,7 @@ from knowledge_rag.core.errors import (
     UnreadableDocument,
 )
 from knowledge_rag.core.failures import FORESEEN, as_failure
+from knowledge_rag.core.formats import is_extracted
 from knowledge_rag.core.locating import Original, Originals
 from knowledge_rag.core.net import clients
 from knowledge_rag.core.net.deadline import Deadline

@@ -10,11 +10,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
+from knowledge_rag.core.formats import is_document
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.deployment.aws import read_object
 from knowledge_rag.extract import sidecar
-from knowledge_rag.extract.documents import cut, extract, is_document
+from knowledge_rag.extract.documents import cut, extract
 from knowledge_rag.local.corpus import MAX_FILE_BYTES
 from knowledge_rag.local.knowledge_base import Document
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import tree_sitter_hcl
 from tree_sitter import Language, Parser
 
+from knowledge_rag.core.formats import is_document
 from knowledge_rag.drift import history
 from knowledge_rag.drift.alerts import ALARM_KEYS, Alert, of_alarm, of_rule, of_values
 from knowledge_rag.drift.assigned import values_in
@@ -23,7 +24,6 @@ from knowledge_rag.drift.cache import afresh
 from knowledge_rag.drift.figures import MAX_EXPRESSION
 from knowledge_rag.drift.findings import near
 from knowledge_rag.drift.shell import HOLE, parsed
-from knowledge_rag.extract.documents import is_document
 from knowledge_rag.extract.yaml_nodes import WrongRules, read_yaml
 
 if TYPE_CHECKING:

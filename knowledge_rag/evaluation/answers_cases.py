@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.citations import MAX_LINE, Citation, check_source_file
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
+from knowledge_rag.core.formats import WEB_SUFFIXES
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.evaluation.datasets import read_labelled, read_objects
-from knowledge_rag.extract.documents import WEB_SUFFIXES
 from knowledge_rag.local.corpus import read_bytes
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class LabelledLines:
     def all_of(self, labelled: Range) -> frozenset[Line]:
         """Return every line of a range, including blank ones, numbered as in citations."""
         name = labelled.source_file
-        if not name.lower().endswith(tuple(WEB_SUFFIXES)):
+        if not name.lower().endswith(WEB_SUFFIXES):
             numbers = range(labelled.first, min(labelled.last, len(self.text(name))) + 1)
             return frozenset((name, number) for number in numbers)
         wanted = range(labelled.first, labelled.last + 1)

@@ -14,8 +14,8 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.documents import is_extracted
 from knowledge_rag.core.errors import KnowledgeRagError, UnreadableDocument
+from knowledge_rag.core.formats import is_extracted
 from knowledge_rag.extract.documents import extract
 from knowledge_rag.local.corpus import find_documents, read_beside, read_bytes
 from knowledge_rag.local.errors import UnusableKnowledgeBase

@@ -15,11 +15,16 @@ from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.documents import (
-    EXTRACTED_SUFFIXES,
     describe,
     front_matter_end,
-    is_extracted,
     read_document,
+)
+from knowledge_rag.core.formats import (
+    OFFICE_SUFFIXES,
+    PDF_SUFFIXES,
+    WEB_SUFFIXES,
+    is_extracted,
+    is_markup,
 )
 from knowledge_rag.core.headings import Kind, kind_of_heading, names_only_kind
 from knowledge_rag.core.markdown import first_heading
@@ -31,7 +36,7 @@ from knowledge_rag.core.metadata import (
     SOURCE_URL,
 )
 from knowledge_rag.extract.confined import HTML_SECONDS, read_confined
-from knowledge_rag.extract.markup import MARKUP_VERSION, READERS, is_markup, notes_on, shape_of
+from knowledge_rag.extract.markup import MARKUP_VERSION, notes_on, shape_of
 from knowledge_rag.extract.sidecar import Sidecar, check_fields, read_sidecar
 
 if TYPE_CHECKING:
@@ -39,14 +44,6 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.chunking import ChunkingSettings
     from knowledge_rag.core.chunks import Chunk, Document, FrontMatter
-
-TEXT_SUFFIXES: Final = frozenset({".md", ".markdown", ".txt", *READERS})
-"""Suffixes of files that are cited as they are, in lower case; files may have them in any case."""
-WEB_SUFFIXES: Final = frozenset({".html", ".htm"})
-PDF_SUFFIXES: Final = frozenset({".pdf"})
-OFFICE_SUFFIXES: Final = frozenset({".docx", ".ipynb"})
-SUFFIXES: Final = TEXT_SUFFIXES.union(EXTRACTED_SUFFIXES)
-"""Suffixes of all documents, in lower case; files may have them in any case."""
 
 _NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE, *HISTORY_FIELDS)
 """Fields that a fetched page can't set itself: it could pose as another's, as a runbook, or as fresh."""
@@ -83,11 +80,6 @@ class Extracted:
     notes: tuple[str, ...] = ()
     shape: str | None = None
     fetched: bool = False
-
-
-def is_document(name: str) -> bool:
-    """Whether a file is a document, by its name or path."""
-    return name.lower().endswith(tuple(SUFFIXES))
 
 
 def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extracted:

@@ -11,6 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.documents import front_matter_end
+from knowledge_rag.core.formats import is_markup
 from knowledge_rag.extract.asciidoc import read_asciidoc
 from knowledge_rag.extract.jsx import read_erb, read_mdx
 from knowledge_rag.extract.org import read_org
@@ -30,7 +31,7 @@ READERS: Final[dict[str, Callable[[Sequence[str]], list[str]]]] = {
     ".mdx": read_mdx,
     ".md.erb": read_erb,
 }
-"""Functions from lines to as many lines of Markdown, by the file's suffix."""
+"""Functions from lines to as many lines of Markdown, by the file's suffix, one of ``MARKUP_SUFFIXES``."""
 
 MAX_LINE: Final = 2_000
 """Maximum length of a line that is checked for marks."""
@@ -39,11 +40,6 @@ _INCLUDES: Final = re.compile(
     r"^[ \t]*(?:\.\. (?:include|literalinclude|csv-table):: *\S|include::\S|#\+include:|<%=? *(?:render|partial|include)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
-
-
-def is_markup(source_file: str) -> bool:
-    """Whether a file is in one of these formats, by its name."""
-    return source_file.lower().endswith(tuple(READERS))
 
 
 def as_markdown(source_file: str, lines: Sequence[str]) -> list[str]:

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
 from knowledge_rag.core.files import read_regular
+from knowledge_rag.core.formats import SUFFIXES, is_document
 from knowledge_rag.extract import sidecar
-from knowledge_rag.extract.documents import SUFFIXES, extract, is_document
+from knowledge_rag.extract.documents import extract
 from knowledge_rag.guardrails.staleness import FileNow
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.orchestrator.wording import counted

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import numpy as np
 
+from knowledge_rag.core.common_words import COMMON
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.core.field_words import field_words
 from knowledge_rag.core.languages import ENGLISH, language_of
@@ -35,7 +36,6 @@ from knowledge_rag.local.store import (
     open_for_reading,
     unfinished,
 )
-from knowledge_rag.orchestrator.words import COMMON
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

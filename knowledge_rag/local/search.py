@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from knowledge_rag.core.common_words import COMMON
 from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.core.stemming import stem
 from knowledge_rag.local.keywords import MAX_QUERY_TERMS, pairs_of, words_of
-from knowledge_rag.orchestrator.words import COMMON
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -18,10 +18,10 @@ from mcp import types
 from knowledge_rag.core.caution import AT_A_MODEL, sentence
 from knowledge_rag.core.citations import MAX_LINE, MAX_PATH, Citation
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.formats import MARKUP_SUFFIXES
 from knowledge_rag.core.lines import BLANKS
 from knowledge_rag.core.metadata import CAUTION, DOCUMENT_SHA256
 from knowledge_rag.extract.lint.check import lint_text
-from knowledge_rag.extract.markup import READERS
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.references import SCHEME
 
@@ -64,7 +64,7 @@ class Link:
 
 def mime_type(source_file: str) -> str:
     """Return the media type of a document's text, by its name; a web page's text is Markdown."""
-    plain = (".txt", ".pdf", *READERS)
+    plain = (".txt", ".pdf", *MARKUP_SUFFIXES)
     return "text/plain" if source_file.lower().endswith(plain) else "text/markdown"
 
 

@@ -25,6 +25,7 @@ from knowledge_rag.core.headings import (
     names_only_kind,
     without_number,
 )
+from knowledge_rag.core.tables import cells_of
 from knowledge_rag.guardrails.retired import HEAD, is_retired
 from knowledge_rag.orchestrator.cross_references import (
     dispatches,
@@ -63,7 +64,7 @@ from knowledge_rag.orchestrator.naming import (
     other_numbers,
     same_name,
 )
-from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
     asks_for_something,
     introduction_of,

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Final
 
 from markdown_it import MarkdownIt
 
-from knowledge_rag.core.chunking import PLAIN_SUFFIXES
 from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.formats import PLAIN_SUFFIXES, is_markup
 from knowledge_rag.core.headings import (
     ACTIONS,
     Kind,
@@ -35,7 +35,8 @@ from knowledge_rag.core.metadata import (
     STATUS,
     TITLE,
 )
-from knowledge_rag.extract.markup import as_markdown, is_markup
+from knowledge_rag.core.tables import cells_of
+from knowledge_rag.extract.markup import as_markdown
 from knowledge_rag.orchestrator.containers import unfolded
 from knowledge_rag.orchestrator.governing import (
     Governs,
@@ -69,7 +70,6 @@ _DECIMAL_MARK: Final = re.compile(
 _DECIMAL: Final = re.compile(r"\d{1,2}\.\d{1,2}[.)]?[ \t]+\S")
 _ALONE: Final = re.compile(r"(?!\d{1,3}[.)][ \t])[^\W_][^\n`|]{1,68}[^\s.:;,!`|>]")
 _HASH: Final = re.compile(r"^([ \t]*)#")
-_BARS: Final = re.compile(r"(?<!\\)\|")
 _ESCAPE: Final = re.compile(r"\\([!-/:-@\[-`{-~])")
 _UNDERLINE: Final = re.compile(r" {0,3}(?:-{3,}|={3,})[ \t]*")
 _NUMBER_MARK: Final = re.compile(r"^( {0,3}\d{1,9})([.)])(?=[ \t])")
@@ -716,15 +716,6 @@ def plain_words(heading: str) -> str:
         r"[*`]{1,3}(?=\S)|(?<!\w)_{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=\S)_{1,3}(?!\w)", "", text
     )
     return " ".join(_ESCAPE.sub(r"\1", text).split())
-
-
-def cells_of(line: str) -> list[str]:
-    r"""Return the cells of a table's line in Markdown.
-
-    >>> cells_of(r"| a | b \| c |")
-    ['a', 'b | c']
-    """
-    return [it.strip().replace("\\|", "|") for it in _BARS.split(line.strip().strip("|"))]
 
 
 def _block(

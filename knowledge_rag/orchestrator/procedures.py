@@ -20,6 +20,7 @@ from knowledge_rag.core.headings import (
     kind_of_label,
 )
 from knowledge_rag.core.headings import NEVER as NEVER_SECTIONS
+from knowledge_rag.core.tables import cells_of
 from knowledge_rag.orchestrator.code_lines import wrong_lines
 from knowledge_rag.orchestrator.containers import shown_as
 from knowledge_rag.orchestrator.governing import (
@@ -45,7 +46,7 @@ from knowledge_rag.orchestrator.governing import (
     steps_revoked,
     warns,
 )
-from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form, cells_of
+from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form
 from knowledge_rag.orchestrator.rows import ended_rows, is_forbidden_row, of_row, says_never
 
 if TYPE_CHECKING:

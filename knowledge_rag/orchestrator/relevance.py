@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS, language_of
 from knowledge_rag.core.metadata import TITLE
+from knowledge_rag.core.tables import cells_of
 from knowledge_rag.orchestrator.choosing import is_escalation, is_superseded
 from knowledge_rag.orchestrator.extent import matter_at
 from knowledge_rag.orchestrator.governing import forbids
@@ -21,7 +22,7 @@ from knowledge_rag.orchestrator.naming import (
     is_camel_case,
     is_of_another,
 )
-from knowledge_rag.orchestrator.outline import Form, cells_of
+from knowledge_rag.orchestrator.outline import Form
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import (
     Place,

@@ -12,8 +12,8 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.formats import is_markdown
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.extract.markup import READERS
 from knowledge_rag.guardrails.stream import Piece
 from knowledge_rag.guardrails.verify import Cited
 from knowledge_rag.orchestrator.governing import NEVER, Governs
@@ -70,16 +70,10 @@ _SPECIAL: Final = re.compile(r"^(\d{1,9})?(?=[.)])|^(?=[-+=>#])|(?=[\\`*_\[\]<|~
 """The places in a line of plain text where markup could begin."""
 _ASIDE: Final = "  "
 """Indent of each line of a plain-text paragraph that is set apart."""
-_MARKDOWN: Final = (".md", ".markdown", ".html", ".htm", ".docx", ".ipynb", *READERS)
 _HEADING: Final = re.compile(r"#{1,6}[ \t]+(\S.*?)[ \t#]*")
 _OWN_LABEL: Final = re.compile(r"\W*(?:warning|caution|danger|attention)\b\W*?[:!]", re.IGNORECASE)
 """The beginning of a caution that its author has labelled."""
 _NUMBER: Final = re.compile(r"(\d{1,9})[.)]")
-
-
-def is_markdown(source_file: str) -> bool:
-    """Whether a document's text is Markdown; in any other, each character stands for itself."""
-    return source_file.casefold().endswith(_MARKDOWN)
 
 
 def headed(section: Section) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.core.documents import is_extracted
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
+from knowledge_rag.core.formats import is_extracted
 from knowledge_rag.core.metadata import stored_text, to_metadata
 from knowledge_rag.drift.stamp import check_text, stamped
 from knowledge_rag.extract.dates import dated

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
 from knowledge_rag.core.chunking import ChunkingSettings
-from knowledge_rag.core.documents import is_extracted
 from knowledge_rag.core.errors import InvalidCitation, UnreadableDocument
+from knowledge_rag.core.formats import is_extracted
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.extract.documents import cut, extract, fingerprint

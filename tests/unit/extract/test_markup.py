@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.chunking import ChunkingSettings
-from knowledge_rag.core.documents import is_extracted
-from knowledge_rag.extract.documents import cut, extract, fingerprint, is_document
+from knowledge_rag.core.formats import MARKUP_SUFFIXES, is_document, is_extracted
+from knowledge_rag.extract.documents import cut, extract, fingerprint
 from knowledge_rag.extract.markup import READERS, as_markdown
 from knowledge_rag.extract.org import read_org
 from tests.support.exactness import assert_exact
@@ -246,3 +246,7 @@ def test_what_org_keeps_without_publishing_it_is_marked_as_obsolete():
         "# By Puppet (obsolete)", "# By hand (obsolete)", "# By tape (obsolete)", "# By rail",
         "3. ~~Disable the checks: `checks off`~~", "- ~~plain~~ and more",
     ]  # fmt: skip
+
+
+def test_each_suffix_of_markup_has_a_reader():
+    assert tuple(READERS) == MARKUP_SUFFIXES
