@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Final
 
-_PLAIN: Final = re.compile(r"[A-Za-z ,'()>-]*")
-"""Matches text that can't contain a reference: without a digit, a bracket, a colon or a dot there is no
-line, no number and no file."""
+_PLAIN: Final = re.compile(r"[\w :;,/|!'\"()>{}=+*^%@$~-]*", re.ASCII)
+"""Matches text that can't contain a reference: without a square bracket there is no source, without a dot no
+file, and without ``?`` or ``#`` no address of its lines."""
 
 
 def heading_words(text: str) -> str:
