@@ -14,7 +14,6 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 from knowledge_rag.core.neutral import neutralise
@@ -24,6 +23,7 @@ from knowledge_rag.orchestrator.wording import BAR
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from markdown_it import MarkdownIt
     from markdown_it.token import Token
 
 Piece = tuple[str, str]
@@ -462,6 +462,8 @@ _Atom = list[Piece]
 
 @lru_cache(maxsize=1)
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     return MarkdownIt("commonmark")
 
 
