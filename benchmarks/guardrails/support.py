@@ -31,7 +31,8 @@ from knowledge_rag.guardrails.support.report import (
     Verdict,
     WarningKind,
 )
-from knowledge_rag.local.corpus import find_documents, read_extracted
+from knowledge_rag.local.corpus import find_documents
+from knowledge_rag.local.corpus_files import read_extracted
 from knowledge_rag.local.errors import UnusableCorpus
 
 if TYPE_CHECKING:

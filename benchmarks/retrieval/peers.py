@@ -11,7 +11,7 @@ from benchmarks.retrieval.peer_systems import PEERS, Embedded, PeerRetrieval
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.evaluation.evaluation_report import figures as figures_of
 from knowledge_rag.evaluation.evaluation_run import ask_all, judge
-from knowledge_rag.local.corpus import read_extracted
+from knowledge_rag.local.corpus_files import read_extracted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -18,7 +18,8 @@ from knowledge_rag.core.chunking import ChunkingSettings, chunk_text
 from knowledge_rag.core.chunks import Chunk, Document
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import slice_lines
-from knowledge_rag.local.corpus import find_documents, read_extracted
+from knowledge_rag.local.corpus import find_documents
+from knowledge_rag.local.corpus_files import read_extracted
 from knowledge_rag.local.errors import UnusableCorpus
 
 if TYPE_CHECKING:

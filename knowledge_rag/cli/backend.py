@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from knowledge_rag.deployment.stacks import Deployed
     from knowledge_rag.local.knowledge_base import Documents
     from knowledge_rag.orchestrator.backends.bounded import BlockingBackend, BoundedRetrieval
-    from knowledge_rag.orchestrator.retrieval import Budget
+    from knowledge_rag.orchestrator.budget import Budget
 
 StackOption = Annotated[
     str | None,

@@ -73,7 +73,7 @@ def _files(path: Path) -> Iterator[CorpusFile]:
 
 def _print_chunks(file: CorpusFile, settings: ChunkingSettings) -> None:
     from knowledge_rag.extract.documents import cut
-    from knowledge_rag.local.corpus import read_extracted
+    from knowledge_rag.local.corpus_files import read_extracted
 
     read = read_extracted(file)
     for note in read.notes:
@@ -84,7 +84,7 @@ def _print_chunks(file: CorpusFile, settings: ChunkingSettings) -> None:
 
 
 def _print_text(path: Path) -> None:
-    from knowledge_rag.local.corpus import read_extracted
+    from knowledge_rag.local.corpus_files import read_extracted
 
     if path.is_dir():
         raise InvalidRequest(f"--text is for one document, and {path} is a folder")

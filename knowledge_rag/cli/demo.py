@@ -18,8 +18,8 @@ from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
     from knowledge_rag.local.action_group import ActionGroup
+    from knowledge_rag.orchestrator.budget import Budget
     from knowledge_rag.orchestrator.recommendation import Recommendation
-    from knowledge_rag.orchestrator.retrieval import Budget
 
 QUESTION = "When do we initiate a manual failover of the RDS cluster, and how?"
 MAX_RESULTS = 3

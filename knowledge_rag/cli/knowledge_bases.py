@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.ingest import IngestReport, IngestSettings
-    from knowledge_rag.orchestrator.retrieval import Budget
+    from knowledge_rag.orchestrator.budget import Budget
 
 SAMPLE_CORPUS: Final = "knowledge-corpus"
 SAMPLE_FILE: Final = "sample.kb"

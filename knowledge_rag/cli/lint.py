@@ -32,7 +32,8 @@ def lint(
     finding, with secrets masked. Exits 1 on findings or unreadable files.
     """
     from knowledge_rag.extract.lint.check import lint_text
-    from knowledge_rag.local.corpus import find_documents, read_extracted
+    from knowledge_rag.local.corpus import find_documents
+    from knowledge_rag.local.corpus_files import read_extracted
 
     found: list[Finding] = []
     skipped: list[UnreadableDocument] = []

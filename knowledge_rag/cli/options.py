@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from knowledge_rag.core.retrieval import SearchType
-    from knowledge_rag.orchestrator.retrieval import Budget
+    from knowledge_rag.orchestrator.budget import Budget
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -88,7 +88,7 @@ def port_option(of: str, default: str) -> Any:  # noqa: ANN401 - as typer has it
 def budget_of(timeout: float | None) -> Budget:
     """Return the budget of each query of a knowledge base on this machine."""
     from knowledge_rag.core.errors import InvalidSettings
-    from knowledge_rag.orchestrator.retrieval import MAX_BUDGET_SECONDS, MIN_BUDGET_SECONDS, Budget
+    from knowledge_rag.orchestrator.budget import MAX_BUDGET_SECONDS, MIN_BUDGET_SECONDS, Budget
 
     try:
         return Budget(LOCAL_TIMEOUT_SECONDS if timeout is None else timeout)

@@ -34,7 +34,7 @@ def receipt(number: IdArgument, corpus: CorpusOption = None, json: JsonOption = 
     from knowledge_rag.channel.receipts import Receipts
     from knowledge_rag.cli.hooks import RECEIPTS_FOLDER
     from knowledge_rag.cli.terminal import print_json
-    from knowledge_rag.local.corpus import CorpusFiles
+    from knowledge_rag.local.corpus_files import CorpusFiles
     from knowledge_rag.local.settings import LocalSettings
 
     folder = LocalSettings.from_environment().data_dir / RECEIPTS_FOLDER

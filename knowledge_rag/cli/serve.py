@@ -150,7 +150,7 @@ class ConsoleOptions:
 
     def files(self, kb_path: Path) -> Corpus | None:
         """Return the documents of the folder that was ingested, if it is known."""
-        from knowledge_rag.local.corpus import CorpusFiles
+        from knowledge_rag.local.corpus_files import CorpusFiles
 
         folder = self.folder(kb_path)
         return CorpusFiles(folder) if folder is not None else None

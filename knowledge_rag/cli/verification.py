@@ -130,7 +130,7 @@ def _read(path: str) -> str:
 
 
 def _staleness(reviewed: Review, corpus: Path) -> tuple[Staleness, ...]:
-    from knowledge_rag.local.corpus import CorpusFiles
+    from knowledge_rag.local.corpus_files import CorpusFiles
 
     cited = {one.citation: one for one in reviewed.verified.citations}
     lines = [CitedLines.part(one, reviewed.ledger) for one in cited.values()]

@@ -34,7 +34,8 @@ from knowledge_rag.console.replies import Replies
 from knowledge_rag.console.security import Guard
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.local.http_server import described
-from knowledge_rag.orchestrator.retrieval import Budget, log_defect
+from knowledge_rag.orchestrator.budget import Budget
+from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping

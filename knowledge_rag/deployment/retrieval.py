@@ -10,7 +10,7 @@ from knowledge_rag.orchestrator.backends.aws import RetrievalFunction
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 if TYPE_CHECKING:
-    from knowledge_rag.orchestrator.retrieval import Budget
+    from knowledge_rag.orchestrator.budget import Budget
 
 
 def deployed(

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from knowledge_rag.local.embeddings import Embedder
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-    from knowledge_rag.orchestrator.retrieval import Budget
+    from knowledge_rag.orchestrator.budget import Budget
 
 NAMED: Final = "named"
 UNNAMED: Final = "unnamed"

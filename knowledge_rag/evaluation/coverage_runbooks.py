@@ -18,7 +18,7 @@ from knowledge_rag.core.metadata import ALERTS, SOURCE_URL, listed_in
 from knowledge_rag.evaluation.coverage_rules import MAX_BYTES
 from knowledge_rag.evaluation.datasets import Target, read_text
 from knowledge_rag.extract.yaml_nodes import read_yaml
-from knowledge_rag.local.corpus import read_extracted
+from knowledge_rag.local.corpus_files import read_extracted
 from knowledge_rag.orchestrator.links import INDEXES, Link, contradicts, fit, fold, folded_parts
 from knowledge_rag.orchestrator.naming import is_under
 

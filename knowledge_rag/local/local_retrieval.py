@@ -14,8 +14,9 @@ from knowledge_rag.local.action_group import action_group_of
 from knowledge_rag.local.notices import answered
 from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS, timed_out
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.relevance import Floors
-from knowledge_rag.orchestrator.retrieval import Budget, current_ids, to_arguments
+from knowledge_rag.orchestrator.retrieval import current_ids, to_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -10,7 +10,8 @@ from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.locating import Original, Originals
 from knowledge_rag.core.outcome import DropReason
 from knowledge_rag.extract.documents import cut
-from knowledge_rag.local.corpus import find_documents, read_extracted
+from knowledge_rag.local.corpus import find_documents
+from knowledge_rag.local.corpus_files import read_extracted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

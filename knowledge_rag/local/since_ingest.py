@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import KnowledgeRagError, UnreadableDocument
 from knowledge_rag.guardrails.staleness import State, compare, describe, to_dict
-from knowledge_rag.local.corpus import CorpusFiles, find_documents, read_bytes, written
+from knowledge_rag.local.corpus import find_documents, read_bytes, written
 from knowledge_rag.local.store import FOLDER, noted, open_for_reading
 from knowledge_rag.orchestrator.wording import counted
 
@@ -137,6 +137,11 @@ def _sha256(file: CorpusFile) -> str:
 
 def _compared(folder: Path, cited: Iterable[CitedLines], other: set[str]) -> tuple[Staleness, ...]:
     lost = [one for one in cited if one.citation.source_file in other]
-    corpus = CorpusFiles(folder) if lost else None
-    found = (compare(one, corpus.now(one.citation.source_file)) for one in lost if corpus)
+    if not lost:
+        return ()
+    # readers of documents take longer to import than a question takes to answer
+    from knowledge_rag.local.corpus_files import CorpusFiles  # noqa: PLC0415
+
+    corpus = CorpusFiles(folder)
+    found = (compare(one, corpus.now(one.citation.source_file)) for one in lost)
     return tuple(one for one in found if one.state is not State.SAME)

@@ -44,9 +44,9 @@ from knowledge_rag.core.outcome import (
 )
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, MAX_SERVICE_RESULTS, Query, degraded
+from knowledge_rag.orchestrator.budget import MAX_BUDGET_SECONDS
 from knowledge_rag.orchestrator.queries import RESULTS
 from knowledge_rag.orchestrator.retrieval import (
-    MAX_BUDGET_SECONDS,
     Retrieval,  # noqa: TC001 - pydantic reads it at run time
     SafeRetrieval,
 )

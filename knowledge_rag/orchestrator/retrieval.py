@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import traceback
 from collections.abc import Mapping
 from contextlib import contextmanager
@@ -14,16 +13,11 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.citations import Citation
-from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.metadata import CONTEXT_LENGTH, SHOWN_FIELDS, finite_score, shown_fields
-from knowledge_rag.core.net.deadline import (
-    DEFAULT_DEADLINE_SECONDS,
-    RETRIEVAL_BUDGET_SECONDS,
-    Deadline,
-)
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.guardrails.ledger import Ledger, Passage, read_passage
+from knowledge_rag.orchestrator.budget import MAX_BUDGET_SECONDS
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
 
 if TYPE_CHECKING:
@@ -32,13 +26,6 @@ if TYPE_CHECKING:
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.orchestrator.planning import Plan
 
-MIN_BUDGET_SECONDS: Final = 0.1
-MAX_BUDGET_SECONDS: Final = 600.0
-"""Enough for a large knowledge base on a busy machine; a deployed one that slept wakes in 30 s."""
-
-_WORKING_SHARE: Final = DEFAULT_DEADLINE_SECONDS / RETRIEVAL_BUDGET_SECONDS
-_LONGEST_ENDING_SECONDS: Final = 1.0
-"""Maximum time reserved for the end of the work, however long the budget."""
 _SHOWN_FRAMES: Final = 8
 """Innermost frames of a defect's traceback that are logged."""
 
@@ -55,38 +42,6 @@ class Retrieval(Protocol):
         Every failure is ``degraded`` with its coarse reason; only cancellation propagates. Each result
         is proven: its text is the cited lines.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The longest time that a caller waits for one query, everything included.
-
-    Args:
-        seconds: MIN_BUDGET_SECONDS..MAX_BUDGET_SECONDS.
-
-    Raises:
-        InvalidSettings: it is out of range.
-    """
-
-    seconds: float = RETRIEVAL_BUDGET_SECONDS
-
-    def __post_init__(self) -> None:
-        if not math.isfinite(self.seconds) or not (
-            MIN_BUDGET_SECONDS <= self.seconds <= MAX_BUDGET_SECONDS
-        ):
-            raise InvalidSettings(
-                f"the budget of a query must be {MIN_BUDGET_SECONDS} to {MAX_BUDGET_SECONDS} "
-                f"seconds, not {self.seconds}"
-            )
-
-    @property
-    def working_seconds(self) -> float:
-        """Seconds after which the work stops, so that it ends within the budget."""
-        return max(self.seconds * _WORKING_SHARE, self.seconds - _LONGEST_ENDING_SECONDS)
-
-    def deadline(self) -> Deadline:
-        """Return the deadline, from now, at which the work stops."""
-        return Deadline.after(self.working_seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, Conver
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 from knowledge_rag.orchestrator.backends.aws import RetrievalFunction
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.wording import agent_prompt
 from lambdas.advise_incident.kept import QUEUE, KeptObject, KeptQueue, KeptReceipts
 from lambdas.reporting import MetricUnit, begin, logger, metric_record

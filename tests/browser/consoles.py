@@ -12,7 +12,7 @@ from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.server import running
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.core.repository_links import RepositoryLinks
-from knowledge_rag.local.corpus import CorpusFiles
+from knowledge_rag.local.corpus_files import CorpusFiles
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import local_retrieval

@@ -23,13 +23,13 @@ from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.langchain import (
     KnowledgeRetriever,
     KnowledgeTool,
     KnowledgeUnavailable,
     outcome_of,
 )
-from knowledge_rag.orchestrator.retrieval import Budget
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from tests.support.knowledge_bases import knowledge_base_of
 from tests.support.local import CORPUS, PROJECT, minilm

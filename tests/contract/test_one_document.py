@@ -13,7 +13,7 @@ from knowledge_rag.core.policy_settings import SourcePolicy
 from knowledge_rag.core.retrieval import Query, is_whole_document
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.budget import Budget
 from tests.support.local import CORPUS, minilm
 from tests.support.sample import sample_copy
 

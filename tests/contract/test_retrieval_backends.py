@@ -22,7 +22,8 @@ from knowledge_rag.evaluation.faults.server import (
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.retrieval import Budget, gather
+from knowledge_rag.orchestrator.budget import Budget
+from knowledge_rag.orchestrator.retrieval import gather
 from tests.support.knowledge_bases import knowledge_base_of
 from tests.support.local import RUNBOOKS, minilm
 from tests.support.patience import longer

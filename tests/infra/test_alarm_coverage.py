@@ -11,7 +11,7 @@ from knowledge_rag.evaluation.coverage_rules import read_rules
 from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbooks
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.budget import Budget
 from tests.infra.synthesis import ADVISED, DISPOSABLE, EVERYTHING, PROJECT, synthesized
 from tests.support.local import minilm
 from tests.support.patience import PATIENT_SECONDS, patient_function

@@ -17,7 +17,7 @@ from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.budget import Budget
 from tests.support.cli import SECONDS, lines_of
 from tests.support.local import CORPUS, PROJECT, minilm
 

@@ -22,7 +22,7 @@ from knowledge_rag.console.server import running
 from knowledge_rag.core.retrieval import SearchSettings, SearchType
 from knowledge_rag.evaluation.faults.server import refused_port
 from knowledge_rag.local.action_group import local_action_group
-from knowledge_rag.local.corpus import CorpusFiles
+from knowledge_rag.local.corpus_files import CorpusFiles
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import LocalFunction
@@ -32,7 +32,7 @@ from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, Conver
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 from knowledge_rag.orchestrator.backends.aws import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.wording import agent_prompt
 from tests.support import misbehaving_agents, misbehaving_models
 from tests.support import scripted as scripted_agents

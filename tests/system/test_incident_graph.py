@@ -19,11 +19,11 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.backends.aws import BedrockRetrieve
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.node import knowledge_rag_node
 from knowledge_rag.orchestrator.planning import COMPLETION_RESULTS
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS, build_queries
-from knowledge_rag.orchestrator.retrieval import Budget
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from tests.support.cli import SECONDS, lines_of

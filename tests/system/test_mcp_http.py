@@ -39,7 +39,7 @@ from knowledge_rag.mcp_server.server import create_server
 from knowledge_rag.mcp_server.serving import MAX_REQUEST_BYTES, MAX_SESSIONS
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.budget import Budget
 from tests.support.cli import SECONDS, assert_one_line, assert_verbatim
 from tests.support.issuer import Issuer
 from tests.support.local import RUNBOOKS, minilm, write_files

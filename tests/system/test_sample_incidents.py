@@ -19,9 +19,9 @@ from knowledge_rag.core.response import read_outcome
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.retrieval import Budget
 from tests.support.local import CORPUS, PROJECT, minilm
 from tests.support.sample import sample_copy
 

@@ -7,7 +7,7 @@ from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import prove, stored_text, to_metadata
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.staleness import CitedLines, State, compare_all, describe
-from knowledge_rag.local.corpus import CorpusFiles
+from knowledge_rag.local.corpus_files import CorpusFiles
 from tests.support.local import write_files
 
 RUNBOOK = "runbooks/rds.md"

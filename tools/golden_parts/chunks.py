@@ -11,7 +11,8 @@ from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.metadata import stored_text, to_metadata
 from knowledge_rag.extract.documents import cut
-from knowledge_rag.local.corpus import find_documents, read_extracted
+from knowledge_rag.local.corpus import find_documents
+from knowledge_rag.local.corpus_files import read_extracted
 from tests.support.local import CORPUS, PROJECT
 from tests.support.shared_data import SHARED_DATA
 from tools.golden_parts.base import Recorded, Skipped, digest

@@ -24,7 +24,7 @@ from knowledge_rag.core.failures import FORESEEN, as_failure
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.budget import Budget
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,8 +29,8 @@ from knowledge_rag.console.limits import (
     MAX_TASKS,
 )
 from knowledge_rag.core.version import VERSION
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.follow_ups import WELCOME
-from knowledge_rag.orchestrator.retrieval import Budget
 from tests.support.a2a_served import message, talking, told, told_in_turn
 from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting, found
 from tests.unit.console.test_http import OWN

@@ -18,8 +18,8 @@ from knowledge_rag.console.limits import MAX_ASKS, MAX_CONVERSATION_BYTES
 from knowledge_rag.console.model_formats import FORMS
 from knowledge_rag.console.server import running
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.follow_ups import WELCOME
-from knowledge_rag.orchestrator.retrieval import Budget
 from tests.support.cli import eventually
 from tests.support.retrievals import DOWN, NOTHING, Answering, Waiting
 from tests.unit.console.kept import Shelf

@@ -30,7 +30,8 @@ from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
-from knowledge_rag.orchestrator.retrieval import Budget, on_behalf_of
+from knowledge_rag.orchestrator.budget import Budget
+from knowledge_rag.orchestrator.retrieval import on_behalf_of
 from tests.support.local import WordHashes, write_files
 from tests.support.patience import longer
 from tests.support.retrievals import Answering, Waiting

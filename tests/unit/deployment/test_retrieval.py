@@ -12,8 +12,8 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.deployment.retrieval import deployed
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.node import knowledge_rag_node
-from knowledge_rag.orchestrator.retrieval import Budget
 
 ALIAS = "arn:aws:lambda:us-east-1:123456789012:function:knowledge-rag-dev-retrieve-knowledge:live"
 

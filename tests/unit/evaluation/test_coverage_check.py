@@ -16,9 +16,9 @@ from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
 from knowledge_rag.extract.yaml_nodes import Place
 from knowledge_rag.local.local_retrieval import local_retrieval
+from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.queries import build_queries
-from knowledge_rag.orchestrator.retrieval import Budget
 from tests.support.local import RUNBOOKS, WordHashes, write_files
 from tests.support.patience import PATIENT_SECONDS, patient_function
 

@@ -16,7 +16,7 @@ from knowledge_rag.evaluation.coverage_wanted import Wanted
 from knowledge_rag.evaluation.evaluation_corpus import Documents
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
-from knowledge_rag.orchestrator.retrieval import Budget
+from knowledge_rag.orchestrator.budget import Budget
 from tests.support.local import CORPUS, PROJECT, minilm
 from tests.support.patience import PATIENT_SECONDS, patient_function
 from tests.support.sample import sample_copy

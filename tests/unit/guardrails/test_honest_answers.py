@@ -4,7 +4,8 @@ from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.extract.documents import cut
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.corpus import find_documents, read_extracted
+from knowledge_rag.local.corpus import find_documents
+from knowledge_rag.local.corpus_files import read_extracted
 from tests.support.local import CORPUS
 
 CHUNKS_OF_AN_ANSWER = 5

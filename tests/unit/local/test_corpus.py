@@ -6,7 +6,8 @@ import pytest
 
 from knowledge_rag.core.citations import MAX_PATH
 from knowledge_rag.guardrails.staleness import FileNow
-from knowledge_rag.local.corpus import SETTLED_SECONDS, CorpusFiles, changes
+from knowledge_rag.local.corpus import SETTLED_SECONDS, changes
+from knowledge_rag.local.corpus_files import CorpusFiles
 from knowledge_rag.local.errors import UnusableCorpus
 from tests.support.local import write_files
 

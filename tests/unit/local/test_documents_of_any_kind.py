@@ -9,7 +9,8 @@ import pytest
 from knowledge_rag.extract.documents import extract
 from knowledge_rag.guardrails.staleness import CitedLines, State, compare
 from knowledge_rag.local import ingest as ingesting
-from knowledge_rag.local.corpus import CorpusFile, CorpusFiles, find_documents, read_extracted
+from knowledge_rag.local.corpus import CorpusFile, find_documents
+from knowledge_rag.local.corpus_files import CorpusFiles, read_extracted
 from knowledge_rag.local.errors import UnusableCorpus
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments

@@ -24,7 +24,8 @@ from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import LocalFunction, local_retrieval
 from knowledge_rag.local.notices import answered
 from knowledge_rag.local.settings import LOCAL_TIMEOUT_SECONDS, timed_out
-from knowledge_rag.orchestrator.retrieval import Budget, on_behalf_of
+from knowledge_rag.orchestrator.budget import Budget
+from knowledge_rag.orchestrator.retrieval import on_behalf_of
 from tests.support.local import PROJECT, WordHashes, minilm, write_files
 from tests.support.sample import sample_copy
 from tests.unit.local.test_spelling import mistyped_word

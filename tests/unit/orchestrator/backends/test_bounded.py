@@ -19,7 +19,8 @@ from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval, Lazily
-from knowledge_rag.orchestrator.retrieval import Budget, current_ids, gather, on_behalf_of
+from knowledge_rag.orchestrator.budget import Budget
+from knowledge_rag.orchestrator.retrieval import current_ids, gather, on_behalf_of
 
 AMPLE = Budget(60)
 NOTHING = RetrievalOutcome(Status.NO_MATCH)
