@@ -95,9 +95,9 @@ class DangerRule:
         label: the command's usual name.
         destroys: the loss, in three to six words.
         words: every match has one of them, in any case: a text without any needs no search.
-        pattern: finds it in commands or prose.
+        pattern: finds it in commands or prose; as written, see the module.
         example: a text that it matches.
-        needs: must match in the same command too, in any order.
+        needs: a pattern that must match in the same command too, in any order.
         imperative: whether it counts only where an instruction is possible, because the pattern
             consists of English words.
     """
@@ -105,9 +105,9 @@ class DangerRule:
     label: str
     destroys: str
     words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    pattern: str
     example: str
-    needs: re.Pattern[str] | None = None
+    needs: str | None = None
     imperative: bool = False
 
 
@@ -136,12 +136,12 @@ def _rule(  # noqa: PLR0913, PLR0917 - a row has as many cells
     *,
     imperative: bool = False,
 ) -> DangerRule:
-    second = None if needs is None else _compiled(needs)
-    found_by = _compiled(pattern)
-    return DangerRule(label, destroys, tuple(words.split()), found_by, example, second, imperative)
+    return DangerRule(label, destroys, tuple(words.split()), pattern, example, needs, imperative)
 
 
+@cache
 def _compiled(pattern: str) -> re.Pattern[str]:
+    """Return a row's pattern, compiled when a text first has one of the row's words: few texts have many."""
     for name, meaning in _PARTS.items():
         pattern = pattern.replace(name, meaning)
     pattern = _BLANK_OUTSIDE.sub(lambda found: found[1] or _B, pattern)
@@ -537,12 +537,13 @@ def dangers_in(text: str) -> tuple[Danger, ...]:
     found: list[tuple[int, int, int]] = []
     for number in numbers:
         rule = DANGERS[number]
-        for match in rule.pattern.finditer(text):
+        for match in _compiled(rule.pattern).finditer(text):
             start = match.start()
             if rule.imperative and not _instructs(text, start, match.group()):
                 continue
             command = bisect_right(ends, start)
-            if not has(command, _DRY) and (rule.needs is None or has(command, rule.needs)):
+            needs = None if rule.needs is None else _compiled(rule.needs)
+            if not has(command, _DRY) and (needs is None or has(command, needs)):
                 found.append((start, number, start + len(match.group().rstrip())))
     return tuple(_apart(sorted(found)))
 
