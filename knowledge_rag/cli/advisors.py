@@ -134,10 +134,9 @@ def chosen_advisor(
     for option, given, whose in options:
         if given and choice.name != whose:
             raise InvalidRequest(f"{option} is for --advisor {whose}, not for {choice.name}")
-    from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
-    from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
-
     if choice.name == "extractive":
+        from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+
         return ExtractiveAdvisor()
     if choice.name == "model":
         primary = _model(choice.model, choice.region)
@@ -145,6 +144,9 @@ def chosen_advisor(
         primary = _converse(choice.model_id, choice.region)
     else:
         primary = _agent(choice.agent or deployed_agent, choice.region)
+    # models need botocore and the checks of their words
+    from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
+
     return FallbackAdvisor(primary, strict=strict)
 
 
