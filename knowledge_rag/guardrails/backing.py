@@ -21,11 +21,12 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.claims import Claim
     from knowledge_rag.guardrails.draft import Span
     from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.pieces import Cited
     from knowledge_rag.guardrails.support.report import (
         AtomCheck,
         SupportReport,
     )
-    from knowledge_rag.guardrails.verify import Cited, Verified
+    from knowledge_rag.guardrails.verify import Verified
 
 _KNOWN_OF_DOCUMENT: Final = (TITLE, SECTION_PATH, "service", "incident_id")
 """Metadata that a claim may name though the cited lines don't: it applies to them all."""

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.guardrails.draft import Span
-    from knowledge_rag.guardrails.verify import Cited, Verified
+    from knowledge_rag.guardrails.pieces import Cited
+    from knowledge_rag.guardrails.verify import Verified
 
 _ITEM: Final = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")
 _HEADING: Final = re.compile(r"[ ]{0,3}#{1,6}(?:[ \t]|$)")

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from knowledge_rag.guardrails.backing import Backing, Judged, Missing, Place
     from knowledge_rag.guardrails.draft import Span
     from knowledge_rag.guardrails.ledger import Ledger
+    from knowledge_rag.guardrails.pieces import Cited
     from knowledge_rag.guardrails.resolve import Taken
     from knowledge_rag.guardrails.support.report import SupportWarning
-    from knowledge_rag.guardrails.verify import Cited, Settings, Verified
+    from knowledge_rag.guardrails.verify import Settings, Verified
 
 _NOTHING: Final = re.compile(
     r"\b(?:no documented guidance|nothing (?:is )?documented)\b", re.IGNORECASE

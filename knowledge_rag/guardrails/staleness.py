@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
+    from knowledge_rag.guardrails.pieces import Cited
     from knowledge_rag.guardrails.resemblance import Resembling
-    from knowledge_rag.guardrails.verify import Cited
 
 MAX_ELSEWHERE: Final = 3
 """Maximum number of other files to name for a text that its own file no longer has."""

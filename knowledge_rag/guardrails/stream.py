@@ -6,11 +6,11 @@ not search for brackets again: a second parser of references would be a second o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from knowledge_rag.guardrails.mentions import AnswerScanner
+from knowledge_rag.guardrails.pieces import Piece
 from knowledge_rag.guardrails.verify import DEFAULTS, cited_by, conclude
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.resolve import Kept
-    from knowledge_rag.guardrails.verify import Cited, Settings, Verified
+    from knowledge_rag.guardrails.verify import Settings, Verified
 
 
 class VerifiedStream:
@@ -58,19 +58,6 @@ class VerifiedStream:
     def _show(self, text: str) -> str:
         self._sent.append(text)
         return text
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """Consecutive characters of an answer: one reference, or the text between two.
-
-    Args:
-        text: never empty; joined, all pieces of an answer are the answer.
-        cited: the reference's citations, in order; empty for other text.
-    """
-
-    text: str
-    cited: tuple[Cited, ...] = ()
 
 
 class PieceStream:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.guardrails.checks import CheckSettings, check
 from knowledge_rag.guardrails.draft import Draft
 from knowledge_rag.guardrails.mentions import AnswerScanner
+from knowledge_rag.guardrails.pieces import Cited
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from knowledge_rag.core.citations import Citation
     from knowledge_rag.guardrails.draft import Kind, Warned
     from knowledge_rag.guardrails.ledger import Ledger
     from knowledge_rag.guardrails.resolve import Findings, Kept, Taken
@@ -34,25 +34,6 @@ class Settings:
 
 
 DEFAULTS: Final = Settings()
-
-
-@dataclass(frozen=True, slots=True)
-class Cited:
-    """One citation of an answer.
-
-    Args:
-        start: offset of its reference in the answer that may be shown.
-        end: offset after that reference.
-        number: of its entry in the ledger.
-        citation: the lines, all of them retrieved for this request.
-        content: the lines' text, byte for byte.
-    """
-
-    start: int
-    end: int
-    number: int
-    citation: Citation
-    content: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,10 @@ from knowledge_rag.core.metadata import (
 )
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
-from knowledge_rag.guardrails.rules import log_warnings
-from knowledge_rag.guardrails.stream import Piece, PieceStream, pieces_of
-from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.guardrails.pieces import Piece
 from knowledge_rag.orchestrator import showing
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor, advise
-from knowledge_rag.orchestrator.composition import compose, state, without_advice
+from knowledge_rag.orchestrator.composition import state, without_advice
 from knowledge_rag.orchestrator.errors import AdviceFailed
 from knowledge_rag.orchestrator.planning import (
     COMPLETION_RESULTS,
@@ -51,6 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.guardrails.stream import PieceStream
     from knowledge_rag.guardrails.verify import Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice, Advisor
     from knowledge_rag.orchestrator.incident import Incident
@@ -208,9 +207,10 @@ async def _written(
         if advice.text is None:
             given = state(incident, advice.findings, advice.advisor)
             return Consultation(given, advice.findings, advice)
-        verified = verify(advice.text, advice.findings.ledger)
-        log_warnings(verified.warnings)
-        given = compose(incident, verified, advice.findings, advice.advisor)
+        # verifying a model's words takes longer to import than to quote the documents'
+        from knowledge_rag.orchestrator.written import given_by  # noqa: PLC0415
+
+        given, verified = given_by(incident, advice.text, advice)
         return Consultation(given, advice.findings, advice, verified)
     return Consultation(without_advice(incident, findings), findings)
 
@@ -296,6 +296,8 @@ def _pieces(consultation: Consultation) -> tuple[list[Piece], bool]:
     """Return the text of an answer, or its summary if it recommends nothing, and whether a model wrote it."""
     given, verified = consultation.recommendation, consultation.verified
     if verified is not None and given.status is Status.OK:
+        from knowledge_rag.guardrails.stream import pieces_of  # noqa: PLC0415 - as above
+
         return list(pieces_of(verified)), True
     ledger = consultation.findings.ledger
     return showing.pieces_of(given, ledger) or [Piece(given.summary)], False
@@ -324,7 +326,7 @@ class _LiveAnswer:
     def _begin(self, findings: Findings) -> None:
         self._findings = findings
         self._written = ""
-        self._stream = PieceStream(findings.ledger)
+        self._stream: PieceStream | None = None
         self._buffer: tuple[Piece, ...] = ()
 
     def wrote(self, text: str, findings: Findings) -> None:
@@ -334,6 +336,10 @@ class _LiveAnswer:
             self._restart(findings)
             text = written
         self._written = written
+        if self._stream is None:
+            from knowledge_rag.guardrails.stream import PieceStream  # noqa: PLC0415 - as above
+
+            self._stream = PieceStream(findings.ledger)
         pieces = self._stream.feed(text)
         self._buffer += pieces
         if self._shown or any(piece.cited for piece in pieces):
@@ -347,10 +353,10 @@ class _LiveAnswer:
         """
         findings = consultation.findings
         pieces, by_model = _pieces(consultation)
-        if by_model:
+        same = findings.ledger == self._findings.ledger
+        if by_model and same and self._shown and self._stream is not None:
             rest, streamed = self._stream.close()
-            same = findings.ledger == self._findings.ledger
-            if self._shown and same and streamed == consultation.verified:
+            if streamed == consultation.verified:
                 self._events.text(rest, by_model=True)
                 return
         self._restart(findings)

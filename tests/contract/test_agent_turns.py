@@ -8,7 +8,7 @@ import pytest
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.invoke_agent import chunk
 from knowledge_rag.orchestrator.advisors.advisor import Advice
-from knowledge_rag.orchestrator.composition import recommend
+from knowledge_rag.orchestrator.written import recommend
 from tests.adversarial.answers import fabricated
 from tests.adversarial.fabrications import FABRICATIONS
 from tests.adversarial.shelf import Shelf

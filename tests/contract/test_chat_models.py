@@ -38,12 +38,12 @@ from knowledge_rag.orchestrator.advisors.writing import (
     final_reason,
     usable,
 )
-from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.consultation import advise_on, consult
 from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.node import IncidentState, knowledge_rag_node
 from knowledge_rag.orchestrator.recommendation import Shortfall
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
+from knowledge_rag.orchestrator.written import recommend
 from tests.support.advisors import INCIDENT, assert_exact
 from tests.support.local import RUNBOOKS, write_files
 from tests.support.providers import ANTHROPIC, OLLAMA, OPENAI, PROVIDERS

@@ -19,9 +19,9 @@ from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
-from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.retrieval import Findings
 from knowledge_rag.orchestrator.wording import agent_prompt
+from knowledge_rag.orchestrator.written import recommend
 from tests.adversarial.answers import fabricated
 from tests.adversarial.fabrications import FABRICATIONS
 from tests.adversarial.shelf import Shelf

@@ -2,7 +2,7 @@
 
 A model writes an *answer* in Markdown, in the format that prompts/knowledge-rag-agent.txt asks for:
 numbered steps, each followed by its reference, ``[Source: file, lines a-b]``.
-:func:`knowledge_rag.orchestrator.composition.recommend` resolves the references against the evidence.
+:func:`knowledge_rag.orchestrator.written.recommend` resolves the references against the evidence.
 Without a model the advice is the procedures themselves, as data.
 """
 

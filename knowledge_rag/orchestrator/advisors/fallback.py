@@ -12,11 +12,11 @@ from knowledge_rag.core.retrieval import degraded
 from knowledge_rag.guardrails.review import review
 from knowledge_rag.orchestrator.advisors.advisor import Advice, ExtractiveAdvisor, advise
 from knowledge_rag.orchestrator.advisors.calls import as_model_failure
-from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.errors import ModelFailed, NotAsked
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.recommendation import Shortfall
 from knowledge_rag.orchestrator.retrieval import Asked, Findings, is_cancelled, log_defect
+from knowledge_rag.orchestrator.written import recommend
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

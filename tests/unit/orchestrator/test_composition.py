@@ -12,7 +12,7 @@ from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.orchestrator.advisors.advisor import Advice
-from knowledge_rag.orchestrator.composition import recommend, without_advice
+from knowledge_rag.orchestrator.composition import without_advice
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import (
     MAX_INCOMPLETE,
@@ -25,6 +25,7 @@ from knowledge_rag.orchestrator.recommendation import (
 )
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import NO_ADVICE, NO_MATCH, UNREACHABLE, UNVERIFIED
+from knowledge_rag.orchestrator.written import recommend
 from tests.support.examples import up_to
 from tests.support.runbooks import consulted
 from tests.unit.orchestrator.evidence import (

@@ -8,7 +8,7 @@ import pytest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.orchestrator.composition import compose, state
+from knowledge_rag.orchestrator.composition import state
 from knowledge_rag.orchestrator.consultation import MAX_ALERTS, consult, look_up
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.planning import (
@@ -25,6 +25,7 @@ from knowledge_rag.orchestrator.retrieval import Asked, Findings, gather
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED
 from knowledge_rag.orchestrator.searches import Search as Searched
 from knowledge_rag.orchestrator.wording import UNCLEAR
+from knowledge_rag.orchestrator.written import compose
 from tests.support.runbooks import (
     Search,
     actions,

@@ -15,7 +15,7 @@ from knowledge_rag.core.lines import decode, slice_lines
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
-from knowledge_rag.orchestrator.composition import recommend, state
+from knowledge_rag.orchestrator.composition import state
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.planning import Block, Plan
@@ -24,6 +24,7 @@ from knowledge_rag.orchestrator.recommendation import MAX_INCOMPLETE, MAX_STEPS,
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.steps import MAX_PAST, Citer, evidence_of, steps_of
 from knowledge_rag.orchestrator.wording import NO_MATCH
+from knowledge_rag.orchestrator.written import recommend
 from tests.support.local import CORPUS
 from tests.support.runbooks import (
     actions,

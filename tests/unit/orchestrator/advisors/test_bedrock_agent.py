@@ -39,12 +39,12 @@ from knowledge_rag.orchestrator.advisors.bedrock_agent import (
     read_turn,
 )
 from knowledge_rag.orchestrator.advisors.calls import MAX_THREADS
-from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.pager_texts import MAX_ITEMS, MAX_NAME, MAX_TEXT
 from knowledge_rag.orchestrator.queries import build_queries
 from knowledge_rag.orchestrator.retrieval import Findings
+from knowledge_rag.orchestrator.written import recommend
 from tests.support import misbehaving_agents
 from tests.support.advisors import INCIDENT, TRACES, advise, body_of, encoded, searched, turn
 from tests.support.evidence import passage

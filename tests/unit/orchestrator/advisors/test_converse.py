@@ -25,12 +25,12 @@ from knowledge_rag.orchestrator.advisors.converse import (
     read_response,
 )
 from knowledge_rag.orchestrator.advisors.writing import CUT_NOTE, MAX_TOKENS, without_unfinished
-from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.errors import ModelFailed
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.queries import MAX_QUERIES, RESULTS
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import agent_prompt
+from knowledge_rag.orchestrator.written import recommend
 from tests.support.advisors import INCIDENT, advise
 from tests.support.local import PROJECT
 from tests.support.patience import longer

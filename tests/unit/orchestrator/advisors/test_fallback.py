@@ -13,12 +13,12 @@ from knowledge_rag.evaluation.faults.server import answering, http, serving
 from knowledge_rag.orchestrator.advisors.advisor import Advice, ExtractiveAdvisor
 from knowledge_rag.orchestrator.advisors.converse import ConverseAdvisor, ConverseSettings
 from knowledge_rag.orchestrator.advisors.fallback import DOUBTED_NOTE, FallbackAdvisor
-from knowledge_rag.orchestrator.composition import recommend
 from knowledge_rag.orchestrator.errors import AdviceFailed, ModelFailed
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.recommendation import Concern
 from knowledge_rag.orchestrator.retrieval import Asked, Findings
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
+from knowledge_rag.orchestrator.written import recommend
 from tests.support.advisors import INCIDENT
 from tests.unit.orchestrator.evidence import FINDINGS, findings_of
 from tests.unit.orchestrator.schema import VALIDATOR
