@@ -36,7 +36,6 @@ from knowledge_rag.core.metadata import (
     TITLE,
 )
 from knowledge_rag.core.tables import cells_of
-from knowledge_rag.extract.markup import as_markdown
 from knowledge_rag.orchestrator.containers import unfolded
 from knowledge_rag.orchestrator.governing import (
     Governs,
@@ -316,6 +315,9 @@ def _commented(lines: Mapping[int, str]) -> Iterator[int]:
 
 def _as_markdown(source_file: str, lines: dict[int, str]) -> dict[int, str]:
     """Return a document's lines as Markdown; lines that were not retrieved count as blank."""
+    # few documents are in these formats
+    from knowledge_rag.extract.markup import as_markdown  # noqa: PLC0415
+
     numbers = range(min(lines), max(lines) + 1)
     shape = as_markdown(source_file, [lines.get(number, "") for number in numbers])
     return {n: line for n, line in zip(numbers, shape, strict=True) if line or n in lines}
