@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
+from functools import cache
 from typing import Final
 
 from knowledge_rag.core.chunks import split_words
@@ -119,8 +120,7 @@ _PATTERNS: Final = {
 _KINDS: Final = re.compile(
     rf"\w*(?:{'|'.join([*_WORDS.values(), *_ELSEWHERE.values()])})\w*", re.IGNORECASE
 )
-_KINDS_UNSPACED: Final = re.compile("|".join(_ELSEWHERE.values()))
-_OF_ANY_UNSPACED: Final = re.compile(
+_OF_ANY_UNSPACED: Final = (
     r"[的和与及或并のをはがにとやで後时時前]|怎么|如何|步骤|方法|方式|办法|指南|手册|流程|问题|故障|告警|报警|事件|信息|内容|首先|初步|进行|临时|紧急|快速|常见|可能|手动|自动"
     r"|手順|アラート|障害|問題|場合|初動|一次|暫定|緊急|について|する|した|して|こと|및|방법|절차|을|를|의|사항"
 )
@@ -197,11 +197,20 @@ def _matter_of(heading: str) -> list[str]:
     """Return the words of a heading that are neither a purpose nor common to all headings."""
     heading = _WHEN.sub("", heading)
     if not heading.isascii():  # a run without spaces may have both
-        heading = UNSPACED.sub(
-            lambda run: _OF_ANY_UNSPACED.sub(" ", _KINDS_UNSPACED.sub(" ", run[0])), heading
-        )
+        heading = UNSPACED.sub(lambda run: _matter_unspaced(run[0]), heading)
     words = re.findall(r"[^\W_]+", _KINDS.sub(" ", split_words(heading)).casefold())
     return [word for word in words if not _OF_ANY.fullmatch(word)]
+
+
+def _matter_unspaced(run: str) -> str:
+    kinds, of_any = _unspaced()
+    return of_any.sub(" ", kinds.sub(" ", run))
+
+
+@cache
+def _unspaced() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return the patterns of purposes and of common words, compiled for the first heading without spaces."""
+    return re.compile("|".join(_ELSEWHERE.values())), re.compile(_OF_ANY_UNSPACED)
 
 
 def is_numbered(heading: str) -> bool:

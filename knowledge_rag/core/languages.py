@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -103,18 +103,18 @@ _ENGLISH_TEXT: Final = (
     "to too up us was we were what when where which who why will with would you your"
 )
 _ENGLISH_WORDS: Final = frozenset(_ENGLISH_TEXT.split())
-_SCRIPTS: Final = (
-    ("ja", re.compile(r"[\u3040-\u30ff\u31f0-\u31ff]")),
-    ("ko", re.compile(r"[\uac00-\ud7af]")),
-    ("zh", re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff]")),
-    ("th", re.compile(r"[\u0e00-\u0e7f]")),
-    ("ru", re.compile(r"[\u0400-\u04ff]")),
-    ("el", re.compile(r"[\u0370-\u03ff]")),
-    ("ar", re.compile(r"[\u0600-\u06ff]")),
-    ("he", re.compile(r"[\u0590-\u05ff]")),
-    ("hi", re.compile(r"[\u0900-\u097f]")),
-)
-LANGUAGES_OF_OTHER_SCRIPTS: Final = frozenset(language for language, _ in _SCRIPTS)
+_SCRIPTS: Final = {
+    "ja": r"[\u3040-\u30ff\u31f0-\u31ff]",
+    "ko": r"[\uac00-\ud7af]",
+    "zh": r"[\u3400-\u4dbf\u4e00-\u9fff]",
+    "th": r"[\u0e00-\u0e7f]",
+    "ru": r"[\u0400-\u04ff]",
+    "el": r"[\u0370-\u03ff]",
+    "ar": r"[\u0600-\u06ff]",
+    "he": r"[\u0590-\u05ff]",
+    "hi": r"[\u0900-\u097f]",
+}
+LANGUAGES_OF_OTHER_SCRIPTS: Final = frozenset(_SCRIPTS)
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPT: Final = 0.1
@@ -125,6 +125,12 @@ _FEWEST: Final = 2
 _LEAST_SHARE: Final = 0.05
 """Minimum share of these in a long text: tables and commands have a few by chance."""
 _MOST_READ: Final = 20_000
+
+
+@cache
+def _scripts() -> dict[str, re.Pattern[str]]:
+    """Return the letters of each script, compiled for the first text that isn't ASCII."""
+    return {language: re.compile(letters) for language, letters in _SCRIPTS.items()}
 
 
 @lru_cache(maxsize=1024)
@@ -138,7 +144,7 @@ def language_of(text: str) -> str:
     if text.isascii():
         return _by_words(text)
     letters = len(_LETTER.findall(text)) or 1
-    for language, script in _SCRIPTS:
+    for language, script in _scripts().items():
         found = len(script.findall(text))
         if found >= _OTHER_SCRIPT * letters:
             return language

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.common_words import COMMON
@@ -25,9 +26,11 @@ if TYPE_CHECKING:
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _ANY_WORD: Final = re.compile(r"[^\W_]+")
 _LETTERS: Final = UNSPACED.pattern
-_OTHER_WORD: Final = re.compile(rf"{_WORD.pattern}|{_LETTERS}|(?:(?!{_LETTERS})[^\W\d_A-Za-z])+")
-_ANY_OTHER_WORD: Final = re.compile(rf"(?={_LETTERS})[^\W_]|(?:(?!{_LETTERS})[^\W_])+")
+_OTHER_WORD: Final = rf"{_WORD.pattern}|{_LETTERS}|(?:(?!{_LETTERS})[^\W\d_A-Za-z])+"
+_ANY_OTHER_WORD: Final = rf"(?={_LETTERS})[^\W_]|(?:(?!{_LETTERS})[^\W_])+"
 """A word, or one letter of a script without spaces."""
+_compiled: Final = cache(re.compile)
+"""Compiles the patterns of other scripts for the first text that has one."""
 _LONG_STEM: Final = 6
 """Minimum letters of a stem whose last ``i`` is cut: ``expiri``; ``queri`` stays."""
 
@@ -38,7 +41,7 @@ def word_list(texts: Iterable[str]) -> Iterator[str]:
     ``expiry`` and ``expires`` are one word here: longer stems lose a last ``i`` (once a ``y``).
     """
     for text in texts:
-        pattern = _WORD if text.isascii() else _OTHER_WORD
+        pattern = _WORD if text.isascii() else _compiled(_OTHER_WORD)
         for found in pattern.finditer(folded(text)):
             word = found[0].lower()
             if not word.isascii() and UNSPACED.match(word):
@@ -87,7 +90,7 @@ def spaced_words(text: str) -> str:
     >>> spaced_words("Waiting room (staff)") in spaced_words("can the waiting room: staff, go off again")
     True
     """
-    pattern = _ANY_WORD if text.isascii() else _ANY_OTHER_WORD
+    pattern = _ANY_WORD if text.isascii() else _compiled(_ANY_OTHER_WORD)
     return f" {' '.join(pattern.findall(text.casefold()))} "
 
 
