@@ -33,7 +33,7 @@ from knowledge_rag.console.questions import Asker
 from knowledge_rag.console.replies import Replies
 from knowledge_rag.console.security import Guard
 from knowledge_rag.core.errors import KnowledgeRagError
-from knowledge_rag.local.http_server import described
+from knowledge_rag.local.errors import described
 from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.retrieval import log_defect
 
