@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from knowledge_rag.cli.options import JsonOption
-from knowledge_rag.cli.terminal import print_report
+from knowledge_rag.cli.reports import print_report
 
 
 def guardrails(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge_rag.cli.options import JsonOption
-from knowledge_rag.cli.terminal import print_report
+from knowledge_rag.cli.reports import print_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +118,7 @@ def clients(json: JsonOption = False) -> None:
     Each has 35 s. Takes some minutes.
     """
     from benchmarks.clients import as_table, run_clients_bench
-    from knowledge_rag.cli.terminal import progress_bar
+    from knowledge_rag.cli.progress import progress_bar
 
     with progress_bar() as progress:
         report = run_clients_bench(progress)
@@ -160,7 +160,7 @@ def _labelled(
     datasets: list[Path], docs: Path | None, limit: int | None, seed: int
 ) -> Iterator[_Labelled]:
     from knowledge_rag.cli import eval as evaluating
-    from knowledge_rag.cli.terminal import progress_bar
+    from knowledge_rag.cli.progress import progress_bar
     from knowledge_rag.evaluation.evaluation_corpus import ingested
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.settings import LocalSettings

@@ -12,7 +12,8 @@ from rich.text import Text
 from knowledge_rag.cli.baseline import known_findings, replace_baseline
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
-from knowledge_rag.cli.terminal import out, print_json, print_note, print_sentence, progress_bar
+from knowledge_rag.cli.progress import progress_bar
+from knowledge_rag.cli.terminal import out, print_json, print_note, print_sentence
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted

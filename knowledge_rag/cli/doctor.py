@@ -10,7 +10,8 @@ import typer
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.inputs import read_input
 from knowledge_rag.cli.options import JsonOption, ProfileOption, RegionOption
-from knowledge_rag.cli.terminal import print_report, progress_bar
+from knowledge_rag.cli.progress import progress_bar
+from knowledge_rag.cli.reports import print_report
 
 
 def doctor(

@@ -19,7 +19,9 @@ from knowledge_rag.cli.backend import (
     deployed,
 )
 from knowledge_rag.cli.options import JsonOption, RegionOption, SearchOption, TimeoutOption
-from knowledge_rag.cli.terminal import print_note, print_report, progress_bar
+from knowledge_rag.cli.progress import progress_bar
+from knowledge_rag.cli.reports import print_report
+from knowledge_rag.cli.terminal import print_note
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 
 if TYPE_CHECKING:

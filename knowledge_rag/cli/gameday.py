@@ -8,7 +8,8 @@ import typer
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.options import JsonOption
-from knowledge_rag.cli.terminal import out, print_json, progress_bar
+from knowledge_rag.cli.progress import progress_bar
+from knowledge_rag.cli.terminal import out, print_json
 
 
 def gameday(

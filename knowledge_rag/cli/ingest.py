@@ -12,7 +12,8 @@ import typer
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.inputs import input_name, read_input
 from knowledge_rag.cli.options import JsonOption
-from knowledge_rag.cli.terminal import out, print_json, print_note, progress_bar
+from knowledge_rag.cli.progress import progress_bar
+from knowledge_rag.cli.terminal import out, print_json, print_note
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.extract.dates import DateOrder
 from knowledge_rag.local.errors import KnowledgeBaseBusy, UnusableCorpus

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.cli.config import config
-from knowledge_rag.cli.terminal import err, print_note, print_sentence, progress_bar
+from knowledge_rag.cli.terminal import err, print_note, print_sentence
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.core.resources import shipped
@@ -63,6 +63,7 @@ def ingest_folder(
             if its documents need it.
     """
     # readers of documents take longer to import than a question takes to answer
+    from knowledge_rag.cli.progress import progress_bar
     from knowledge_rag.local.ingest import ingest
 
     model = _embedder_for(folder, kb_path, languages=languages)

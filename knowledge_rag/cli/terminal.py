@@ -1,4 +1,4 @@
-"""Standard output and standard error: text, tables, JSON and progress bars."""
+"""Standard output and standard error: text and JSON."""
 
 from __future__ import annotations
 
@@ -7,32 +7,18 @@ import json
 import logging
 import os
 import sys
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TextIO
 
-import typer
 from rich.cells import cell_len
-from rich.console import Console, Group
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.console import Console
 from rich.segment import Segment, Segments
-from rich.table import Table
 from rich.text import Text
 
-from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core.neutral import neutralise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from rich.console import RenderableType
-    from rich.progress import Task, TaskID
+    from collections.abc import Callable, Iterable, Sequence
 
 
 MAX_WIDTH: Final = 120
@@ -164,39 +150,6 @@ def print_address(about: str, url: str, *, json: bool, key: str = "url") -> None
     sys.stdout.flush()
 
 
-@contextmanager
-def progress_bar() -> Iterator[Callable[[int, int, str], None]]:
-    """Show a progress bar on standard error while the block runs; nothing if it isn't a terminal."""
-    columns = (
-        TextColumn("{task.description:<10}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        _Rate(),
-        TimeRemainingColumn(compact=True),
-    )
-    console = err()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
-        tasks: dict[str, TaskID] = {}
-
-        def show(done: int, total: int, phase: str) -> None:
-            # a bar for each phase: embedding restarts with each batch, and reading continues in parallel
-            if phase not in tasks:
-                tasks[phase] = bar.add_task(phase)
-            bar.update(tasks[phase], completed=done, total=total)
-
-        yield show
-
-
-class _Rate(ProgressColumn):
-    """Items per second."""
-
-    def render(self, task: Task) -> Text:
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:,.0f}/s" if speed else "", style="progress.data.speed")
-
-
 class _OneLine(logging.Formatter):
     """Writes a record on one line, so that nothing in it can steer a terminal or pass for another record."""
 
@@ -233,37 +186,3 @@ def discard_output() -> None:
 
 def _nowhere() -> io.TextIOWrapper:
     return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - for the process's life
-
-
-_FRAME: Final = 3
-"""Columns of a table's column for its line and the blanks around it."""
-
-
-def print_report(report: dict[str, Any] | RenderableType, *, passed: bool = True) -> None:
-    """Print JSON or text; exit 1 if a target was missed."""
-    if isinstance(report, dict):
-        print_json(report)
-    else:
-        console = out()
-        for part in report.renderables if isinstance(report, Group) else [report]:
-            if isinstance(part, Table):
-                make_room_for_names(part, console.width)
-        console.print(report)
-    if not passed:
-        raise typer.Exit(ExitCode.FINDINGS)
-
-
-def make_room_for_names(table: Table, width: int) -> None:
-    """Let the headings of figures break between words before the names beside them break anywhere."""
-    names = [column for column in table.columns if column.justify == "left"]
-    if len(names) != 1:
-        return
-    texts = {id(it): [str(it.header), *map(str, it.cells)] for it in table.columns}
-    longest_words = {
-        it: max((cell_len(word) for text in cells for word in text.split()), default=1)
-        for it, cells in texts.items()
-    }
-    own = id(names[0])
-    least = longest_words.pop(own)
-    taken = sum(longest_words.values()) + _FRAME * len(table.columns) + 1
-    names[0].width = max(least, min(max(map(cell_len, texts[own])), width - taken))

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from knowledge_rag.cli.terminal import make_room_for_names
+from knowledge_rag.cli.reports import make_room_for_names
 
 NAMES = ("ours", "newly chosen, choosing half (116 + 81)")
 
