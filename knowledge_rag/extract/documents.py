@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _NOT_ITS_OWN: Final = (SOURCE_URL, DOCUMENT_TYPE, *HISTORY_FIELDS)
 """Fields that a fetched page can't set itself: it could pose as another's, as a runbook, or as fresh."""
 
-EXTRACTION: Final = 5
+EXTRACTION: Final = 6
 """Raised by every change that gives other lines for the same page or PDF."""
 
 

@@ -142,10 +142,12 @@ def links_out(
         files = [normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path)]
         if is_link:  # a link's path is relative to the document's own folder
             files.reverse()
-        usable = [it for it in files if not it.startswith(("..", "/"))]
+        within = [it for it in files if not it.startswith(("..", "/"))]
+        usable = within or [normpath(path).lstrip("./")]  # searched by its name
         called = [it for it in usable if it in known] or documents_called(path, known)
-        if usable and procedure.source_file not in (*usable, *called):
-            yield Elsewhere(tuple(dict.fromkeys(called or usable)), named, line)
+        meant = called or usable
+        if meant and procedure.source_file not in (*usable, *called):
+            yield Elsewhere(tuple(dict.fromkeys(meant)), named, line)
 
     found: list[Elsewhere] = []
     own = {*map(label_of, outline.sections())}
