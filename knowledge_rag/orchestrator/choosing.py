@@ -1,9 +1,10 @@
 """Chooses the section with an incident's procedure: by its link, by its name, else by search.
 
-The rule in short: the section that somebody chose; else the one whose heading a question spells out; else the one that
-the alert links; else the one that is filed under the alert's name (its heading, an "Alert:" line, the page's front matter, title or file name); else the
-one that has that name together with its page's name; else the section on which search and the incident's own words
-agree best. Nothing is selected inside that: see :mod:`procedures`.
+The rule in short: the section that somebody chose; else the one that the alert links; else the one that is
+filed under the alert's name (its heading, an "Alert:" line, the page's front matter, title or file name), or the one
+below it whose heading a question spells out; else the one whose heading a question spells out; else the one that has
+the alert's name together with its page's name; else the section on which search and the incident's own words agree
+best, narrowed to one subject. Nothing is selected inside that: see :mod:`procedures`.
 """
 
 from __future__ import annotations
@@ -146,7 +147,8 @@ def _spelled_out(ranked: Sequence[Place], wanted: Wanted) -> Place | None:
         if not is_page and heading in asked and is_telling:
             around = words_of([*it.section.path, it.outline.title, it.outline.source_file])
             found.append(((len(heading.split()), len(around & told)), it))
-    best = [it for fit, it in found if fit == max(fit for fit, _ in found)]
+    most = max((fit for fit, _ in found), default=(0, 0))
+    best = [it for fit, it in found if fit == most]
     return best[0] if len(best) == 1 else None
 
 

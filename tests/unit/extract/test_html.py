@@ -96,6 +96,19 @@ def test_furniture_scripts_and_forms_are_left_out_and_the_main_part_is_taken():
     assert text("<main></main><p>said</p>") == "said\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("panel-note", "> **Note:** Look.\n"),
+        ("box warning", "> **Warning:** Look.\n"),
+        ("warning-list", "Look.\n"),
+        ("footnote", "Look.\n"),
+    ],
+)
+def test_a_box_is_told_by_its_class(name, shown):
+    assert text(f"<main><div class='{name}'><p>Look.</p></div></main>") == shown
+
+
 def test_an_aside_of_the_main_part_is_set_apart_in_its_place():
     aside = "<aside>Never restart gw1.</aside>"
     assert text(f"<main><ol><li>Save{aside}</ol>") == "1. Save\n\n   > Never restart gw1.\n"
