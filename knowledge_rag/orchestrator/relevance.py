@@ -139,20 +139,18 @@ def _is_alerts(
     """Whether a section is about an alert.
 
     It has to score ``Floors.alert`` and have NAME_SHARE of the words of its name (QUESTION_SHARE of a sentence) but for
-    those of its state; words of a thing's name that the page writes out count. Or it has to
-    score ``Floors.sure``. ``Floors.clear`` replaces ``Floors.alert`` if search and words together rate every other subject
-    at CLEAR_SHARE of it at most, or if the section has all words of a name of several.
+    those of its state; words of a thing's name that the page writes out count. Or it has to score ``Floors.sure``. If
+    search and words together rate every other subject at CLEAR_SHARE of it at most, ``Floors.clear`` replaces
+    ``Floors.alert``.
     """
     words = words_of(wanted.names[:1])
     name = words - STATES if len(words - STATES) > 1 else words
     held = held | _words_of_names(place, wanted.names[0])
     share = QUESTION_SHARE if " " in wanted.names[0] else NAME_SHARE
-    count = sum(_holds(held, it) for it in name)
-    named = count >= share * len(name)
+    named = sum(_holds(held, it) for it in name) >= share * len(name)
     if floors is None:
         return named
-    is_clear = place.rival <= CLEAR_SHARE or count == len(name) > 1
-    floor = floors.clear if is_clear else floors.alert
+    floor = floors.clear if place.rival <= CLEAR_SHARE else floors.alert
     return score >= (floor if named else floors.sure)
 
 
