@@ -234,12 +234,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
             looked_up=any(it.outcome.status is not Status.DEGRADED for it in asked),
         )
         return _with_unused(nearest, wanted, outlines.values())
-    used = [
-        it
-        for it in asked[0].outcome.results
-        if not is_superseded(outlines[it.citation.source_file])
-    ]
-    if not wanted.at and is_vague(wanted, used):
+    if not wanted.at and is_vague(wanted, _used(asked[0], outlines)):
         return _offered(search, outlines)
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED] if it in outlines]
     place = place_for(wanted, documents, search.evidence)
@@ -281,6 +276,13 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         offered, meant=(), unknown=_unknown(search), declined=Declined.UNREAD if unread else None
     )
     return nothing if unread else _with_unused(nothing, wanted, documents)
+
+
+def _used(asked: Asked, outlines: Mapping[str, Outline]) -> list[RetrievalResult]:
+    """Return the results of a query but those of pages out of use."""
+    return [
+        it for it in asked.outcome.results if not is_superseded(outlines[it.citation.source_file])
+    ]
 
 
 def _with_unused(block: Block, wanted: Wanted, outlines: Iterable[Outline]) -> Block:
