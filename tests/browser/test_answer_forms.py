@@ -58,7 +58,7 @@ def test_an_answer_that_is_opened_again_has_the_same_numbers(page):
 
 
 def test_rows_of_a_table_stand_in_columns_that_are_named_once(page):
-    page.open().ask("widget error code W-17")
+    page.open().ask("widget error: is the press jammed or the feed empty?")
     rows = page.page.locator(".blocks li.row")
     expect(rows).to_have_count(2)
     first, second = rows.all()
