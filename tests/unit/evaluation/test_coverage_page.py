@@ -25,7 +25,7 @@ def test_a_search_that_is_degraded_ends_with_3_and_writes_no_baseline(tmp_path, 
     write_files(tmp_path, {"rules.yaml": rules})
     monkeypatch.setenv("KNOWLEDGE_RAG_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("knowledge_rag.local.embeddings.MiniLm", lambda _: WordHashes())
-    monkeypatch.setattr("knowledge_rag.orchestrator.retrieval.Budget.working_seconds", 1e-6)
+    monkeypatch.setattr("knowledge_rag.orchestrator.budget.Budget.working_seconds", 1e-6)
     known = tmp_path / "known.json"
     done = CliRunner().invoke(
         command_line(),
