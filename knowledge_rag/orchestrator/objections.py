@@ -9,7 +9,6 @@ from knowledge_rag.core.headings import (
     is_called_rules,
 )
 from knowledge_rag.core.stemming import stem as stemmed
-from knowledge_rag.orchestrator.extent import top_of
 from knowledge_rag.orchestrator.governing import (
     Governing,
     Governs,
@@ -60,27 +59,19 @@ def not_for(place: Place, wanted: Wanted) -> Governing | None:
 
 
 def _set_apart(place: Place, wanted: Wanted) -> Iterator[Governing]:
-    """Yield the lines outside a section that set a thing of the request apart from what the page is about.
-
-    The section and the page's name must not have that thing.
-    """
-    outline, section = place.outline, place.section
-    is_page = section in (outline.root, top_of(outline))
-    within = range(section.start, 0 if is_page else section.end + 1)
-    own = " ".join(
-        [
-            *(line for number, line in outline.lines.items() if number in within),
-            *(outline.title, outline.source_file),
-        ]
-    )
+    """Yield the lines that set a thing of the request apart from what the page is about; no other line has that thing."""
+    outline = place.outline
     told = f"{wanted.said} {wanted.labels}"
+    called = f"{outline.title} {outline.source_file}"
+    lines: dict[str, int] = {}
     for number, line in outline.lines.items():
-        if number in within:
-            continue
         for said in filter(sets_apart, sentences(line)):
             names = {*CODE_SPAN.findall(said), *(it[0] for it in _COMPOUND.finditer(said))}
-            if any(_names_alone(told, it) and not _names_alone(own, it) for it in names):
-                yield Governing(line.strip(), Governs.PRECONDITION, number, number)
+            for name in (it for it in names if _names_alone(told, it)):
+                if name not in lines:
+                    lines[name] = sum(_names_alone(it, name) for it in outline.lines.values())
+                if lines[name] == 1 and not _names_alone(called, name):
+                    yield Governing(line.strip(), Governs.PRECONDITION, number, number)
 
 
 def _names_alone(text: str, name: str) -> bool:
