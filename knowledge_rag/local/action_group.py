@@ -196,15 +196,15 @@ def local_action_group(
             lambda_handler,
             warm_up,
         )
-        from lambdas.retrieve_knowledge.service import reset, start  # noqa: PLC0415
+        from lambdas.retrieve_knowledge.service import start  # noqa: PLC0415
 
-        start(settings, client)
+        end = start(settings, client)
         # as Lambda does before the first event: no query pays for it
         warm_up(max(WARM_UP_SECONDS, settings.deadline_seconds))
         try:
             yield ActionGroup(lambda_handler)
         finally:
-            reset()
+            end()
     finally:
         _become(before)
 

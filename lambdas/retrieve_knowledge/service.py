@@ -15,7 +15,7 @@ from lambdas.retrieve_knowledge.floor import EvidenceFloor
 from lambdas.retrieve_knowledge.settings import load_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from knowledge_rag.core.net.deadline import Deadline
     from lambdas.retrieve_knowledge.settings import Settings
@@ -111,19 +111,29 @@ def service(deadline: Deadline | None = None) -> Service:
     return making.result
 
 
-def start(settings: Settings, client: Client | None = None) -> None:
+def start(settings: Settings, client: Client | None = None) -> Callable[[], None]:
     """Replace the service by one with these settings instead of the environment's.
 
     The local commands use it, because they wait longer than a deployed function may.
 
     Args:
-        settings: settings of all calls until :func:`reset`.
+        settings: settings of all calls until it ends.
         client: replaces Bedrock's, which is created otherwise.
+
+    Returns:
+        Ends it: closes the service, and puts the one before back.
     """
-    global _making  # noqa: PLW0603 - one per process
-    reset()
+    global _making
     with _lock:
-        _making = Background("service", lambda: _make(settings, client))
+        before, _making = _making, Background("service", lambda: _make(settings, client))
+
+    def end() -> None:
+        global _making  # noqa: PLW0603
+        reset()
+        with _lock:
+            _making = before
+
+    return end
 
 
 def reset() -> None:

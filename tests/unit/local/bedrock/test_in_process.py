@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.net.deadline import Deadline
+from knowledge_rag.local.action_group import action_group_of
 from knowledge_rag.local.bedrock.in_process import InProcessBedrock
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 from knowledge_rag.local.bedrock.server import LocalBedrock
@@ -80,3 +81,24 @@ def test_a_search_is_waited_for_until_the_deadline(opened):
     with pytest.raises(DeadlineExceeded, match="took too long"):
         asked(opened, REQUEST, seconds=0.05)
     assert asked(opened, REQUEST) == {"retrievalResults": []}
+
+
+def test_a_knowledge_base_that_is_opened_within_another_ones_block_gives_it_back(
+    opened, tmp_path, hashes
+):
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "tills.md").write_text("# Tills\n\n1. Failover of the tills.\n")
+    ingest(tmp_path / "other", tmp_path / "other.kb", embedder=hashes)
+
+    def files(function):
+        answer = function.retrieve("failover")
+        return {it["citation"]["source_file"] for it in answer.body["results"]}
+
+    with action_group_of(opened) as outer:
+        before = files(outer)
+        with (
+            KnowledgeBase(tmp_path / "other.kb", hashes) as other,
+            action_group_of(other) as inner,
+        ):
+            assert files(inner) == {"tills.md"}
+        assert files(outer) == before
