@@ -90,11 +90,11 @@ _PREVIOUS: Final = re.compile(
 
 _FILE: Final = r"[\w./-]+\.(?:md|mdx|markdown|txt|rst|adoc|asciidoc|org|html?|ipynb|docx|pdf)"
 _OUTSIDE: Final = re.compile(
-    rf"(?<![\w./-])(?P<path>{_FILE})#(?P<anchor>[\w.%-]+)"
-    rf"|(?<![\w./-])(?P<file>{_FILE})[`),:]* \(?(?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{{3,60}})[\"”]"
+    rf"(?<![\w./:-])(?P<path>{_FILE})#(?P<anchor>[\w.%-]+)"
+    rf"|(?<![\w./:-])(?P<file>{_FILE})[`),:]* \(?(?:(?:section|part|chapter) )?[\"“](?P<words>[^\"”\n]{{3,60}})[\"”]"
     rf"|[*_\"“](?P<said>[^*_\"“”\n]{{3,60}})[*_\"”]+ (?:in|of|on) `?(?P<of>{_FILE})\b"
     rf"|\b(?i:section|chapter) (?P<number>\d+(?:\.\d+)*) (?:in|of|on) `?(?P<on>{_FILE})\b"
-    rf"|(?<![\w./-])(?P<at>{_FILE})[`)]*,? (?i:section|chapter|part) (?P<counted>\d+(?:\.\d+)*|[A-Z]\b)"
+    rf"|(?<![\w./:-])(?P<at>{_FILE})[`)]*,? (?i:section|chapter|part) (?P<counted>\d+(?:\.\d+)*|[A-Z]\b)"
 )
 """A link to a section of another document: by its anchor, its name, or its number."""
 _PAGE: Final = re.compile(rf"\[[^\]\n]*\]\(({_FILE})(#[\w.%-]+)?\)")
@@ -139,10 +139,12 @@ def links_out(
     folder = procedure.source_file.rpartition("/")[0]
 
     def elsewhere(path: str, named: str, line: int = 0, *, is_link: bool) -> Iterator[Elsewhere]:
+        if path.startswith("/"):  # of a web site
+            return
         files = [normpath(path), normpath(f"{folder}/{path}") if folder else normpath(path)]
         if is_link:  # a link's path is relative to the document's own folder
             files.reverse()
-        within = [it for it in files if not it.startswith(("..", "/"))]
+        within = [it for it in files if not it.startswith("..")]
         usable = within or [normpath(path).lstrip("./")]  # searched by its name
         called = [it for it in usable if it in known] or documents_called(path, known)
         meant = called or usable
@@ -186,7 +188,7 @@ def _labels_outside(line: str) -> Iterator[tuple[str, str]]:
     for label in _LABEL.finditer(line):
         if behind := _OF_FILE.match(line, label.end()):
             yield behind[1], label[0]
-        elif before := re.findall(rf"(?<![\w./-]){_FILE}", line[: label.start()]):
+        elif before := re.findall(rf"(?<![\w./:-]){_FILE}", line[: label.start()]):
             yield before[-1], label[0]
 
 

@@ -138,6 +138,18 @@ class TestOtherPages:
         incident = alert("NearFull", labels={"cluster": cluster})
         assert actions(advised(incident, texts))[1:] == [step]
 
+    @pytest.mark.parametrize(
+        "said", ["https://other.example/net/radius.md#P5", "/doc/net/radius.md#P5"]
+    )
+    def test_a_page_of_a_web_site_is_none(self, said):
+        texts = {
+            ALERTS: f"# Alerts\n\n## CertExpires\n\n1. See {said}\n\n## Other\n\n1. Look.\n",
+            "net/radius.md": self.RADIUS,
+        }
+        given = advised(alert("CertExpires"), texts)
+        assert actions(given) == [f"See {said}"]
+        assert given.procedures[0].complete is True
+
     def test_their_queries_are_few(self):
         links = " ".join(f"[a](a{n}.md#x)" for n in range(9))
         texts = {ALERTS: f"# Alerts\n\n## Odd\n\n1. {links}\n\n## B\n\n1. b\n"}
