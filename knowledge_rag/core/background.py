@@ -1,4 +1,4 @@
-"""Uninterruptible work on a daemon thread of its own: callers decide how long to wait."""
+"""Uninterruptible work on a thread of its own: callers decide how long to wait."""
 
 from __future__ import annotations
 
@@ -14,18 +14,23 @@ _Result = TypeVar("_Result")
 class Background(Generic[_Result]):
     """Work that starts at once, on a named thread.
 
+    Args:
+        name: of the thread.
+        work: to be done.
+        daemon: whether the process may end before it.
+
     Attributes:
         over: set when it has ended.
         result: its value; ``None`` until it ends, or if it failed.
         error: its exception; ``None`` until it ends, or if it raised none.
     """
 
-    def __init__(self, name: str, work: Callable[[], _Result]) -> None:
+    def __init__(self, name: str, work: Callable[[], _Result], *, daemon: bool = True) -> None:
         self._work = work
         self.over = threading.Event()
         self.result: _Result | None = None
         self.error: Exception | None = None
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        threading.Thread(target=self._run, name=name, daemon=daemon).start()
 
     def _run(self) -> None:
         try:

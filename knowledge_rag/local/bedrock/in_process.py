@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-import threading
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from botocore.exceptions import ClientError
 
+from knowledge_rag.core.background import Background
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.net.deadline import current_deadline
 from knowledge_rag.local.bedrock.retrieve import found_in
@@ -50,34 +51,25 @@ class InProcessBedrock:
             ClientError: the request can't be honoured, or the search failed.
             DeadlineExceeded: the search took too long.
         """
-        search = _Search(self._knowledge_base, request)
+        # the process waits for it, as it can't stop inside the model
+        search = Background(_OPERATION, partial(self._found, request), daemon=False)
         if not search.over.wait(current_deadline().remaining()):
             raise DeadlineExceeded("the search took too long")
-        if isinstance(search.found, ServiceError):
-            raise _as_botocore(search.found)
-        return search.found
+        if isinstance(search.error, ServiceError):
+            raise _as_botocore(search.error)
+        return search.result or {}
 
-
-class _Search:
-    """One search, on a thread that nobody ends: the process waits for it, as it can't stop inside the model."""
-
-    def __init__(self, knowledge_base: KnowledgeBase, request: dict[str, Any]) -> None:
-        self._knowledge_base = knowledge_base
-        self._request = request
-        self.over = threading.Event()
-        self.found: dict[str, Any] | ServiceError = {}
-        threading.Thread(target=self._run, name=_OPERATION).start()
-
-    def _run(self) -> None:
+    def _found(self, request: dict[str, Any]) -> dict[str, Any]:
         try:
             # through JSON, so that the function never sees what the wire could not have carried
-            self.found = json.loads(json.dumps(found_in(self._knowledge_base, self._request)))
-        except ServiceError as error:
-            self.found = error
-        except Exception as error:  # noqa: BLE001 - the function has to answer, as the wire's server does
+            found: dict[str, Any] = json.loads(json.dumps(found_in(self._knowledge_base, request)))
+        except ServiceError:
+            raise
+        except Exception as error:
+            # the function has to answer, as the wire's server does
             _logger.error("local retrieve failed: %s", described(error))  # noqa: TRY400
-            self.found = ServiceError("InternalServerException", 500, "Internal server error")
-        self.over.set()
+            raise ServiceError("InternalServerException", 500, "Internal server error") from error
+        return found
 
 
 def _as_botocore(error: ServiceError) -> ClientError:
