@@ -29,19 +29,17 @@ from knowledge_rag.core.headings import (
 from knowledge_rag.core.tables import cells_of
 from knowledge_rag.guardrails.retired import HEAD, is_retired
 from knowledge_rag.orchestrator.cross_references import (
-    dispatches,
     own_range,
     page_referred,
     sections_referred,
 )
 from knowledge_rag.orchestrator.extent import (
-    SEVERAL,
     is_bare_resolution,
     is_one_procedure,
     is_short_sop,
     matter_at,
     section_at,
-    subjects_below,
+    subjects_of,
     tabs_of_others,
     top_of,
 )
@@ -187,12 +185,12 @@ def _subjects_at(section: Section, outline: Outline, wanted: Wanted) -> list[Sec
     if is_one_procedure(outline, wanted):
         return []
     top = top_of(outline)
-    if dispatches(outline, top) or (section.kind is Kind.BACKGROUND and is_short_sop(outline)):
+    if section.kind is Kind.BACKGROUND and is_short_sop(outline):
         return []
     around = top if section in (outline.root, top) or section.kind is Kind.BACKGROUND else section
     has_steps = any(it.form in _STEPS for it in around.blocks)
-    below = subjects_below(outline, around)
-    if len(below) < SEVERAL or (around is not top and (has_steps or any(map(_is_part, below)))):
+    below = subjects_of(outline, around)
+    if around is not top and (has_steps or any(map(_is_part, below))):
         return []
     own = [it for it in below if around is top and is_bare_resolution(it)]
     return [it for it in own or below if it is not section]

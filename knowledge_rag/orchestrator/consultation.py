@@ -133,9 +133,9 @@ async def look_up(
             findings = await _completed(incident, findings, wanted, retrieval, floors)
         findings = replace(findings, no_place=no_place(incident, findings))
         for _ in range(ROUNDS_ELSEWHERE):
-            if not (queries_ := queries_elsewhere(incident, findings)):
+            if not (wanted := queries_elsewhere(incident, findings)):
                 break
-            findings = await _completed(incident, findings, queries_, retrieval, floors)
+            findings = await _completed(incident, findings, wanted, retrieval, floors)
     plan = findings.plan or plan_of(incident, findings, floors)
     kept = tuple(map(partial(_needed, plan=plan), findings.completions))
     findings = replace(findings, completions=kept, plan=plan)

@@ -445,7 +445,7 @@ def _named_in(
         called = (section.heading, section.anchor, *_shortened(section.heading))
         is_named |= not names.isdisjoint(map(fold, called))
         is_named |= (_letter_of(section.heading) or number_of(section.heading)) in numbers
-        is_named |= label_of(section) in labels
+        is_named |= bool(labels) and label_of(section) in labels
         is_named |= any(_sends_below(it, section) for it in sending)
         if is_named and section.level and asks_for_something(outline, section):
             yield section

@@ -168,14 +168,17 @@ def _risky_cases(
 
     It is the incident's if that has code of the line that sends there, or half of its words.
     """
+    destroying = [it for it in linked if dangers_in(outline.text(it.start, it.end))]
+    if not destroying:  # most have none, and what sends where takes a look at every line
+        return
     sure = linked_sections(outline, main, left, in_any_case=True)
     sending = lines_sending(outline, main, linked)
     asked = words_of([wanted.said, wanted.labels])
-    for it in linked:
+    for it in destroying:
         line = outline.lines.get(sending.get(id(it), 0), "")
         words = words_of([line]) - words_of([it.heading])
         is_told = names_code(wanted.said, line) or 2 * len(words & asked) >= len(words)
-        if it not in sure and not is_told and any(dangers_in(outline.text(it.start, it.end))):
+        if it not in sure and not is_told:
             yield it
 
 
@@ -225,22 +228,24 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
         return main
     # on a page of several subjects, the section that was found is all there is of this one
     is_about_all = place.section in tops or place.section.kind is Kind.BACKGROUND
-    top = top_of(outline)
-    is_one_of_several = len(subjects_below(outline, top)) >= SEVERAL and not dispatches(
-        outline, top
-    )
+    is_one_of_several = bool(subjects_of(outline, top_of(outline)))
     if place.why == "found" and is_about_all and is_one_of_several:
         return None
     return main if place.section in tops and not is_one_of_several else place.section
 
 
-def subjects_below(outline: Outline, section: Section) -> list[Section]:
-    """Return the sections right below one that ask for something."""
-    return [
+def subjects_of(outline: Outline, section: Section) -> list[Section]:
+    """Return the sections right below one that are subjects of their own: several that ask for something.
+
+    None are if the page's top sends to its sections by case.
+    """
+    below = [
         it
         for it in section.children
         if asks_for_something(outline, it) and it.kind not in (Kind.BACKGROUND, *NEVER)
     ]
+    is_several = len(below) >= SEVERAL and not dispatches(outline, top_of(outline))
+    return below if is_several else []
 
 
 def is_short_sop(outline: Outline) -> bool:
