@@ -165,7 +165,7 @@ def _shared(assembly: Path, kind: str) -> Path:
 
 
 def _lend(assembly: Path) -> None:
-    """Give a new assembly the assets of all others: the CDK copies, and later zips, none that is there already.
+    """Link the assets of all others into a new assembly: the CDK copies, and later zips, none that is there already.
 
     As in the bucket of the bootstrap, those of one hash are the same.
     """

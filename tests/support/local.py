@@ -62,7 +62,7 @@ class _Remembering(MiniLm):
 
 @cache
 def minilm() -> MiniLm:
-    """Give the real model, loaded once a process; tests of the model itself make their own."""
+    """Return the real model, loaded once a process; tests of the model itself make their own."""
     shared = os.environ.get(RUN)
     model = _Remembering(
         LocalSettings.from_environment(), Path(shared, "vectors") if shared else None
