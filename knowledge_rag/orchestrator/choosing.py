@@ -46,6 +46,7 @@ from knowledge_rag.orchestrator.extent import (
 from knowledge_rag.orchestrator.governing import is_no_way
 from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.naming import (
+    CODE_OF_ERROR,
     NAME,
     STATES,
     alerts_named,
@@ -60,6 +61,7 @@ from knowledge_rag.orchestrator.naming import (
     is_of_other_service,
     is_told,
     listed_names,
+    names_code,
     other_numbers,
     same_name,
 )
@@ -118,7 +120,7 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
             for it in among
             if any(is_listed(it, n) for n in wanted.names) or is_told(it, wanted.titles)
         )
-        by_index = _indexed(among, wanted.names)
+        by_index = _indexed(among, wanted)
         by_page = (it for it in among if any(is_filed(it.outline, n) for n in wanted.names))
         for found in (by_heading, by_line, by_index, by_page):
             if places := list(found):
@@ -292,33 +294,40 @@ def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
     return max(others, default=0.0) / first.worth if first.worth > 0 else 1.0
 
 
-def _indexed(places: Sequence[Place], names: Sequence[str]) -> Iterator[Place]:
-    """Yield the places that their pages' indexes name for an alert."""
+def _indexed(places: Sequence[Place], wanted: Wanted) -> Iterator[Place]:
+    """Yield the places that their pages' indexes name for an alert, or for a code in the incident's words."""
     outlines = {it.outline.source_file: it.outline for it in places}
-    indexed = {id(it) for outline in outlines.values() for it in _of_index(outline, names)}
+    indexed = {id(it) for outline in outlines.values() for it in _of_index(outline, wanted)}
     yield from (it for it in places if id(it.section) in indexed)
 
 
-def _of_index(outline: Outline, names: Sequence[str]) -> Iterator[Section]:
-    """Yield the section of each line or row with an alert's name and one reference; a table's own for one to another page."""
-    begins = tuple(filter(None, (fold(it)[:2] for it in names)))
+def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
+    """Yield the section of each line or row with an alert's name and one reference; a table's own for one to another page.
+
+    So for lines with a code from the incident's words; of a table, its row comes, and what that refers to.
+    """
+    codes = CODE_OF_ERROR.findall(wanted.said)
     for own, block in ((section, it) for section in outline.sections() for it in section.blocks):
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
-            # most lines are about something else, which is seen at once
-            if "<" not in line and not any(it in line.casefold() for it in begins):
-                continue
             entry = [line]
             if block.form is Form.TABLE:
                 heads = cells_of(outline.lines.get(block.start, ""))
                 entry = [*map(" ".join, zip(heads, cells_of(line), strict=False))]
-            written = (it for part in entry for it in NAME.findall(part))
-            if any(same_name(it, name) for it in written for name in names):
-                found = {id(it): it for part in entry for it in sections_referred(outline, part)}
-                if len(found) == 1:
-                    yield from found.values()
-                elif not found and block.form is Form.TABLE and page_referred(line):
-                    yield own  # of a list, the items for other alerts would come with it
+            written = [it for part in entry for it in NAME.findall(part)]
+            has_code = names_code(wanted.said, line) or any(
+                it in codes for it in CODE_OF_ERROR.findall(line)
+            )
+            if not (
+                (has_code and block.form is not Form.TABLE)
+                or any(same_name(it, name) for it in written for name in wanted.names)
+            ):
+                continue
+            found = {id(it): it for part in entry for it in sections_referred(outline, part)}
+            if len(found) == 1:
+                yield from found.values()
+            elif not found and block.form is Form.TABLE and page_referred(line):
+                yield own  # of a list, the items for other alerts would come with it
 
 
 def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:

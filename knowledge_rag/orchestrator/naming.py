@@ -248,8 +248,10 @@ def is_of_other_service(outline: Outline, wanted: Wanted) -> bool:
     return bool(its and service) and not (its in service or service in its)
 
 
-CODE_OF_ERROR: Final = re.compile(r"(?<![\w-])[A-Z]{1,8}-?\d{2,}(?![\w-])")
-"""An error code, as programs print it: V-307, R12."""
+CODE_OF_ERROR: Final = re.compile(
+    r"(?<![\w-])(?:[A-Z]{1,8}-?\d{2,}|0x[\dA-Fa-f]+|(?=[A-Z]*\d)(?=\d*[A-Z])[A-Z\d]{4,})(?![\w-])"
+)
+"""An error code, as programs print it: V-307, R12, DS0E, 0x0000000E."""
 NUMBERED_KIND: Final = re.compile(r"(?<![\w-])([a-z]{1,8})[ -]?(\d{2,})(?![\w-])")
 """A code or name that ends in a number, in lower case: ora-01653, gate-07, xid 79."""
 

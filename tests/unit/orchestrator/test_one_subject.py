@@ -238,3 +238,29 @@ class TestNotForThis:
         )
         given = actions(advised(question("undo a planned switchover"), {PAGE: page}))
         assert "Switch the database." in given
+
+
+class TestCodes:
+    """A line with a code from the question, and one reference, is an index entry, as one with an alert's name is."""
+
+    PAGE = (
+        "# Carrier connectors\n\n## Bind lost\n\n1. Look at the log of the connector.\n\n- {entry}\n\n2. Restart the connector.\n\n"
+        "## Password rejected\n\n1. Call the carrier.\n\n## Throttled\n\n1. Lower the rate of the connector.\n"
+    )
+
+    @pytest.mark.parametrize(
+        ("entry", "said"),
+        [
+            ("`0x0000000E`: go to [it](#password-rejected).", "the connector gets 0x0000000E"),
+            ("DS0E: see **Password rejected**", "bind lost, the connector log has DS0E"),
+            ("`MODE: frozen` → **Password rejected**", "connector bind lost, it says MODE: frozen"),
+        ],
+    )
+    def test_a_line_with_the_questions_code_says_which_section_is_meant(self, entry, said):
+        page = self.PAGE.format(entry=entry)
+        assert actions(advised(question(said), {PAGE: page})) == ["Call the carrier."]
+
+    def test_the_code_of_another_line_does_not(self):
+        page = self.PAGE.format(entry="DS0E: see **Password rejected**")
+        given = actions(advised(question("bind lost, the connector log has DS1F"), {PAGE: page}))
+        assert "Call the carrier." not in given[:1]
