@@ -16,18 +16,15 @@ from rich.table import Table
 from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
-from knowledge_rag.evaluation.faults.model import UNPROVEN, Group
 from knowledge_rag.evaluation.faults.payloads import QUERY
-from knowledge_rag.evaluation.faults.run import FaultResult
-from knowledge_rag.evaluation.faults.scenario import KNOWLEDGE_BASE_ID, Scenario
-from knowledge_rag.evaluation.faults.worker_pool import run_all
+from knowledge_rag.evaluation.faults.run import CATALOGUE, FaultResult, run_all
+from knowledge_rag.evaluation.faults.scenario import KNOWLEDGE_BASE_ID, UNPROVEN, Group, Scenario
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from knowledge_rag.evaluation.faults.model import Expected, Fault
+    from knowledge_rag.evaluation.faults.scenario import Expected, Fault
     from knowledge_rag.evaluation.faults.server import RawServer, Script
     from knowledge_rag.local.ingest import Progress
 

@@ -10,8 +10,8 @@ from rich.table import Table
 from benchmarks.commands.answers import dates, guardrails
 from benchmarks.commands.retrieval import located
 from benchmarks.commands.speed import chunking, coldstart, console, embedding, handler, search
-from knowledge_rag.cli.bench import ingest
 from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.measure import ingest
 from knowledge_rag.cli.terminal import out, print_note
 
 if TYPE_CHECKING:

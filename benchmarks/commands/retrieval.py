@@ -118,7 +118,7 @@ def clients(json: JsonOption = False) -> None:
     Each has 35 s. Takes some minutes.
     """
     from benchmarks.clients import as_table, run_clients_bench
-    from knowledge_rag.cli.progress import progress_bar
+    from knowledge_rag.cli.reports import progress_bar
 
     with progress_bar() as progress:
         report = run_clients_bench(progress)
@@ -159,15 +159,15 @@ class _Labelled:
 def _labelled(
     datasets: list[Path], docs: Path | None, limit: int | None, seed: int
 ) -> Iterator[_Labelled]:
-    from knowledge_rag.cli import eval as evaluating
-    from knowledge_rag.cli.progress import progress_bar
+    from knowledge_rag.cli import measure
+    from knowledge_rag.cli.reports import progress_bar
     from knowledge_rag.evaluation.evaluation_corpus import ingested
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.settings import LocalSettings
 
     settings = LocalSettings.from_environment()
-    rows = evaluating.read_rows(datasets, limit, seed, with_alert=False)
-    documents = evaluating.read_labelled(rows, docs, datasets).documents
+    rows = measure.read_rows(datasets, limit, seed, with_alert=False)
+    documents = measure.read_labelled(rows, docs, datasets).documents
     embedder = MiniLm(settings)
     with (
         progress_bar() as progress,

@@ -16,13 +16,13 @@ from urllib.parse import urlsplit
 from rich.table import Table
 
 from knowledge_rag.core.errors import KnowledgeRagError
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from knowledge_rag.evaluation.timing import Percentiles
+    from knowledge_rag.evaluation.evaluation_report import Percentiles
 
 AIM_MS: Final = 300.0
 """Target: maximum milliseconds until the first text of an answer, at the median."""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from rich.table import Table
 
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import percentiles
 
 if TYPE_CHECKING:
-    from knowledge_rag.evaluation.timing import Percentiles
+    from knowledge_rag.evaluation.evaluation_report import Percentiles
     from knowledge_rag.local.embeddings import Embedder, Matrix
 
 REACH: Final = 1.3

@@ -24,14 +24,14 @@ from rich.table import Table
 
 from benchmarks.speed.server import bench_server
 from knowledge_rag.core.retrieval import Query, SearchSettings, retrieve_request
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import percentiles
 from knowledge_rag.local.action_group import REGION, agent_event, local_action_group
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from knowledge_rag.evaluation.timing import Percentiles
+    from knowledge_rag.evaluation.evaluation_report import Percentiles
 
     Call = Callable[[], int]
 

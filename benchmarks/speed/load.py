@@ -23,13 +23,13 @@ from typing import TYPE_CHECKING, Any, Final, TextIO
 from rich.table import Table
 
 from benchmarks.speed.server import FAULT_MARK, FAULTS, bench_server, results_for
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import percentiles
 from knowledge_rag.local.action_group import local_action_group
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from knowledge_rag.evaluation.timing import Percentiles
+    from knowledge_rag.evaluation.evaluation_report import Percentiles
 
     Handler = Callable[[object, object], dict[str, Any]]
 

@@ -15,14 +15,14 @@ from rich.table import Table
 
 from benchmarks.speed.search_corpus import as_index, as_questions, make_up
 from benchmarks.speed.search_peers import PEERS
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import percentiles
 from knowledge_rag.local.search import rank
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from benchmarks.speed.search_corpus import MadeUp
-    from knowledge_rag.evaluation.timing import Percentiles
+    from knowledge_rag.evaluation.evaluation_report import Percentiles
 
 OURS: Final = "knowledge-rag"
 FILTERED: Final = "knowledge-rag, a third allowed"

@@ -27,42 +27,42 @@ if TYPE_CHECKING:
 
 TASKS: Final = {
     "Ask": {
-        "ask": ("ask", 'ask "SQS queue is backing up"'),
-        "retrieve": ("retrieve", 'retrieve "SQS queue is backing up" --max-results 3'),
-        "serve": ("serve", "serve --kb team.kb --corpus docs"),
-        "slack": ("slack", "slack --kb team.kb"),
-        "mcp": ("mcp", "mcp --kb team.kb"),
+        "ask": ("ask.ask", 'ask "SQS queue is backing up"'),
+        "retrieve": ("retrieve.retrieve", 'retrieve "SQS queue is backing up" --max-results 3'),
+        "serve": ("serve.serve", "serve --kb team.kb --corpus docs"),
+        "slack": ("slack.slack", "slack --kb team.kb"),
+        "mcp": ("mcp.mcp", "mcp --kb team.kb"),
     },
     "Keep runbooks": {
-        "ingest": ("ingest", "ingest docs --kb team.kb"),
-        "documents": ("documents", "documents --filter service=rds --kb team.kb"),
-        "status": ("status", "status --kb team.kb"),
-        "lint": ("lint", "lint docs"),
-        "drift": ("drift", "drift docs --code ../infrastructure"),
-        "coverage": ("coverage", "coverage --rules alerts.yml --docs docs"),
-        "chunk": ("chunk", "chunk docs/rds.md"),
-        "skills": ("skills", "skills export skills --kb team.kb"),
+        "ingest": ("ingest.ingest", "ingest docs --kb team.kb"),
+        "documents": ("contents.documents", "documents --filter service=rds --kb team.kb"),
+        "status": ("contents.status", "status --kb team.kb"),
+        "lint": ("folders.lint", "lint docs"),
+        "drift": ("drift.drift", "drift docs --code ../infrastructure"),
+        "coverage": ("coverage.coverage", "coverage --rules alerts.yml --docs docs"),
+        "chunk": ("folders.chunk", "chunk docs/rds.md"),
+        "skills": ("skills.skills", "skills export skills --kb team.kb"),
     },
     "Check answers": {
-        "verify": ("verify", "verify --answer note.md --evidence evidence.json"),
-        "locate": ("locate", "locate --retrieve-output response.json --docs docs"),
-        "receipt": ("receipt", "receipt ID --corpus docs"),
+        "verify": ("verify.verify", "verify --answer note.md --evidence evidence.json"),
+        "locate": ("verify.locate", "locate --retrieve-output response.json --docs docs"),
+        "receipt": ("verify.receipt", "receipt ID --corpus docs"),
     },
     "Measure": {
-        "eval": ("evaluate", "eval questions.jsonl --kb team.kb"),
-        "bench": ("bench", "bench floor --kb team.kb"),
+        "eval": ("measure.evaluate", "eval questions.jsonl --kb team.kb"),
+        "bench": ("measure.bench", "bench floor --kb team.kb"),
     },
     "Run it in AWS": {
-        "doctor": ("doctor", "doctor --region eu-west-1"),
-        "smoke": ("smoke", "smoke --name prod"),
-        "gameday": ("gameday", "gameday"),
+        "doctor": ("cloud.doctor", "doctor --region eu-west-1"),
+        "smoke": ("cloud.smoke", "smoke --name prod"),
+        "gameday": ("cloud.gameday", "gameday"),
     },
     "Set up": {
-        "demo": ("demo", "demo"),
-        "model": ("model", "model install"),
+        "demo": ("setup.demo", "demo"),
+        "model": ("setup.model", "model install"),
     },
 }
-"""Tasks in help order; for each command its function or group in its module here, and an example."""
+"""Tasks in help order; for each command its function or group here, and an example."""
 
 COMMANDS: Final = {name: made for commands in TASKS.values() for name, made in commands.items()}
 
@@ -94,8 +94,9 @@ def command_line(commands: Iterable[str] = COMMANDS) -> typer.Typer:
     )
     app.callback()(_common)
     for name in commands:
-        attribute, example = COMMANDS[name]
-        found = getattr(import_module(f"knowledge_rag.cli.{name}"), attribute)
+        place, example = COMMANDS[name]
+        module, _, attribute = place.partition(".")
+        found = getattr(import_module(f"knowledge_rag.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
             about = found.registered_callback and found.registered_callback.callback
             app.add_typer(found, name=name, help=_help(about, example))

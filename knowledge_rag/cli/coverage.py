@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from knowledge_rag.cli.baseline import known_findings, replace_baseline
 from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.inputs import known_findings, replace_baseline
 from knowledge_rag.cli.options import Format, FormatOption, JsonOption, chosen_format
-from knowledge_rag.cli.progress import progress_bar
+from knowledge_rag.cli.reports import progress_bar
 from knowledge_rag.cli.terminal import out, print_json, print_note, print_sentence
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.neutral import neutralise
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from knowledge_rag.core.sarif import Region
-    from knowledge_rag.evaluation.coverage_check import Checked
-    from knowledge_rag.evaluation.coverage_report import Coverage
+    from knowledge_rag.evaluation.coverage_check import Checked, Coverage
     from knowledge_rag.evaluation.coverage_rules import RuleFiles
     from knowledge_rag.evaluation.evaluation_corpus import Documents
     from knowledge_rag.extract.yaml_nodes import Place
@@ -87,7 +86,7 @@ def coverage(
     among the results. Exits 1 if they are not, 2 if a rule file can't be read, 3 if the knowledge base is
     unavailable.
     """
-    from knowledge_rag.evaluation.coverage_report import FORM, as_baseline
+    from knowledge_rag.evaluation.coverage_check import FORM, as_baseline
 
     shown = chosen_format(form, json=json)
     wanted = Wanted(top, threshold, steps)
@@ -106,8 +105,7 @@ def coverage(
 
 
 def _checked(rules: RuleFiles, docs: Path, mapping: Path | None, wanted: Wanted) -> Coverage:
-    from knowledge_rag.evaluation.coverage_check import check_all
-    from knowledge_rag.evaluation.coverage_report import summarise
+    from knowledge_rag.evaluation.coverage_check import check_all, summarise
     from knowledge_rag.evaluation.coverage_runbooks import Runbooks, read_map
     from knowledge_rag.evaluation.evaluation_corpus import Documents, ingested
     from knowledge_rag.local.embeddings import MiniLm

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from knowledge_rag.cli.baseline import known_findings, replace_baseline
 from knowledge_rag.cli.exits import ExitCode
+from knowledge_rag.cli.inputs import known_findings, replace_baseline
 from knowledge_rag.cli.options import (
     Format,
     FormatOption,

@@ -12,7 +12,7 @@ import typer
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.inputs import input_name, read_input
 from knowledge_rag.cli.options import JsonOption
-from knowledge_rag.cli.progress import progress_bar
+from knowledge_rag.cli.reports import progress_bar
 from knowledge_rag.cli.terminal import out, print_json, print_note
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.extract.dates import DateOrder
@@ -107,8 +107,8 @@ def _ingest(
     json: bool,
 ) -> bool:
     """Ingest once and show the result; return whether a file could not be read."""
+    from knowledge_rag.cli.folders import show_first
     from knowledge_rag.cli.knowledge_bases import ingest_folder, note_links
-    from knowledge_rag.cli.lint import show_first
 
     try:
         report = ingest_folder(folder, path, settings, languages=languages)

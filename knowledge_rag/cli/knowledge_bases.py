@@ -63,7 +63,7 @@ def ingest_folder(
             if its documents need it.
     """
     # readers of documents take longer to import than a question takes to answer
-    from knowledge_rag.cli.progress import progress_bar
+    from knowledge_rag.cli.reports import progress_bar
     from knowledge_rag.local.ingest import ingest
 
     model = _embedder_for(folder, kb_path, languages=languages)

@@ -27,8 +27,13 @@ from rich.text import Text
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.evaluation.evaluation_report import Goal, laid_out, missed_of, new_table
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import (
+    Goal,
+    laid_out,
+    missed_of,
+    new_table,
+    percentiles,
+)
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.wording import counted
 

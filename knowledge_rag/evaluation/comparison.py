@@ -22,15 +22,14 @@ from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.evaluation.datasets import read_lines
+from knowledge_rag.evaluation.evaluation_report import percentiles
 from knowledge_rag.evaluation.evaluation_run import CUTOFFS, MEASURES, answer_hit
-from knowledge_rag.evaluation.timing import percentiles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from knowledge_rag.evaluation.evaluation_report import Evaluation
-    from knowledge_rag.evaluation.timing import Percentiles
+    from knowledge_rag.evaluation.evaluation_report import Evaluation, Percentiles
 
 FORMAT: Final = "knowledge-rag evaluation results 1"
 MAX_RESULTS_BYTES: Final = 1024 * 1024 * 1024

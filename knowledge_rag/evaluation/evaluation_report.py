@@ -19,7 +19,6 @@ from rich.text import Text
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.evaluation.evaluation_run import CUTOFFS, MEASURES, answer_hit
-from knowledge_rag.evaluation.timing import Percentiles, percentiles
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -28,6 +27,26 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from knowledge_rag.evaluation.evaluation_run import Judged
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """Percentiles of some times, in milliseconds."""
+
+    p50: float
+    p95: float
+    p99: float
+
+
+def percentiles(seconds: Sequence[float]) -> Percentiles:
+    """Return the nearest-rank percentiles of at least one time in seconds, as milliseconds."""
+    ordered = sorted(seconds)
+
+    def rank(percent: int) -> float:
+        return ordered[-(-len(ordered) * percent // 100) - 1] * 1000
+
+    return Percentiles(rank(50), rank(95), rank(99))
+
 
 _Item = TypeVar("_Item")
 

@@ -18,9 +18,7 @@ from rich.text import Text
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
-from knowledge_rag.evaluation.faults.run import Broken
-from knowledge_rag.evaluation.faults.worker_pool import run_all
+from knowledge_rag.evaluation.faults.run import CATALOGUE, Broken, named, run_all
 from knowledge_rag.evaluation.gameday_alarms import QUERIES_A_MINUTE, Fired, fired_by, wanted_for
 from knowledge_rag.orchestrator.wording import counted
 
@@ -29,8 +27,8 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from knowledge_rag.evaluation.faults.model import Fault
     from knowledge_rag.evaluation.faults.run import FaultResult
+    from knowledge_rag.evaluation.faults.scenario import Fault
     from knowledge_rag.local.ingest import Progress
 
 

@@ -21,14 +21,14 @@ import numpy as np
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Source, retrieval_alarms
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.evaluation.faults.model import PERMANENT, UNPROVEN
+from knowledge_rag.evaluation.faults.scenario import PERMANENT, UNPROVEN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from knowledge_rag.core.alarms import Alarm, Metric
-    from knowledge_rag.evaluation.faults.model import Fault
     from knowledge_rag.evaluation.faults.run import FaultResult
+    from knowledge_rag.evaluation.faults.scenario import Fault
 
 NO_DATA: Final = math.nan
 """The value of a period without data; never greater than anything, so it never breaches."""

@@ -14,7 +14,7 @@ from knowledge_rag.core.alarms import (
     retrieval_alarms,
 )
 from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS, RETRIEVAL_BUDGET_SECONDS
-from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
+from knowledge_rag.evaluation.faults.run import CATALOGUE
 from tests.adversarial import trial
 from tests.docs.site import PAGES, Page
 from tests.docs.test_commands import ROOT

@@ -10,8 +10,6 @@ import pytest
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import DropReason, Reason
 from knowledge_rag.evaluation.faults import run
-from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
-from knowledge_rag.evaluation.faults.model import Group, answers, degrades, refuses
 from knowledge_rag.evaluation.faults.payloads import (
     agent,
     agent_function,
@@ -21,8 +19,15 @@ from knowledge_rag.evaluation.faults.payloads import (
     gateway,
     item,
 )
-from knowledge_rag.evaluation.faults.run import broken_by, run_fault
-from knowledge_rag.evaluation.faults.scenario import HEALTHY_ANSWER, Call
+from knowledge_rag.evaluation.faults.run import CATALOGUE, broken_by, named, run_fault
+from knowledge_rag.evaluation.faults.scenario import (
+    HEALTHY_ANSWER,
+    Call,
+    Group,
+    answers,
+    degrades,
+    refuses,
+)
 from tests.support.local import PROJECT
 
 EVENTS = PROJECT / "tests" / "events"

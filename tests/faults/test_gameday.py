@@ -11,10 +11,9 @@ import pytest
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.evaluation import gameday
-from knowledge_rag.evaluation.faults import worker_pool
-from knowledge_rag.evaluation.faults.catalogue import CATALOGUE, named
-from knowledge_rag.evaluation.faults.model import CannotRun
-from knowledge_rag.evaluation.faults.run import Broken, FaultResult
+from knowledge_rag.evaluation.faults import run
+from knowledge_rag.evaluation.faults.run import CATALOGUE, Broken, FaultResult, named
+from knowledge_rag.evaluation.faults.server import CannotRun
 from knowledge_rag.evaluation.gameday import GameDay, Row, as_table
 from knowledge_rag.evaluation.gameday_alarms import fired_by, wanted_for
 from tests.support.local import PROJECT
@@ -109,8 +108,8 @@ def waits(fault):
 def test_a_client_that_waits_for_ever_is_ended_and_the_next_row_is_played(monkeypatch):
     rows = [named("silent"), named("refused")]
     for seconds in longer(1.0):
-        monkeypatch.setattr(worker_pool, "WATCHED_SECONDS", seconds)
-        waiting, refused = worker_pool.run_all(rows, lambda _: None, run=waits, workers=1)
+        monkeypatch.setattr(run, "WATCHED_SECONDS", seconds)
+        waiting, refused = run.run_all(rows, lambda _: None, run=waits, workers=1)
         assert waiting.answer == f"still waiting after {seconds:.0f} s"
         assert waiting.late
         if not refused.late:
@@ -124,14 +123,14 @@ def dies(_fault):
 
 def test_a_process_that_dies_is_told():
     with pytest.raises(CannotRun, match="could not start, or died"):
-        worker_pool.run_all([named("refused")], lambda _: None, run=dies)
+        run.run_all([named("refused")], lambda _: None, run=dies)
 
 
 INTERRUPTED = """
 import os, signal
 import multiprocessing.util as util
-from knowledge_rag.evaluation.faults.catalogue import named
-from knowledge_rag.evaluation.faults.worker_pool import run_all
+from knowledge_rag.evaluation.faults.run import named
+from knowledge_rag.evaluation.faults.run import run_all
 
 def start(*arguments, really=util.spawnv_passfds):
     process = really(*arguments)

@@ -6,7 +6,7 @@ Each row of the catalogue is played once, in processes beside this one.
 
 import pytest
 
-from knowledge_rag.evaluation.faults.catalogue import CATALOGUE
+from knowledge_rag.evaluation.faults.run import CATALOGUE
 from knowledge_rag.evaluation.gameday import run_gameday
 
 TRIES = 10

@@ -16,7 +16,7 @@ from knowledge_rag.deployment.aws import read_object
 from knowledge_rag.deployment.errors import CallFailed
 from knowledge_rag.deployment.smoke.questions import Topic
 from knowledge_rag.deployment.smoke.report import Promise, Verdict
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import percentiles
 from knowledge_rag.extract.documents import extract
 
 if TYPE_CHECKING:

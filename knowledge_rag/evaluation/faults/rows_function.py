@@ -11,14 +11,6 @@ from typing import TYPE_CHECKING, Any, Final
 import knowledge_rag
 import lambdas
 from knowledge_rag.core.outcome import DropReason, Reason
-from knowledge_rag.evaluation.faults.model import (
-    Expected,
-    Fault,
-    Group,
-    answers,
-    degrades,
-    refuses,
-)
 from knowledge_rag.evaluation.faults.payloads import (
     QUERY,
     Context,
@@ -29,7 +21,16 @@ from knowledge_rag.evaluation.faults.payloads import (
     gateway,
     http_api,
 )
-from knowledge_rag.evaluation.faults.scenario import HEALTHY_ANSWER, healthy
+from knowledge_rag.evaluation.faults.scenario import (
+    HEALTHY_ANSWER,
+    Expected,
+    Fault,
+    Group,
+    answers,
+    degrades,
+    healthy,
+    refuses,
+)
 from knowledge_rag.evaluation.faults.server import RawServer, mute
 from lambdas.retrieve_knowledge.service import service
 

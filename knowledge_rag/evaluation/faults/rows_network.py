@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.evaluation.faults.model import Fault, Group, degrades
 from knowledge_rag.evaluation.faults.payloads import item, retrieved
 from knowledge_rag.evaluation.faults.scenario import (
     BUNDLE,
     ENDPOINT,
     HEALTHY,
     HEALTHY_ANSWER,
+    Fault,
+    Group,
+    degrades,
     healthy,
     over_tls,
     wire,
@@ -40,8 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from knowledge_rag.evaluation.faults.model import SetUp
-    from knowledge_rag.evaluation.faults.scenario import Scenario
+    from knowledge_rag.evaluation.faults.scenario import Scenario, SetUp
     from knowledge_rag.evaluation.faults.server import RawServer, Script
 
 PAUSE_SECONDS: Final = 21.0

@@ -6,7 +6,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.outcome import DropReason, Reason
-from knowledge_rag.evaluation.faults.model import Fault, Group, answers, degrades
 from knowledge_rag.evaluation.faults.payloads import (
     QUERY,
     agent,
@@ -16,11 +15,11 @@ from knowledge_rag.evaluation.faults.payloads import (
     retrieved,
     without,
 )
-from knowledge_rag.evaluation.faults.scenario import HEALTHY, wire
+from knowledge_rag.evaluation.faults.scenario import HEALTHY, Fault, Group, answers, degrades, wire
 from knowledge_rag.evaluation.faults.server import answering, http, sending
 
 if TYPE_CHECKING:
-    from knowledge_rag.evaluation.faults.model import Expected
+    from knowledge_rag.evaluation.faults.scenario import Expected
 
 
 def _error(name: str, what: str, response: bytes, reason: Reason, code: str = "") -> Fault:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.evaluation.faults.model import CannotRun
+from knowledge_rag.core.errors import KnowledgeRagError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,10 @@ Script = Callable[[socket.socket, "RawServer"], None]
 
 PATIENCE_SECONDS: Final = 40.0
 """How long a script waits for a client: longer than any game day watches a client."""
+
+
+class CannotRun(KnowledgeRagError):  # noqa: N818 - named for what it is
+    """This machine lacks something that a fault needs; the message says what."""
 
 
 class RawServer:

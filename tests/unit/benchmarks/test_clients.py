@@ -1,7 +1,7 @@
 """Other clients meet the faults as they do; how is for people to read."""
 
 from benchmarks.clients import as_table, run_clients_bench
-from knowledge_rag.evaluation.faults.catalogue import named
+from knowledge_rag.evaluation.faults.run import named
 from tests.support.tables import shown
 
 

@@ -10,7 +10,7 @@ from benchmarks.speed.coldstart import run_coldstart_bench
 from benchmarks.speed.embedding import EmbeddingReport, run_embedding_bench
 from benchmarks.speed.embedding import as_table as embedding_table
 from benchmarks.speed.server import FAULTS, response_to, results_for
-from knowledge_rag.evaluation.timing import percentiles
+from knowledge_rag.evaluation.evaluation_report import percentiles
 from tests.support.local import WordHashes
 
 

@@ -11,8 +11,7 @@ from knowledge_rag.cli import coverage
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.drift.baseline import Baseline
-from knowledge_rag.evaluation.coverage_check import Checked, Hit, Steps
-from knowledge_rag.evaluation.coverage_report import summarise
+from knowledge_rag.evaluation.coverage_check import Checked, Hit, Steps, summarise
 from knowledge_rag.evaluation.coverage_rules import (
     Alert,
     BrokenFile,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_rag.cli.editors import ARGUMENTS, ProgramFailed, open_at, opened_by, path_in
+from knowledge_rag.cli.conversation import ARGUMENTS, ProgramFailed, open_at, opened_by, path_in
 from knowledge_rag.core.errors import InvalidRequest
 from tests.support.local import PROJECT, write_files
 

@@ -5,7 +5,7 @@ from contextlib import closing
 
 import pytest
 
-from knowledge_rag.cli.progress import progress_bar
+from knowledge_rag.cli.reports import progress_bar
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.evaluation.answers_alerts import (
     LINKED,

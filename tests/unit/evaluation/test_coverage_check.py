@@ -8,8 +8,7 @@ import pytest
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
-from knowledge_rag.evaluation.coverage_check import Steps, check_all
-from knowledge_rag.evaluation.coverage_report import summarise
+from knowledge_rag.evaluation.coverage_check import Steps, check_all, summarise
 from knowledge_rag.evaluation.coverage_rules import Alert, RuleFiles, prometheus_incident
 from knowledge_rag.evaluation.coverage_runbooks import Gap, Runbooks
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted

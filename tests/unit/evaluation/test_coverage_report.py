@@ -7,13 +7,20 @@ from dataclasses import replace
 
 import pytest
 
-from knowledge_rag.cli.baseline import check_replaceable, read_baseline
+from knowledge_rag.cli.inputs import known_findings
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.drift.baseline import Baseline
-from knowledge_rag.evaluation.coverage_check import Checked, Hit, Steps
-from knowledge_rag.evaluation.coverage_report import FORM, as_baseline, mended, summarise
+from knowledge_rag.evaluation.coverage_check import (
+    FORM,
+    Checked,
+    Hit,
+    Steps,
+    as_baseline,
+    mended,
+    summarise,
+)
 from knowledge_rag.evaluation.coverage_rules import (
     Alert,
     BrokenFile,
@@ -45,11 +52,11 @@ def test_what_is_written_is_read_again_and_covers_exactly_itself(tmp_path):
             {"alert": "B", "file": "a.yaml", "gap": "alert-without-runbook"},
         ],
     }
-    baseline = read_baseline(path, FORM)
+    baseline = known_findings(path, FORM, writes=False)
     assert baseline.split([A, A2, B]) == ((), (A, A2, B))
     again = tmp_path / "again.json"
     again.write_text(as_baseline([A2, B, A]))
-    assert baseline == read_baseline(again, FORM)
+    assert baseline == known_findings(again, FORM, writes=False)
 
 
 def test_one_more_rule_of_a_known_name_is_a_new_gap():
@@ -124,7 +131,7 @@ def test_a_run_that_looks_for_no_steps_calls_no_entry_of_steps_mended(tmp_path):
     assert [entry["gap"] for entry in json.loads(path.read_text())["known"]] == [
         "alert-without-runbook", "runbook-without-steps",
     ]  # fmt: skip
-    baseline, files = read_baseline(path, FORM), RuleFiles((), ("a.yaml",))
+    baseline, files = known_findings(path, FORM, writes=False), RuleFiles((), ("a.yaml",))
     for steps, check in ((None, StepsCheck.OFF), (Steps(0), StepsCheck.WARN)):
         now = replace(COVERED, steps=steps)
         done = summarise([now], files, Wanted(5, steps=check, baseline=baseline))
@@ -159,24 +166,24 @@ def test_what_is_no_baseline_is_refused(tmp_path, text, problem):
     path = tmp_path / "known.json"
     path.write_text(text)
     with pytest.raises(InvalidRequest) as raised:
-        read_baseline(path, FORM)
+        known_findings(path, FORM, writes=False)
     assert str(raised.value).startswith(f"{path}{problem}")
     with pytest.raises(UnreadableDocument, match=r"No such file .*; make it with --write-baseline"):
-        read_baseline(tmp_path / "none", FORM)
+        known_findings(tmp_path / "none", FORM, writes=False)
 
 
 def test_a_baseline_is_written_over_no_other_file(tmp_path):
     path = tmp_path / "known.json"
-    check_replaceable(path, FORM)
+    known_findings(path, FORM, writes=True)
     path.write_text("")
-    check_replaceable(path, FORM)
+    known_findings(path, FORM, writes=True)
     path.write_text(as_baseline([A]))
-    check_replaceable(path, FORM)
+    known_findings(path, FORM, writes=True)
     path.write_text("groups: []\n")
     with pytest.raises(
         InvalidRequest, match=r"known\.json is not a baseline, so it is not overwritten"
     ):
-        check_replaceable(path, FORM)
+        known_findings(path, FORM, writes=True)
 
 
 def test_a_map_is_names_and_files(tmp_path):

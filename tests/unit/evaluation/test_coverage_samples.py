@@ -8,8 +8,7 @@ import pytest
 from rich.console import Console
 
 from knowledge_rag.cli.coverage import show
-from knowledge_rag.evaluation.coverage_check import check_all
-from knowledge_rag.evaluation.coverage_report import summarise
+from knowledge_rag.evaluation.coverage_check import check_all, summarise
 from knowledge_rag.evaluation.coverage_rules import read_rules
 from knowledge_rag.evaluation.coverage_runbooks import NamedBy, Runbooks, read_map
 from knowledge_rag.evaluation.coverage_wanted import Wanted

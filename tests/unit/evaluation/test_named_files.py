@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 
 import pytest
 
 from benchmarks.dates import finder
-from knowledge_rag.cli import baseline
+from knowledge_rag.cli import inputs
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError, UnreadableDocument
 from knowledge_rag.deployment.smoke import questions
 from knowledge_rag.evaluation import (
@@ -18,15 +19,16 @@ from knowledge_rag.evaluation import (
     datasets,
     floor,
 )
-from knowledge_rag.evaluation.coverage_report import FORM
+from knowledge_rag.evaluation.coverage_check import FORM
 from knowledge_rag.evaluation.datasets import read_lines, read_text
 
+known = partial(inputs.known_findings, form=FORM)
 READERS = {
     "a dataset": (datasets, "MAX_DATASET_BYTES", lambda path: datasets.load_datasets([path])),
     "claims": (claims_eval, "MAX_CLAIMS_BYTES", claims_eval.load_claims),
     "questions": (floor, "MAX_FILE_BYTES", floor.load_questions),
     "sentences": (finder, "MAX_SENTENCES_BYTES", finder.read_sentences),
-    "a baseline": (baseline, "MAX_BYTES", lambda path: baseline.read_baseline(path, FORM)),
+    "a baseline": (inputs, "MAX_BASELINE_BYTES", lambda path: known(path, writes=False)),
     "a map": (coverage_runbooks, "MAX_BYTES", coverage_runbooks.read_map),
     "results": (comparison, "MAX_RESULTS_BYTES", comparison.read_results),
     "a deployment's questions": (questions, "MAX_FILE_BYTES", questions.load_questions),

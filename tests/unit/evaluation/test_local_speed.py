@@ -1,17 +1,29 @@
-"""Runs of drift on more and more documents."""
+"""Ingests and runs of drift are timed, with what their time was spent on."""
 
 from __future__ import annotations
 
-from knowledge_rag.evaluation.drift_bench import (
+from dataclasses import replace
+
+from knowledge_rag.evaluation.local_speed import (
     AGAIN,
     ALL,
     DriftBenchReport,
     DriftRun,
-    as_table,
     run_drift_bench,
+    run_ingest_bench,
 )
-from tests.support.local import write_files
+from tests.support.local import RUNBOOKS, WordHashes, write_files
 from tests.support.tables import shown
+
+
+def test_an_ingest_is_told_with_its_share_in_the_model_and_a_second_one_embeds_nothing(tmp_path):
+    report = run_ingest_bench(write_files(tmp_path, RUNBOOKS), WordHashes())
+    assert report.documents == len(RUNBOOKS)
+    assert 0 < report.in_model < 1
+    assert report.again_embedded == 0
+    assert not report.reached  # counting words takes no time
+    assert "0 chunks" in shown(report.as_table())
+    assert "3 chunks" in shown(replace(report, again_embedded=3).as_table())
 
 
 def test_documents_are_checked_by_all_checks_twice_and_by_each(tmp_path):
@@ -32,4 +44,4 @@ def test_a_slow_or_growing_run_misses_the_aim():
     assert report(30, 110).to_dict() | {"runs": []} == {
         "runs": [], "documents_a_minute": 2_000, "memory_growth": 1.1, "reach": 1_000, "reached": True,
     }  # fmt: skip
-    assert "2000 documents a minute" in " ".join(shown(as_table(report(30, 110))).split())
+    assert "2000 documents a minute" in " ".join(shown(report(30, 110).as_table()).split())
