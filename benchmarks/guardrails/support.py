@@ -12,13 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.guardrails.cases import CHUNK_CITED, Case, build_cases
-from benchmarks.guardrails.report import (
-    MISPLACED,
-    NEGATION,
-    CheckRow,
-    FamilyRow,
-    GuardrailsReport,
-)
+from benchmarks.guardrails.report import MISPLACED, NEGATION, CheckRow, FamilyRow, GuardrailsReport
 from benchmarks.guardrails.timing import time_answers, time_verify
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.evaluation.claims_eval import load_claims

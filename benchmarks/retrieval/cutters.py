@@ -92,8 +92,7 @@ def _llama_index_nodes() -> Cutter:
     parser = MarkdownNodeParser()
     return lambda text: list(
         _in_order(
-            text,
-            (n.get_content() for n in parser.get_nodes_from_documents([Document(text=text)])),
+            text, (n.get_content() for n in parser.get_nodes_from_documents([Document(text=text)]))
         )
     )
 
@@ -105,8 +104,7 @@ def _llama_index_sentences() -> Cutter:
     parser = SentenceSplitter(chunk_size=256, chunk_overlap=40)
     return lambda text: list(
         _in_order(
-            text,
-            (n.get_content() for n in parser.get_nodes_from_documents([Document(text=text)])),
+            text, (n.get_content() for n in parser.get_nodes_from_documents([Document(text=text)]))
         )
     )
 

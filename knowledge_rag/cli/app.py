@@ -57,10 +57,7 @@ TASKS: Final = {
         "smoke": ("cloud.smoke", "smoke --name prod"),
         "gameday": ("cloud.gameday", "gameday"),
     },
-    "Set up": {
-        "demo": ("setup.demo", "demo"),
-        "model": ("setup.model", "model install"),
-    },
+    "Set up": {"demo": ("setup.demo", "demo"), "model": ("setup.model", "model install")},
 }
 """Tasks in help order; for each command its function or group here, and an example."""
 

@@ -54,9 +54,7 @@ def coverage(
     threshold: Annotated[
         float | None,
         typer.Option(
-            min=0,
-            max=1,
-            help="Minimum share of covered alerts.  [default: 1; 0 with --baseline]",
+            min=0, max=1, help="Minimum share of covered alerts.  [default: 1; 0 with --baseline]"
         ),
     ] = None,
     steps: Annotated[
@@ -66,16 +64,14 @@ def coverage(
         ),
     ] = StepsCheck.WARN,
     baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Known gaps; only new ones fail."),
+        Path | None, typer.Option(metavar="FILE", help="Known gaps; only new ones fail.")
     ] = None,
     write_baseline: Annotated[
         bool,
         typer.Option("--write-baseline", help="Write the gaps of this run to --baseline, exit 0."),
     ] = False,
     explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Also show the queries and results of each alert."),
+        bool, typer.Option("--explain", help="Also show the queries and results of each alert.")
     ] = False,
     form: FormatOption = Format.TEXT,
     json: JsonOption = False,

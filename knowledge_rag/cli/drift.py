@@ -60,8 +60,7 @@ def drift(
         ),
     ] = None,
     skip: Annotated[
-        list[Check] | None,
-        typer.Option(help="Skip this check. May be given several times."),
+        list[Check] | None, typer.Option(help="Skip this check. May be given several times.")
     ] = None,
     owners: Annotated[
         Path | None,
@@ -81,8 +80,7 @@ def drift(
         ),
     ] = None,
     baseline: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Known findings; only new ones fail."),
+        Path | None, typer.Option(metavar="FILE", help="Known findings; only new ones fail.")
     ] = None,
     write_baseline: Annotated[
         bool,

@@ -114,8 +114,7 @@ def _ingest(
         report = ingest_folder(folder, path, settings, languages=languages)
     except KeyboardInterrupt:
         print_note(
-            "stopped",
-            f"finished documents stay in {path}; the same command continues from there",
+            "stopped", f"finished documents stay in {path}; the same command continues from there"
         )
         raise
     note_links(folder, path)

@@ -17,12 +17,7 @@ from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
-from knowledge_rag.local.models import (
-    embedder,
-    embedder_of,
-    has_multilingual,
-    other_languages,
-)
+from knowledge_rag.local.models import embedder, embedder_of, has_multilingual, other_languages
 from knowledge_rag.local.settings import KNOWLEDGE_BASE_VARIABLE, LocalSettings
 from knowledge_rag.local.source_links import LINKS, links_of_checkout
 from knowledge_rag.local.store import CORPUS, note, noted

@@ -54,8 +54,7 @@ class HttpOptions:
     resource: Annotated[
         str | None,
         typer.Option(
-            metavar="URL",
-            help="This server's address for clients, for which tokens are issued.",
+            metavar="URL", help="This server's address for clients, for which tokens are issued."
         ),
     ] = None
     scope: Annotated[
@@ -128,13 +127,7 @@ def mcp(
     log_to_standard_error("")  # the SDK's warnings, too
     advisor = writers.advisor(backend.region, "")
     with until_stopped(), _here(backend, kb) if backend.is_local else deployed(backend) as asked:
-        asking = Asking(
-            asked.retrieval,
-            asked.corrected,
-            asked.documents,
-            asked.skills,
-            advisor,
-        )
+        asking = Asking(asked.retrieval, asked.corrected, asked.documents, asked.skills, advisor)
         server = create_server(asking, one_client=not served.http)
         if served.http:
             ready = partial(print_address, asked.about, json=json)

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 
 DatasetsArgument = Annotated[
-    list[Path] | None,
-    typer.Argument(metavar="DATASET...", help="Labelled questions, JSON Lines."),
+    list[Path] | None, typer.Argument(metavar="DATASET...", help="Labelled questions, JSON Lines.")
 ]
 AnswersOption = Annotated[
     list[Path] | None,
@@ -293,10 +292,7 @@ def _evaluated(
     from knowledge_rag.evaluation.evaluation_run import ask_all, judge
 
     documents = reader.documents
-    with (
-        progress_bar() as progress,
-        _retrieval(backend, documents, progress, kb) as (retrieval, _),
-    ):
+    with progress_bar() as progress, _retrieval(backend, documents, progress, kb) as (retrieval, _):
         asked = ask_all(
             retrieval, rows, max_results=max_results, with_alert=with_alert, progress=progress
         )
@@ -381,10 +377,7 @@ def _question(case: Case, knowledge_base: KnowledgeBase | None) -> Question | st
 
 @contextmanager
 def _retrieval(
-    backend: BackendOptions,
-    documents: Documents,
-    progress: Progress,
-    kb: Path | None,
+    backend: BackendOptions, documents: Documents, progress: Progress, kb: Path | None
 ) -> Iterator[tuple[BoundedRetrieval, KnowledgeBase | None]]:
     """Yield the retrieval, and the knowledge base if it is on this machine."""
     if not backend.is_local:

@@ -127,16 +127,14 @@ TimeoutOption = Annotated[
     ),
 ]
 SearchOption = Annotated[
-    Search | None,
-    typer.Option(help="Vectors and keywords, or vectors only.  [default: hybrid]"),
+    Search | None, typer.Option(help="Vectors and keywords, or vectors only.  [default: hybrid]")
 ]
 RegionOption = Annotated[
     str | None,
     typer.Option(metavar="REGION", help="AWS region.  [default: as in the AWS command line]"),
 ]
 ProfileOption = Annotated[
-    str | None,
-    typer.Option(metavar="PROFILE", help="Profile of your AWS configuration files."),
+    str | None, typer.Option(metavar="PROFILE", help="Profile of your AWS configuration files.")
 ]
 
 

@@ -9,27 +9,14 @@ from enum import StrEnum
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.cli.prose import (
-    CODE,
-    Markup,
-    begins_block,
-    heads_of,
-    labelled,
-    laid_out,
-    table,
-)
+from knowledge_rag.cli.prose import CODE, Markup, begins_block, heads_of, labelled, laid_out, table
 from knowledge_rag.core.formats import OFFICE_SUFFIXES, is_markdown
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.tables import cells_of
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.governing import NEVER, Governs
 from knowledge_rag.orchestrator.outline import plain_words
-from knowledge_rag.orchestrator.showing import (
-    LABELS,
-    common_path,
-    headed,
-    missing_line,
-)
+from knowledge_rag.orchestrator.showing import LABELS, common_path, headed, missing_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -76,10 +63,7 @@ class _Last(StrEnum):
 
 
 def procedure_lines(
-    section: Section,
-    steps: Sequence[Step],
-    width: int | None,
-    markdown: Markup = Markup.MARKED,
+    section: Section, steps: Sequence[Step], width: int | None, markdown: Markup = Markup.MARKED
 ) -> list[Line]:
     """Return a procedure line by line."""
     return _Procedure(section, steps, width, markdown).lines()

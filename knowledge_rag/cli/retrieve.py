@@ -30,8 +30,7 @@ def retrieve(
     query: Annotated[str, typer.Argument(help="Your question.")],
     kb: KbOption = None,
     max_results: Annotated[
-        str,
-        typer.Option(metavar="N", help="Number of results, clamped to 1-100."),
+        str, typer.Option(metavar="N", help="Number of results, clamped to 1-100.")
     ] = "5",
     search: Annotated[Search, typer.Option(help="Vectors and keywords, or vectors only.")] = (
         Search.HYBRID
@@ -47,13 +46,11 @@ def retrieve(
     policy: Annotated[
         SourcePolicy | None,
         typer.Option(
-            help="Which sources come first.  [default: SOURCE_POLICY, else off]",
-            show_default=False,
+            help="Which sources come first.  [default: SOURCE_POLICY, else off]", show_default=False
         ),
     ] = None,
     explain: Annotated[
-        bool,
-        typer.Option("--explain", help="Show the order before and after the policy, and why."),
+        bool, typer.Option("--explain", help="Show the order before and after the policy, and why.")
     ] = False,
     timeout: TimeoutOption = None,
     max_tokens: Annotated[

@@ -72,8 +72,7 @@ HooksOption = Annotated[
     ),
 ]
 DryRunOption = Annotated[
-    bool,
-    typer.Option("--dry-run", help="With --hooks: print posts instead of sending them."),
+    bool, typer.Option("--dry-run", help="With --hooks: print posts instead of sending them.")
 ]
 
 
@@ -271,10 +270,7 @@ def _serve_local(
 
 
 def _local_console(
-    found: KnowledgeBase,
-    backend: BackendOptions,
-    options: ConsoleOptions,
-    writers: WriterOptions,
+    found: KnowledgeBase, backend: BackendOptions, options: ConsoleOptions, writers: WriterOptions
 ) -> Callable[[str], AbstractContextManager[str]]:
     """Check the console's options, and return a function that serves it, from the wire API's address to its own."""
     from knowledge_rag.cli.knowledge_bases import links_to_lines

@@ -51,8 +51,7 @@ def verify(
     form: FormatOption = Format.TEXT,
     json: JsonOption = False,
     mark: Annotated[
-        bool,
-        typer.Option("--mark", help="Put [unverified] where a reference is removed."),
+        bool, typer.Option("--mark", help="Put [unverified] where a reference is removed.")
     ] = False,
     explain: Annotated[
         bool,

@@ -371,10 +371,7 @@ def run_alerts(
     rated = tuple(places.rate(row, run, answer.recommendation) for row, run, answer in answers)
     near = []
     for project, its_rows in near_misses(rows, lines, check.documents).items():
-        with (
-            without(project, local) as others,
-            local.retrieval(others) as retrieval,
-        ):
+        with without(project, local) as others, local.retrieval(others) as retrieval:
             for row, run, answer in _asked(retrieval, its_rows, NEAR_MISS_RUNS, progress):
                 near.append(_near_miss(row, run, project, answer.recommendation))
     return AlertsReport(rated, tuple(near), Tally.of([it for _, _, it in answers], check))

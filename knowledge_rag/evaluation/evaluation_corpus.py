@@ -56,10 +56,7 @@ def _copy_most_alike(
     if best is None or len(known[best]) < LEAST_SHARE * len(wanted):
         return
     with suppress(KnowledgeRagError, OSError), explained(best):
-        with (
-            closing(open_for_reading(best)) as source,
-            closing(sqlite3.connect(path)) as copy,
-        ):
+        with closing(open_for_reading(best)) as source, closing(sqlite3.connect(path)) as copy:
             source.backup(copy)
         return
     path.unlink(missing_ok=True)  # a partial copy

@@ -268,10 +268,7 @@ def _subscription_properties(properties: dict[str, Any]) -> dict[str, Any]:
 
 def _queue_policy(properties: dict[str, Any]) -> dict[str, Any]:
     (queue,) = properties["Queues"]
-    return {
-        "QueueUrl": queue,
-        "Attributes": {"Policy": json.dumps(properties["PolicyDocument"])},
-    }
+    return {"QueueUrl": queue, "Attributes": {"Policy": json.dumps(properties["PolicyDocument"])}}
 
 
 def _vector_bucket_properties(properties: dict[str, Any]) -> dict[str, Any]:
@@ -280,11 +277,7 @@ def _vector_bucket_properties(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _delete(
-    operation: str,
-    parameter: str,
-    *,
-    several: bool = False,
-    **more: Any,
+    operation: str, parameter: str, *, several: bool = False, **more: Any
 ) -> Callable[[Made], tuple[str, dict[str, Any]]]:
     """Delete a resource by its ``Ref``."""
 
@@ -403,9 +396,7 @@ KINDS: dict[str, Kind] = {
         "codedeploy", "CreateDeploymentGroup", _described("{deploymentGroupName}")
     ),
     "AWS::DevOpsAgent::Association": Kind(
-        "devops-agent",
-        "AssociateService",
-        _described("{agentSpaceId}|{new}", "AS"),
+        "devops-agent", "AssociateService", _described("{agentSpaceId}|{new}", "AS")
     ),
     "AWS::DevOpsAgent::Service": Kind(
         "devops-agent",
@@ -490,10 +481,7 @@ KINDS: dict[str, Kind] = {
         "opensearchserverless", "CreateIndex", _described("{indexName}"), prepare=_index
     ),
     "AWS::OpenSearchServerless::SecurityPolicy": Kind(
-        "opensearchserverless",
-        "CreateSecurityPolicy",
-        _described("{name}"),
-        played=True,
+        "opensearchserverless", "CreateSecurityPolicy", _described("{name}"), played=True
     ),
     # moto would enforce it, ignoring its conditions: every upload without TLS, here all of them, would be
     # refused

@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from infra.alarms import HANDBOOK, Emitters
 from knowledge_rag.core import telemetry
-from knowledge_rag.core.alarms import (
-    Metric,
-    Source,
-    every_alarm,
-)
+from knowledge_rag.core.alarms import Metric, Source, every_alarm
 from tests.support.local import PROJECT
 from tools.reference.code_docs import attribute_docs
 from tools.reference.markdown import cell, code, codes, page, table

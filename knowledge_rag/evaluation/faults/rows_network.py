@@ -169,10 +169,7 @@ CONNECTIONS: Final = (
         _UNAVAILABLE,
     ),
     _connection(
-        "certificate-unknown",
-        "an untrusted certificate",
-        _unknown_certificate,
-        _WRONG_CERTIFICATE,
+        "certificate-unknown", "an untrusted certificate", _unknown_certificate, _WRONG_CERTIFICATE
     ),
     _connection(
         "certificate-other-host",

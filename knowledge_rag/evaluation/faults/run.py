@@ -353,10 +353,7 @@ def run_all(
         # a killed process doesn't clean up, so its files go where this process removes them
         tempfile.TemporaryDirectory() as folder,
         ProcessPoolExecutor(
-            min(workers, len(faults)),
-            multiprocessing.get_context("spawn"),
-            _prepare,
-            (folder,),
+            min(workers, len(faults)), multiprocessing.get_context("spawn"), _prepare, (folder,)
         ) as pool,
     ):
         try:

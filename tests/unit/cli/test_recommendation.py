@@ -13,11 +13,7 @@ from rich.console import Console
 
 from knowledge_rag.cli.procedures import CITATION
 from knowledge_rag.cli.prose import Markup, laid_out
-from knowledge_rag.cli.recommendation import (
-    CHECK,
-    lines_of,
-    show_recommendation,
-)
+from knowledge_rag.cli.recommendation import CHECK, lines_of, show_recommendation
 from knowledge_rag.cli.terminal import MAX_WIDTH
 from knowledge_rag.core.headings import Kind
 from knowledge_rag.core.outcome import Reason, Status

@@ -59,10 +59,7 @@ def test_each_alert_asks_what_an_agent_would_and_has_to_find_its_own_lines(
         local_retrieval(opened, budget=Budget(PATIENT_SECONDS)) as retrieval,
     ):
         failover, section, none = check_all(
-            (FAILOVER, SECTION, NONE),
-            runbooks,
-            retrieval,
-            progress=lambda *now: seen.append(now),
+            (FAILOVER, SECTION, NONE), runbooks, retrieval, progress=lambda *now: seen.append(now)
         )
     assert seen == [(n, 3, "asking") for n in range(3)]
     assert (failover.gap, failover.hit.citation.source_file) == (None, RDS)

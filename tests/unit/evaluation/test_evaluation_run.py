@@ -227,10 +227,7 @@ def test_the_cache_keeps_a_few_and_nothing_unfinished(documents, tmp_path, monke
             raise UnusableCorpus(text)
 
     write_files(documents.root, {"a.md": "# not embedded\n"})
-    with (
-        pytest.raises(UnusableCorpus),
-        ingested(Documents.of(documents.root), tmp_path, Failing()),
-    ):
+    with pytest.raises(UnusableCorpus), ingested(Documents.of(documents.root), tmp_path, Failing()):
         pass
     assert set((tmp_path / "eval").iterdir()) == left
 

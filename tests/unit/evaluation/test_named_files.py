@@ -12,13 +12,7 @@ from benchmarks.dates import finder
 from knowledge_rag.cli import inputs
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError, UnreadableDocument
 from knowledge_rag.deployment.smoke import questions
-from knowledge_rag.evaluation import (
-    claims_eval,
-    comparison,
-    coverage_runbooks,
-    datasets,
-    floor,
-)
+from knowledge_rag.evaluation import claims_eval, comparison, coverage_runbooks, datasets, floor
 from knowledge_rag.evaluation.coverage_check import FORM
 from knowledge_rag.evaluation.datasets import read_lines, read_text
 
