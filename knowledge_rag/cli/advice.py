@@ -10,15 +10,13 @@ from rich.live import Live
 from rich.text import Text
 
 from knowledge_rag.cli.advisors import chosen_advisor
-from knowledge_rag.cli.backend import deployed
+from knowledge_rag.cli.backend import connected
 from knowledge_rag.cli.inputs import input_name, read_input
-from knowledge_rag.cli.knowledge_bases import opened
 from knowledge_rag.cli.terminal import err
 from knowledge_rag.core.errors import InvalidRequest, UnreadableResponse
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.response import read_json
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
-from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.orchestrator.consultation import advise_on, look_up
 from knowledge_rag.orchestrator.incident import Incident, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 
     from knowledge_rag.cli.advisors import AdvisorChoice
     from knowledge_rag.cli.backend import BackendOptions
-    from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.consultation import Consultation, Notify
     from knowledge_rag.orchestrator.retrieval import Findings, Retrieval
 
@@ -111,33 +108,14 @@ def consulted(
 ) -> Consultation:
     """Search a knowledge base, local or deployed, and return the advice."""
     queries = queries_of(question, incident)
-    if not backend.is_local:
-        with deployed(backend) as found:
-            advisor = chosen_advisor(choice, found.agent)
-            return asyncio.run(_consulted(incident, found.retrieval, advisor, queries, notify))
-    advisor = chosen_advisor(choice)
-    with (
-        opened(kb) as knowledge_base,
-        local_retrieval(
-            knowledge_base, search_type=backend.search_type, budget=backend.budget
-        ) as retrieval,
-    ):
+    # a knowledge base on this machine hides the user's own AWS settings, which a model needs
+    advisor = chosen_advisor(choice) if backend.is_local else None
+    with connected(backend, kb) as found:
+        advisor = advisor or chosen_advisor(choice, found.agent)
         # retrieval corrects the queries itself, and reports it; procedures are chosen by the title
-        incident = replace(incident, title=knowledge_base.corrected(incident.title).text)
-        findings = asyncio.run(_looked_up(incident, retrieval, queries, notify))
-    # outside the block, which hides the user's own AWS settings from the local function
+        incident = replace(incident, title=found.corrected(incident.title))
+        findings = asyncio.run(_looked_up(incident, found.retrieval, queries, notify))
     return asyncio.run(advise_on(incident, findings, advisor, notify=notify))
-
-
-async def _consulted(
-    incident: Incident,
-    retrieval: Retrieval,
-    advisor: Advisor,
-    queries: tuple[Query, ...] | None,
-    notify: Notify | None,
-) -> Consultation:
-    findings = await _looked_up(incident, retrieval, queries, notify)
-    return await advise_on(incident, findings, advisor, notify=notify)
 
 
 async def _looked_up(

@@ -13,12 +13,12 @@ from knowledge_rag.core.errors import InvalidRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
-    from knowledge_rag.channel.skills import Skills
     from knowledge_rag.core.retrieval import SearchType
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.stacks import Deployed
-    from knowledge_rag.local.knowledge_base import Documents
+    from knowledge_rag.local.knowledge_base import Documents, KnowledgeBase
     from knowledge_rag.orchestrator.backends.bounded import BlockingBackend, BoundedRetrieval
     from knowledge_rag.orchestrator.budget import Budget
 
@@ -123,14 +123,49 @@ class BackendOptions:
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A knowledge base, and its retrieval."""
+    """A knowledge base, and its retrieval; ``base`` if it is on this machine, ``agent`` if one is deployed with it."""
 
     retrieval: BoundedRetrieval
     about: str
     documents: Documents | None = None
     agent: str = ""
-    skills: Callable[[], Skills] | None = None
     corrected: Callable[[str], str] = str
+    base: KnowledgeBase | None = None
+
+
+@contextmanager
+def connected(
+    options: BackendOptions, kb: Path | None, *, explains_filters: bool = False
+) -> Iterator[Backend]:
+    """Yield the knowledge base of the options: the one on this machine, or as :func:`deployed`.
+
+    One on this machine hides the user's own AWS settings while the block runs. With ``explains_filters``, a notice
+    says if a filter excluded everything, even one that a consultation adds.
+    """
+    if not options.is_local:
+        with deployed(options) as found:
+            yield found
+        return
+    from knowledge_rag.cli.knowledge_bases import opened
+    from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
+    from knowledge_rag.local.local_retrieval import GENERATED_FILTERS, local_retrieval
+
+    with (
+        opened(kb) as base,
+        local_retrieval(
+            base,
+            search_type=options.search_type,
+            budget=options.budget,
+            unexplained=() if explains_filters else GENERATED_FILTERS,
+        ) as retrieval,
+    ):
+        yield Backend(
+            retrieval,
+            f"{base.path.name} ({base.chunks} chunks)",
+            KnowledgeBaseDocuments(base.path),
+            corrected=lambda text: base.corrected(text).text,
+            base=base,
+        )
 
 
 @contextmanager

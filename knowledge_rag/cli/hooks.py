@@ -24,31 +24,29 @@ from knowledge_rag.channel.receipts import Receipts
 from knowledge_rag.channel.server import create_hooks, working
 from knowledge_rag.channel.settings import read_settings
 from knowledge_rag.channel.worker import TIMEOUT, Worker, sender
-from knowledge_rag.cli.backend import deployed
+from knowledge_rag.cli.backend import connected
 from knowledge_rag.cli.exits import until_stopped
 from knowledge_rag.cli.inputs import input_name, read_input
-from knowledge_rag.cli.knowledge_bases import links_to_lines, opened
+from knowledge_rag.cli.knowledge_bases import links_to_lines
 from knowledge_rag.cli.terminal import err, log_to_standard_error, print_address
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.local.http_server import ServerThread, http_server
-from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.settings import LocalSettings
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.incident import Incident
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from knowledge_rag.channel.destinations import Call
     from knowledge_rag.channel.events import Event
     from knowledge_rag.channel.message import Message
     from knowledge_rag.channel.settings import HookSettings
     from knowledge_rag.cli.advisors import WriterOptions
-    from knowledge_rag.cli.backend import BackendOptions
+    from knowledge_rag.cli.backend import Backend, BackendOptions
     from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
-    from knowledge_rag.orchestrator.retrieval import Retrieval
 
 DEFAULT_PORT: Final = 8322
 RECEIPTS_FOLDER: Final = "receipts"
@@ -88,14 +86,14 @@ def serve_hooks(
         TemporaryDirectory(prefix="knowledge-rag-") if dry_run else nullcontext(data) as folder,
         asked_base(kb, backend, writers, strict=True) as asked,
     ):
-        retrieval, advisor, corrected, links, about = asked
+        found, advisor, links = asked
         settings = replace(settings, links=settings.links or links)
         receipts = Receipts(Path(folder) / RECEIPTS_FOLDER)
-        quoting = Answering(retrieval, None, settings.links, receipts)
+        quoting = Answering(found.retrieval, None, settings.links, receipts)
 
         def answer_by(answering: Answering, event: Event, now: float) -> Message:
             incident = Incident.from_state(event.payload)
-            incident = replace(incident, title=corrected(incident.title))
+            incident = replace(incident, title=found.corrected(incident.title))
             return answering.answer(incident, event.name, now, event=event.key)
 
         quote = partial(answer_by, quoting)
@@ -109,7 +107,7 @@ def serve_hooks(
             send = _printed if dry_run else sender(client)
             answers = (write, quote) if by_model else (quote, None)
             worker = Worker(queue, settings, answers[0], send, random.random, answers[1])
-            _serve(settings, worker, port, about, json=json)
+            _serve(settings, worker, port, found.about, json=json)
 
 
 def settings_of(path: Path) -> HookSettings:
@@ -129,19 +127,13 @@ def settings_of(path: Path) -> HookSettings:
 @contextmanager
 def asked_base(
     kb: Path | None, backend: BackendOptions, writers: WriterOptions, *, strict: bool = False
-) -> Iterator[tuple[Retrieval, Advisor, Callable[[str], str], RepositoryLinks | None, str]]:
-    """Yield a knowledge base to ask: its retrieval, advisor, spelling, links and description."""
-    if not backend.is_local:
-        with deployed(backend) as found:
-            advisor = writers.advisor(backend.region, found.agent, strict=strict)
-            yield found.retrieval, advisor, str, None, found.about
-        return
-    # the block below hides the user's keys and settings
-    advisor = writers.advisor(backend.region, "", strict=strict)
-    with opened(kb) as base, local_retrieval(base, budget=backend.budget) as retrieval:
-        about = f"{base.path.name} ({base.chunks} chunks)"
-        links = links_to_lines(base.path, None)
-        yield retrieval, advisor, lambda text: base.corrected(text).text, links, about
+) -> Iterator[tuple[Backend, Advisor, RepositoryLinks | None]]:
+    """Yield a knowledge base to ask, its advisor, and the links to its lines if it is on this machine."""
+    # a knowledge base on this machine hides the user's keys and settings
+    own = writers.advisor(backend.region, "", strict=strict) if backend.is_local else None
+    with connected(backend, kb) as found:
+        advisor = own or writers.advisor(backend.region, found.agent, strict=strict)
+        yield found, advisor, links_to_lines(found.base.path, None) if found.base else None
 
 
 def _serve(

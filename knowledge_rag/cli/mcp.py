@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from knowledge_rag.cli.advisors import WriterOptions
-from knowledge_rag.cli.backend import Backend, BackendOptions, deployed
+from knowledge_rag.cli.backend import BackendOptions, connected
 from knowledge_rag.cli.exits import until_stopped
 from knowledge_rag.cli.options import JsonOption, KbOption, SearchOption, port_option, with_options
 from knowledge_rag.cli.terminal import log_to_standard_error, print_address
@@ -21,9 +20,6 @@ from knowledge_rag.core.errors import InvalidRequest, how_to_install
 from knowledge_rag.local.errors import NotInstalled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from knowledge_rag.mcp_server.tokens import Access
 
 _DEFAULT_PORT = 8322
@@ -116,6 +112,9 @@ def mcp(
         )
     if find_spec("mcp") is None:
         raise NotInstalled(f"the Model Context Protocol's SDK is missing: {how_to_install('mcp')}")
+    from knowledge_rag.channel.skills import Skills
+    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
     from knowledge_rag.mcp_server.asking import Asking
     from knowledge_rag.mcp_server.server import create_server
     from knowledge_rag.mcp_server.serving import LOOPBACK, run_stdio, serve_http
@@ -126,39 +125,18 @@ def mcp(
     writers.check_region(backend)
     log_to_standard_error("")  # the SDK's warnings, too
     advisor = writers.advisor(backend.region, "")
-    with until_stopped(), _here(backend, kb) if backend.is_local else deployed(backend) as asked:
-        asking = Asking(asked.retrieval, asked.corrected, asked.documents, asked.skills, advisor)
+    with until_stopped(), connected(backend, kb, explains_filters=True) as asked:
+        about, skills = asked.about, None
+        if asked.base is not None:
+            # otherwise the first question would wait for the model's first run
+            asyncio.run(asked.retrieval.retrieve(Query("warm up")))
+            about = f"{asked.base.path} ({asked.base.chunks} chunks)"
+            skills = partial(Skills, KnowledgeBaseDocuments(asked.base.path))
+        asking = Asking(asked.retrieval, asked.corrected, asked.documents, skills, advisor)
         server = create_server(asking, one_client=not served.http)
         if served.http:
-            ready = partial(print_address, asked.about, json=json)
+            ready = partial(print_address, about, json=json)
             port = _DEFAULT_PORT if served.port is None else served.port
             serve_http(server, port, ready, served.host or LOOPBACK, access)
         else:
             run_stdio(server)
-
-
-@contextmanager
-def _here(backend: BackendOptions, kb: Path | None) -> Iterator[Backend]:
-    from knowledge_rag.channel.skills import Skills
-    from knowledge_rag.cli.knowledge_bases import opened
-    from knowledge_rag.core.retrieval import Query
-    from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
-    from knowledge_rag.local.local_retrieval import local_retrieval
-
-    with (
-        opened(kb) as knowledge_base,
-        local_retrieval(
-            knowledge_base, search_type=backend.search_type, budget=backend.budget, unexplained=()
-        ) as retrieval,
-    ):
-        # otherwise the first question would wait for the model's first run
-        asyncio.run(retrieval.retrieve(Query("warm up")))
-        about = f"{knowledge_base.path} ({knowledge_base.chunks} chunks)"
-        documents = KnowledgeBaseDocuments(knowledge_base.path)
-        yield Backend(
-            retrieval,
-            about,
-            documents,
-            skills=partial(Skills, documents),
-            corrected=lambda text: knowledge_base.corrected(text).text,
-        )

@@ -10,22 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from knowledge_rag.cli.backend import (
-    BackendOptions,
-    FunctionOption,
-    GatewayOption,
-    KnowledgeBaseOption,
-    StackOption,
-    deployed,
-)
-from knowledge_rag.cli.options import (
-    JsonOption,
-    KbOption,
-    RegionOption,
-    Search,
-    SearchOption,
-    TimeoutOption,
-)
+from knowledge_rag.cli.backend import BackendOptions, deployed
+from knowledge_rag.cli.options import JsonOption, KbOption, Search, SearchOption, with_options
 from knowledge_rag.cli.reports import print_report, progress_bar
 from knowledge_rag.cli.terminal import print_note
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
@@ -100,7 +86,9 @@ CompareOption = Annotated[
 _OF_RANKINGS: Final = frozenset({"max_results", "with_alert", "results", "plot", "compare"})
 
 
+@with_options
 def evaluate(
+    *,
     context: typer.Context,
     datasets: DatasetsArgument = None,
     answers: AnswersOption = None,
@@ -112,15 +100,10 @@ def evaluate(
     with_alert: WithAlertOption = False,
     limit: LimitOption = None,
     seed: SeedOption = 0,
-    stack: StackOption = None,
-    function: FunctionOption = None,
-    knowledge_base: KnowledgeBaseOption = None,
-    gateway: GatewayOption = None,
-    region: RegionOption = None,
+    backend: BackendOptions,
     results: ResultsOption = None,
     plot: PlotOption = None,
     compare: CompareOption = None,
-    timeout: TimeoutOption = None,
     json: JsonOption = False,
 ) -> None:
     """Measure retrieval, answers or claim checks on labelled data.
@@ -134,7 +117,7 @@ def evaluate(
     if claims or compare is not None:
         _apart(context, claims, compare, datasets, json=json)
         return
-    backend = BackendOptions(stack, function, knowledge_base, gateway, region, timeout, search)
+    backend = replace(backend, search=search)
     backend.check_alone(kb=kb)
     if answers:
         for option in _given(context, _OF_RANKINGS.__contains__):
@@ -170,6 +153,8 @@ def _apart(
     json: bool,
 ) -> None:
     """Run the options that ask nothing and stand alone."""
+    from knowledge_rag.evaluation import claims_eval, comparison
+
     name, reads = (
         ("--claims", "labelled claims") if claims else ("--compare", "two files of results")
     )
@@ -178,9 +163,11 @@ def _apart(
     for option in _given(context, lambda other: other not in {name.removeprefix("--"), "json"}):
         raise InvalidRequest(f"{name} asks nothing: leave {option} out")
     if claims:
-        _claims(claims, json=json)
+        checked = claims_eval.evaluate_claims(claims)
+        print_report(checked.to_dict() if json else claims_eval.as_table(checked))
     elif compare:
-        _compare(*compare, json=json)
+        both = comparison.compare(*map(comparison.read_results, compare))
+        print_report(both.to_dict() if json else comparison.as_table(both))
 
 
 def _given(context: typer.Context, wanted: Callable[[str], bool]) -> Iterator[str]:
@@ -214,20 +201,6 @@ def _answers(
     cases = _scored_cases(files, docs, kb, backend)
     shown = cases.to_dict() if json else answers_eval.as_tables(cases)
     print_report(shown, passed=not cases.missed)
-
-
-def _compare(a: Path, b: Path, *, json: bool) -> None:
-    from knowledge_rag.evaluation.comparison import as_table, compare, read_results
-
-    done = compare(read_results(a), read_results(b))
-    print_report(done.to_dict() if json else as_table(done))
-
-
-def _claims(files: list[Path], *, json: bool) -> None:
-    from knowledge_rag.evaluation.claims_eval import as_table, evaluate_claims
-
-    done = evaluate_claims(files)
-    print_report(done.to_dict() if json else as_table(done))
 
 
 def _check_outputs(results: Path | None, plot: Path | None, datasets: Sequence[Path]) -> None:

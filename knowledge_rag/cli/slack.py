@@ -88,11 +88,11 @@ def _serve(
     receipts = Receipts(LocalSettings.from_environment().data_dir / RECEIPTS_FOLDER)
     given = RepositoryLinks(repository_url) if repository_url else None
     base = asked_base(kb, backend, writers)
-    with until_stopped(), base as (retrieval, advisor, corrected, found, about):
-        answering = Answering(retrieval, advisor, given or found, receipts)
+    with until_stopped(), base as (found, advisor, links):
+        answering = Answering(found.retrieval, advisor, given or links, receipts)
 
         def ask(question: str, offered: Offered | None) -> Message:
-            incident = Incident(title=corrected(one_line(question) or ""))
+            incident = Incident(title=found.corrected(one_line(question) or ""))
             queries = queries_of(question, incident)
             return answering.answer(incident, question, time.time(), queries, offered)
 
@@ -101,7 +101,7 @@ def _serve(
         conversations = Conversations(ask, receipts, bot_token, time.time)
         workers = ThreadPoolExecutor(WORKERS, "slack")
         app = create_app(client, conversations, workers)
-        print_address(about, address, json=json, key="slack_api_url")
+        print_address(found.about, address, json=json, key="slack_api_url")
         try:
             SocketModeHandler(app, app_token).start()  # type: ignore[no-untyped-call]
         finally:
