@@ -1,23 +1,65 @@
 """The benchmarks do what they say with few calls; what they measure is for people to read."""
 
 import json
+import shutil
 
 import pytest
 
-from benchmarks.speed import coldstart as coldstart_bench
-from benchmarks.speed import load as load_bench
-from benchmarks.speed.coldstart import run_coldstart_bench
-from benchmarks.speed.embedding import EmbeddingReport, run_embedding_bench
-from benchmarks.speed.embedding import as_table as embedding_table
-from benchmarks.speed.server import FAULTS, response_to, results_for
-from knowledge_rag.evaluation.evaluation_report import percentiles
-from tests.support.local import WordHashes
+from benchmarks import clients
+from benchmarks.speed import console, embedding, load, page, search
+from benchmarks.speed.search_plot import write_search_plot
+from benchmarks.speed.server import results_for
+from knowledge_rag.evaluation.faults.run import named
+from knowledge_rag.local.ingest import ingest
+from tests.support.local import RUNBOOKS, WordHashes, minilm, write_files
+from tests.support.tables import shown
+
+QUEUE = "# SQS backlog\n\n## Resolution\n\n1. If the SQS queue is backing up, scale its consumers out.\n"
 
 
-def test_a_start_that_fails_is_no_figure(monkeypatch):
-    monkeypatch.setattr(coldstart_bench, "_HANDLER", "raise SystemExit(3)")
-    with pytest.raises(RuntimeError, match="handler, initialised"):
-        run_coldstart_bench(1)
+@pytest.fixture(scope="module")
+def kb(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("speed")
+    files = {**RUNBOOKS, "runbooks/sqs.md": QUEUE}
+    ingest(write_files(folder / "docs", files), folder / "kb", embedder=minilm())
+    return folder / "kb"
+
+
+def test_the_console_is_asked_until_an_answer_is_whole(kb):
+    report = console.run_console_bench(kb, asks=3)
+    times = (report.sources, report.first_text, report.done)
+    assert all(0 < one.p50 <= one.p95 for one in times)
+    assert report.sources.p50 <= report.done.p50
+    assert "3 questions to the console" in shown(console.as_table(report))
+
+
+@pytest.mark.skipif(not any(map(shutil.which, page.BROWSERS)), reason="no browser to weigh it in")
+def test_the_page_is_small_and_timed_to_what_is_drawn(kb):
+    report = page.run_page_bench(kb, loads=1)
+    assert 20_000 < report.wire_bytes < page.AIMS["wire_bytes"]
+    times = (report.largest_paint_ms, report.list_ms, report.letter_ms, report.letter_cpu_ms)
+    assert all(time > 0 for time in times)
+    assert "list of 10,000 documents" in shown(page.as_table(report))
+
+
+def test_an_empty_object_misleads_one_client_and_is_an_error_to_the_other():
+    report = clients.run_clients_bench(lambda *_: None, [named("empty-object")])
+    answers = {name: rows[0].answer for name, rows in report.results.items()}
+    assert answers == {"boto3": "success, nothing found", "langchain-aws": "KeyError"}
+    assert "MISLEADS, an outage reads as nothing" in shown(clients.as_table(report), 160)
+
+
+def test_searches_are_timed_at_each_size_and_drawn(tmp_path):
+    report = search.run_search_bench([200, 400], 10)
+    for size in (200, 400):
+        names = [row.name for row in report.rows if row.chunks == size]
+        assert names[:2] == [search.OURS, search.FILTERED]
+        assert names[-1] == search.LIMIT
+        assert "SQLite FTS5 + NumPy" in names
+    assert len(json.loads(json.dumps(report.to_dict()))["rows"]) == len(report.rows)
+    assert search.as_table(report).row_count == len(report.rows)
+    write_search_plot(report, tmp_path / "search.svg")
+    assert "milliseconds" in (tmp_path / "search.svg").read_text()
 
 
 @pytest.mark.parametrize(
@@ -29,39 +71,11 @@ def test_another_question_s_answer_is_noticed(question, verdict):
         for chunk in results_for("alarm 1?", 2)
     ]
     answer = {"status": "ok", "results": results}
-    assert load_bench._judged(answer, question, failing=False) == verdict
-
-
-def test_an_answer_where_there_should_be_none_is_wrong():
-    answer = {"status": "ok", "results": [1]}
-    assert load_bench._judged(answer, "x", failing=True) == "wrong"
-    degraded = {"status": "degraded", "reason": "unavailable", "results": []}
-    assert load_bench._judged(degraded, "x", failing=False) == "wrong"
-    assert load_bench._judged(degraded | {"reason": "timeout"}, "x", failing=False) == "late"
-
-
-def test_broken_records_are_counted(tmp_path):
-    path = tmp_path / "log"
-    path.write_text('{"a": 1}\n{"a": {"b": 1}{"c": 2}\n[]\n', encoding="utf-8")
-    assert load_bench._count_records(path) == (3, 2)
-
-
-def test_every_fault_has_its_turn():
-    faults = [load_bench._fault(number, 10) for number in range(100)]
-    assert set(faults) == {"", *FAULTS}
-    assert sum(map(bool, faults)) == 10
-
-
-def test_the_server_s_results_have_proofs():
-    head, _, body = response_to(results_for("x", 3)).partition(b"\r\n\r\n")
-    assert head.startswith(b"HTTP/1.1 200 OK")
-    items = json.loads(body)["retrievalResults"]
-    assert [type(item["metadata"]["start_line"]) for item in items] == [float] * 3
+    assert load._judged(answer, question, failing=False) == verdict
+    assert load._judged(answer, question, failing=True) == "wrong"
 
 
 def test_an_embedding_is_measured_beside_its_limit():
-    report = run_embedding_bench(WordHashes(), turns=10)
+    report = embedding.run_embedding_bench(WordHashes(), turns=10)
     assert report.reached == (report.ratio <= 1.3)
-    assert embedding_table(report).row_count == 2
-    slow = EmbeddingReport(1, percentiles([1.0]), percentiles([0.5]), 2.0)
-    assert not slow.reached
+    assert embedding.as_table(report).row_count == 2
