@@ -33,7 +33,13 @@ from knowledge_rag.evaluation.answers_eval import (
     citations,
     cited_lines,
 )
-from knowledge_rag.evaluation.evaluation_report import grouped, laid_out, missed_of, new_table
+from knowledge_rag.evaluation.evaluation_report import (
+    auroc,
+    grouped,
+    laid_out,
+    missed_of,
+    new_table,
+)
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval
 from knowledge_rag.local.store import Tables, ingest_transaction
@@ -303,14 +309,6 @@ class AlertsReport:
             "answers": [each.to_dict() for each in self.rated],
             "near_miss_answers": [each.to_dict() for each in self.near],
         }
-
-
-def auroc(right: Sequence[float], wrong: Sequence[float]) -> float | None:
-    """Return the probability that a number of ``right`` is above one of ``wrong``, ties counting half."""
-    if not right or not wrong:
-        return None
-    above = sum((it > other) + (it == other) / 2 for it in right for other in wrong)
-    return above / (len(right) * len(wrong))
 
 
 def _figures(found: Rated | NearMiss | Completeness) -> dict[str, Any]:

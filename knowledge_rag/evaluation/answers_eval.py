@@ -38,7 +38,7 @@ from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from rich.console import RenderableType
     from rich.table import Table
@@ -150,9 +150,7 @@ def score(case: Case, recommendation: Mapping[str, Any], lines: LabelledLines) -
     steps = recommendation["recommendation"]["guidance"]
     cited = cited_lines(recommendation)
     failures = [
-        *_missing(case.must, cited, lines),
-        *_torn(case.whole, cited, not_shown(recommendation), lines),
-        *_dangerous(case.bad, instructions(recommendation), lines),
+        *_in_ranges(case, recommendation, cited, lines),
         *_elsewhere(case.first, steps, lines),
         *(Failure(Rule.FILES, name) for name in case.files if name not in {it for it, _ in cited}),
     ]
@@ -207,32 +205,30 @@ def _lines(citation: Mapping[str, Any]) -> Iterator[Line]:
     return ((name, n) for n in range(citation["start_line"], citation["end_line"] + 1))
 
 
-def _missing(
-    ranges: Iterable[Range], cited: frozenset[Line], lines: LabelledLines
+def _in_ranges(
+    case: Case, recommendation: Mapping[str, Any], cited: frozenset[Line], lines: LabelledLines
 ) -> Iterator[Failure]:
-    for labelled in ranges:
+    def failure(
+        rule: Rule, labelled: Range, found: frozenset[Line], of: frozenset[Line]
+    ) -> Failure:
+        source_file, number = min(found if rule is Rule.BAD else of - found, default=("", 0))
+        excerpt = _shortened(lines.text(source_file)[number - 1]) if number else ""
+        return Failure(rule, str(labelled), len(found), len(of), excerpt)
+
+    for labelled in case.must:
         wanted = lines.counted(labelled)
-        if not is_whole(wanted, cited):
-            yield _failure(Rule.MUST, labelled, wanted, cited, lines)
-
-
-def _torn(
-    ranges: Iterable[Range], cited: frozenset[Line], named: frozenset[Line], lines: LabelledLines
-) -> Iterator[Failure]:
-    for labelled in ranges:
+        if not _is_whole(wanted, cited):
+            yield failure(Rule.MUST, labelled, wanted & cited, wanted)
+    named = not_shown(recommendation)
+    for labelled in case.whole:
         wanted = lines.counted(labelled)
-        if wanted & cited and not is_whole(wanted, cited) and not (wanted - cited) & named:
-            yield _failure(Rule.WHOLE, labelled, wanted, cited, lines)
-
-
-def _dangerous(
-    ranges: Iterable[Range], instructed: frozenset[Line], lines: LabelledLines
-) -> Iterator[Failure]:
-    for labelled in ranges:
+        if wanted & cited and not _is_whole(wanted, cited) and not (wanted - cited) & named:
+            yield failure(Rule.WHOLE, labelled, wanted & cited, wanted)
+    instructed = instructions(recommendation)
+    for labelled in case.bad:
         forbidden = lines.counted(labelled)
         if shown := forbidden & instructed:
-            excerpt = _excerpt(min(shown), lines)
-            yield Failure(Rule.BAD, str(labelled), len(shown), len(forbidden), excerpt)
+            yield failure(Rule.BAD, labelled, shown, forbidden)
 
 
 def _elsewhere(
@@ -247,25 +243,8 @@ def _elsewhere(
         yield Failure(Rule.FIRST, f"{found}, not in {', '.join(map(str, ranges))}")
 
 
-def is_whole(wanted: frozenset[Line], cited: frozenset[Line]) -> bool:
-    """Whether there are lines, and at least CITED_SHARE of them are cited."""
-    return len(wanted & cited) / len(wanted) >= CITED_SHARE if wanted else False
-
-
-def _failure(
-    rule: Rule,
-    labelled: Range,
-    wanted: frozenset[Line],
-    cited: frozenset[Line],
-    lines: LabelledLines,
-) -> Failure:
-    excerpt = _excerpt(min(wanted - cited), lines) if wanted - cited else ""
-    return Failure(rule, str(labelled), len(wanted & cited), len(wanted), excerpt)
-
-
-def _excerpt(line: Line, lines: LabelledLines) -> str:
-    source_file, number = line
-    return _shortened(lines.text(source_file)[number - 1])
+def _is_whole(wanted: frozenset[Line], cited: frozenset[Line]) -> bool:
+    return bool(wanted) and len(wanted & cited) / len(wanted) >= CITED_SHARE
 
 
 def _shortened(text: str) -> str:

@@ -14,7 +14,7 @@ from rich.console import Group
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.evaluation.datasets import read_lines, read_rows
-from knowledge_rag.evaluation.evaluation_report import new_table
+from knowledge_rag.evaluation.evaluation_report import auroc, new_table
 from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.report import DOUBTED, Verdict
 from knowledge_rag.orchestrator.wording import counted
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
 
 MAX_CLAIMS_BYTES: Final = 64 * 1024 * 1024
 
@@ -177,7 +176,7 @@ def figures_of(judged: Sequence[JudgedClaim]) -> Figures:
         precision=caught / (caught + false) if caught + false else None,
         recall=recall,
         false_alarms=false_alarms,
-        auroc=_auroc(np.array([it.doubt for it in wrong]), np.array([it.doubt for it in right])),
+        auroc=auroc([it.doubt for it in wrong], [it.doubt for it in right]),
         unchecked=sum(it.unchecked for it in judged),
     )
 
@@ -186,16 +185,6 @@ def _mean(recall: float | None, false_alarms: float | None) -> float | None:
     if recall is None or false_alarms is None:
         return None
     return (recall + 1 - false_alarms) / 2
-
-
-def _auroc(higher: NDArray[np.float64], lower: NDArray[np.float64]) -> float | None:
-    """Return the share of pairs in the right order; equal ones count half."""
-    if not len(higher) or not len(lower):
-        return None
-    sorted_lower = np.sort(lower)
-    below = np.searchsorted(sorted_lower, higher, side="left")
-    not_above = np.searchsorted(sorted_lower, higher, side="right")
-    return float((below + not_above).sum() / 2 / (len(higher) * len(lower)))
 
 
 def intervals_of(judged: Sequence[JudgedClaim]) -> dict[str, tuple[float, float]]:
@@ -216,7 +205,7 @@ def intervals_of(judged: Sequence[JudgedClaim]) -> dict[str, tuple[float, float]
         if caught + false:
             drawn.setdefault("precision", []).append(caught / (caught + false))
         drawn.setdefault("false_alarms", []).append(false / len(right))
-        drawn.setdefault("auroc", []).append(_auroc(some_wrong[:, 1], some_right[:, 1]) or 0.0)
+        drawn.setdefault("auroc", []).append(auroc(some_wrong[:, 1], some_right[:, 1]) or 0.0)
     ends = {name: np.percentile(values, (2.5, 97.5)) for name, values in drawn.items()}
     return {
         name: (round(float(low), 4), round(float(high), 4)) for name, (low, high) in ends.items()

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import numpy as np
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -24,6 +25,7 @@ from knowledge_rag.orchestrator.wording import counted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from numpy.typing import ArrayLike
     from rich.console import RenderableType
 
     from knowledge_rag.evaluation.evaluation_run import Judged
@@ -49,6 +51,16 @@ def percentiles(seconds: Sequence[float]) -> Percentiles:
 
 
 _Item = TypeVar("_Item")
+
+
+def auroc(higher: ArrayLike, lower: ArrayLike) -> float | None:
+    """Return the share of pairs in the right order, equal ones counting half; ``None`` without pairs."""
+    above, below = np.asarray(higher), np.sort(np.asarray(lower))
+    if not above.size or not below.size:
+        return None
+    left, right = (np.searchsorted(below, above, side=side) for side in ("left", "right"))
+    return float((left + right).sum() / 2 / (above.size * below.size))
+
 
 LATENCY_P95_BELOW_MS: Final = 2000.0
 SUCCESS_ABOVE: Final = 0.95

@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import math
 import operator
-import re
 from dataclasses import dataclass
 from itertools import cycle, islice
 from statistics import fmean
@@ -34,10 +33,6 @@ NO_DATA: Final = math.nan
 """The value of a period without data; never greater than anything, so it never breaches."""
 
 
-class MetricMathError(ValueError):
-    """An expression outside the subset, or an id without a value; the message says which."""
-
-
 _OPERATIONS: Final[Mapping[type[ast.AST], Callable[[float, float], float]]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
@@ -55,7 +50,6 @@ _STATISTICS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
     "Average": fmean,
     "Minimum": min,
     "Maximum": max,
-    "SampleCount": len,
 }
 
 
@@ -69,63 +63,41 @@ def evaluate(expression: str, values: Mapping[str, float], *, period_seconds: fl
         period_seconds: length of the period, for ``PERIOD``.
 
     Raises:
-        MetricMathError: it is outside the subset, or names an id without a value.
+        ValueError: it is outside the subset, or names an id without a value.
+        SyntaxError: it isn't an expression.
     """
-    try:
-        tree = ast.parse(expression.strip(), mode="eval")
-    except (ValueError, SyntaxError) as error:
-        raise MetricMathError(f"{expression[:80]!r} is not metric math: {error}") from error
 
-    return _value(tree.body, _Period(values, period_seconds))
+    def value(node: ast.expr) -> float:
+        match node:
+            case ast.Constant(value=int() | float() as number):
+                return float(number)
+            case ast.Name(id=name) if name in values:
+                return float(values[name])
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return -value(operand)
+            case (
+                ast.BinOp(left=left, op=sign, right=right)
+                | ast.Compare(left=left, ops=[sign], comparators=[right])
+            ) if type(sign) in _OPERATIONS:
+                return _applied(_OPERATIONS[type(sign)], value(left), value(right))
+            case ast.Call(func=ast.Name(id=function), args=arguments):
+                return _called(
+                    function, [value(argument) for argument in arguments], period_seconds
+                )
+        raise ValueError(f"{ast.unparse(node)[:60]!r} is not supported metric math")
 
-
-@dataclass(frozen=True, slots=True)
-class _Period:
-    values: Mapping[str, float]
-    seconds: float
-
-
-def _value(node: ast.expr, period: _Period) -> float:
-    match node:
-        case ast.Constant(value=int() | float() as number) if not isinstance(number, bool):
-            return float(number)
-        case ast.Name(id=name) if name in period.values:
-            return float(period.values[name])
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return -_value(operand, period)
-        case (
-            ast.BinOp(left=left, op=sign, right=right)
-            | ast.Compare(left=left, ops=[sign], comparators=[right])
-        ) if type(sign) in _OPERATIONS:
-            return _applied(_OPERATIONS[type(sign)], _value(left, period), _value(right, period))
-        case ast.Call():
-            return _called(node, period)
-        case _:
-            raise _unsupported(node, period)
+    return value(ast.parse(expression.strip(), mode="eval").body)
 
 
-def _called(node: ast.Call, period: _Period) -> float:
-    match node:
-        case ast.Call(func=ast.Name(id="IF"), args=[condition, then, otherwise]):
-            decision = _value(condition, period)
-            branches = _value(otherwise, period), _value(then, period)
-            return decision if math.isnan(decision) else branches[bool(decision)]
-        case ast.Call(func=ast.Name(id="FILL"), args=[ast.Name() as metric, filler]):
-            found, instead = _value(metric, period), _value(filler, period)
-            return instead if math.isnan(found) else found
-        case ast.Call(func=ast.Name(id="PERIOD"), args=[ast.Name(id=name)]) if (
-            name in period.values
-        ):
-            return period.seconds
-        case _:
-            raise _unsupported(node, period)
-
-
-def _unsupported(node: ast.expr, period: _Period) -> MetricMathError:
-    return MetricMathError(
-        f"{ast.unparse(node)[:60]!r} is not supported: use numbers, {', '.join(period.values)}, "
-        "+ - * /, one comparison, IF(condition, then, else), FILL(id, value), PERIOD(id)"
-    )
+def _called(function: str, given: list[float], period_seconds: float) -> float:
+    match function, given:
+        case "IF", [condition, then, otherwise]:
+            return condition if math.isnan(condition) else (then if condition else otherwise)
+        case "FILL", [metric, instead]:
+            return instead if math.isnan(metric) else metric
+        case "PERIOD", [_]:
+            return period_seconds
+    raise ValueError(f"{function} of {len(given)} is not supported metric math")
 
 
 def _applied(operation: Callable[[float, float], float], left: float, right: float) -> float:
@@ -138,25 +110,19 @@ def _applied(operation: Callable[[float, float], float], left: float, right: flo
 
 
 def aggregate(statistic: str, samples: Sequence[float]) -> float:
-    """Return a statistic of one period's samples, NaN if there are none.
+    """Return a statistic of one period's samples, in any order; NaN if there are none.
 
-    Args:
-        statistic: ``Sum``, ``Average``, ``Minimum``, ``Maximum``, ``SampleCount`` or ``p0``..``p100``,
-            which is interpolated between the two nearest ranks; CloudWatch's buckets give nearly the same.
-        samples: in any order.
+    Percentiles, such as ``p95``, are interpolated between the two nearest ranks; CloudWatch's buckets give nearly the
+    same.
 
     Raises:
-        MetricMathError: the statistic is unknown.
+        ValueError: the statistic is unknown.
     """
     if not samples:
         return NO_DATA
     if statistic in _STATISTICS:
         return float(_STATISTICS[statistic](samples))
-    if re.fullmatch(r"p(100|[1-9]?[0-9](\.[0-9]+)?)", statistic) is None:
-        raise MetricMathError(
-            f"{statistic!r} is not a statistic: use Sum, Average, p95 and the like"
-        )
-    return float(np.percentile(samples, float(statistic[1:])))
+    return float(np.percentile(samples, float(statistic.removeprefix("p"))))
 
 
 QUERIES_A_MINUTE: Final = 6

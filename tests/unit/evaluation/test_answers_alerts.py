@@ -17,7 +17,6 @@ from knowledge_rag.evaluation.answers_alerts import (
     Places,
     Rated,
     as_tables,
-    auroc,
     near_misses,
     run_alerts,
     without,
@@ -186,7 +185,6 @@ def test_confidence_is_judged_by_the_answers_that_have_steps():
     # right: .9 and .6; wrong: .6, and the near miss with .5
     assert SUMMED.auroc(NAMED) == (1 + 1 + 0.5 + 1) / 4
     assert SUMMED.auroc(UNNAMED) is None
-    assert auroc([0.1], [0.2]) == 0
 
 
 def test_each_strength_says_what_share_of_its_answers_was_right():
