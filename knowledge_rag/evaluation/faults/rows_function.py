@@ -142,71 +142,27 @@ _WRONG_SETTINGS: Final = degrades(Reason.CONFIGURATION, "InvalidSettings")
 _TOO_LATE: Final = degrades(Reason.TIMEOUT, "DeadlineExceeded")
 
 SURROUNDINGS: Final = (
-    _row(
-        "bad-knowledge-base-id",
-        "KNOWLEDGE_BASE_ID that botocore would refuse",
-        _bad_knowledge_base_id,
-        _WRONG_SETTINGS,
-        connections=1,
-    ),
-    _row(
-        "init-without-settings",
-        "start-up without KNOWLEDGE_BASE_ID",
-        _init_without_settings,
-        _WRONG_SETTINGS,
-        healthy_after=False,
-    ),
-    _row(
-        "init-crash",
-        "start-up of a package that lacks its dependencies",
-        _init_without_packages,
-        Expected(http=0, error="No module named"),
-        crashes=True,
-        healthy_after=False,
-    ),
-    _row(
-        "no-credentials",
-        "no credentials anywhere",
-        _no_credentials,
-        degrades(Reason.ACCESS_DENIED, "NoCredentialsError"),
-        healthy_after=False,
-    ),
-    _row(
-        "expired-credentials",
-        "a credential_process that returns expired ones",
-        _expired_credentials,
-        degrades(Reason.ACCESS_DENIED),
-        connections=1,
-    ),
-    _row(
-        "credentials-slow",
-        "a credential_process that takes 5 s to renew them",
-        partial(_credentials_that_run_out, renewals=0, minutes=5),
-        _TOO_LATE,
-        healthy_after=False,
-    ),
-    _row(
-        "credentials-short",
+    _row("bad-knowledge-base-id", "KNOWLEDGE_BASE_ID that botocore would refuse",
+        _bad_knowledge_base_id, _WRONG_SETTINGS, connections=1),
+    _row("init-without-settings", "start-up without KNOWLEDGE_BASE_ID", _init_without_settings,
+        _WRONG_SETTINGS, healthy_after=False),
+    _row("init-crash", "start-up of a package that lacks its dependencies", _init_without_packages,
+        Expected(http=0, error="No module named"), crashes=True, healthy_after=False),
+    _row("no-credentials", "no credentials anywhere", _no_credentials,
+        degrades(Reason.ACCESS_DENIED, "NoCredentialsError"), healthy_after=False),
+    _row("expired-credentials", "a credential_process that returns expired ones",
+        _expired_credentials, degrades(Reason.ACCESS_DENIED), connections=1),
+    _row("credentials-slow", "a credential_process that takes 5 s to renew them",
+        partial(_credentials_that_run_out, renewals=0, minutes=5), _TOO_LATE, healthy_after=False),
+    _row("credentials-short",
         "a credential_process that returns them for 12 minutes, then takes 5 s",
-        partial(_credentials_that_run_out, renewals=1, minutes=12),
-        HEALTHY_ANSWER,
-    ),
-    _row(
-        "credentials-never",
-        "a container's credentials endpoint that is silent from the start",
-        _silent_credentials,
-        _TOO_LATE,
-        healthy_after=False,
-    ),
-    _row(
-        "defect",
-        "an unforeseen exception",
-        _defect,
-        degrades(Reason.INTERNAL, "ZeroDivisionError"),
-        connections=1,
-        hook="raised by a botocore event handler of ours",
-    ),
-)
+        partial(_credentials_that_run_out, renewals=1, minutes=12), HEALTHY_ANSWER),
+    _row("credentials-never", "a container's credentials endpoint that is silent from the start",
+        _silent_credentials, _TOO_LATE, healthy_after=False),
+    _row("defect", "an unforeseen exception", _defect,
+        degrades(Reason.INTERNAL, "ZeroDivisionError"), connections=1,
+        hook="raised by a botocore event handler of ours"),
+)  # fmt: skip
 
 
 def _agent(**properties: str) -> dict[str, Any]:
@@ -229,63 +185,38 @@ _TOO_LONG: Final = refuses(400, "at most 20000")
 
 REQUESTS: Final = (
     _request("query-missing", "no query, direct", {"max_results": 3}, _MISSING),
-    _request(
-        "query-missing-agent", "no query, from an agent", agent({"max_results": "3"}), _MISSING
-    ),
+    _request("query-missing-agent", "no query, from an agent", agent({"max_results": "3"}),
+        _MISSING),
     _request("query-blank", "a blank query", {"query": " \n\t"}, refuses(400, "query is blank")),
     _request("query-too-long", "a query of 20,001 characters", {"query": "x" * 20_001}, _TOO_LONG),
     _request("max-results-word", 'max_results "five"', direct(max_results="five"), _NO_WHOLE),
     _request("max-results-fraction", "max_results 3.7", direct(max_results=3.7), _NO_WHOLE),
     _request("max-results-null", "max_results null", direct(max_results=None), _NO_WHOLE),
-    _request(
-        "max-results-3.0", 'max_results "3.0" is 3', _agent(max_results="3.0"), HEALTHY_ANSWER
-    ),
+    _request("max-results-3.0", 'max_results "3.0" is 3', _agent(max_results="3.0"),
+        HEALTHY_ANSWER),
     _request("max-results-0", "max_results 0, which is 1", direct(max_results=0), _ONE),
     _request("max-results-negative", "max_results -1, which is 1", direct(max_results=-1), _ONE),
     _request("max-results-huge", "max_results 10^9", direct(max_results=10**9), HEALTHY_ANSWER),
     _request("unknown-argument", "an unknown argument", direct(top_k=3), refuses(400, "top_k")),
     _request("in-request-body", "arguments under requestBody", _agent(), HEALTHY_ANSWER),
-    _request(
-        "in-parameters",
-        "arguments under parameters",
-        agent_parameters({"query": QUERY, "max_results": "3"}),
-        HEALTHY_ANSWER,
-    ),
+    _request("in-parameters", "arguments under parameters",
+        agent_parameters({"query": QUERY, "max_results": "3"}), HEALTHY_ANSWER),
     _request("in-neither", "arguments under neither", agent({}), _MISSING),
-    _request(
-        "path-unknown", "another path", _agent() | {"apiPath": "/search"}, refuses(404, "/search")
-    ),
+    _request("path-unknown", "another path", _agent() | {"apiPath": "/search"},
+        refuses(404, "/search")),
     _request("method-wrong", "GET", _agent() | {"httpMethod": "GET"}, refuses(405, "takes POST")),
-    _request(
-        "version-wrong",
-        'messageVersion "2.0"',
-        _agent() | {"messageVersion": "2.0"},
-        refuses(400, "messageVersion must be '1.0'"),
-    ),
-    _request(
-        "tool-unknown",
-        "an unknown gateway tool",
-        direct(),
-        refuses(404, "no tool 'delete_everything'"),
-        gateway("delete_everything"),
-    ),
+    _request("version-wrong", 'messageVersion "2.0"', _agent() | {"messageVersion": "2.0"},
+        refuses(400, "messageVersion must be '1.0'")),
+    _request("tool-unknown", "an unknown gateway tool", direct(),
+        refuses(404, "no tool 'delete_everything'"), gateway("delete_everything")),
     _request("event-empty", "{}", {}, _MISSING),
     _request("event-list", "[]", [], _NO_OBJECT),
     _request("event-null", "null", None, _NO_OBJECT),
-    _request(
-        "event-http-api", "an API Gateway event", http_api(), refuses(400, "unknown argument")
-    ),
-    _request(
-        "event-function",
-        "an action group with function details",
-        agent_function(),
-        refuses(404, "function details"),
-    ),
+    _request("event-http-api", "an API Gateway event", http_api(),
+        refuses(400, "unknown argument")),
+    _request("event-function", "an action group with function details", agent_function(),
+        refuses(404, "function details")),
     _request("event-6-mb", "a query of 6 MB", direct(query=_SIX_MB), _TOO_LONG),
-    _request(
-        "event-6-mb-agent",
-        "6 MB of session attributes around a valid query",
-        _agent() | {"sessionAttributes": {"notes": _SIX_MB}},
-        HEALTHY_ANSWER,
-    ),
-)
+    _request("event-6-mb-agent", "6 MB of session attributes around a valid query",
+        _agent() | {"sessionAttributes": {"notes": _SIX_MB}}, HEALTHY_ANSWER),
+)  # fmt: skip

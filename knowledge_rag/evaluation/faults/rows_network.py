@@ -140,60 +140,34 @@ _connection = partial(Fault, group=Group.CONNECTIONS)
 CONNECTIONS: Final = (
     _connection("refused", "nothing listens on the port", _occupied(refused_port), _UNAVAILABLE),
     _connection("syn-unanswered", "the SYN gets no answer", _occupied(unanswered_port), _TIMEOUT),
-    _connection(
-        "dns-failure", "the name does not resolve", _names(fail=True), _UNAVAILABLE, hook=_REPLACED
-    ),
-    _connection(
-        "dns-slow", "the name resolves after 4 s", _names(seconds=4.0), _TIMEOUT, hook=_REPLACED
-    ),
-    _connection(
-        "reset", "reset instead of an answer", wire(resetting), _UNAVAILABLE, connections=2
-    ),
-    _connection(
-        "garbage",
-        "bytes that are not HTTP",
-        wire(sending(b"\x00\xffSSH-2.0\r\n\r\n")),
-        _UNAVAILABLE,
-        connections=2,
-    ),
-    _connection(
-        "tls-to-plain-mute",
-        "TLS to a port that does not respond to it",
-        _plain_port(mute),
-        _TIMEOUT,
-    ),
-    _connection(
-        "tls-to-plain",
-        "TLS to a port that speaks plain HTTP",
-        _plain_port(_speak_first),
-        _UNAVAILABLE,
-    ),
-    _connection(
-        "certificate-unknown", "an untrusted certificate", _unknown_certificate, _WRONG_CERTIFICATE
-    ),
-    _connection(
-        "certificate-other-host",
-        "a certificate for another host",
-        _another_host,
-        _WRONG_CERTIFICATE,
-    ),
-)
+    _connection("dns-failure", "the name does not resolve", _names(fail=True), _UNAVAILABLE,
+        hook=_REPLACED),
+    _connection("dns-slow", "the name resolves after 4 s", _names(seconds=4.0), _TIMEOUT,
+        hook=_REPLACED),
+    _connection("reset", "reset instead of an answer", wire(resetting), _UNAVAILABLE,
+        connections=2),
+    _connection("garbage", "bytes that are not HTTP", wire(sending(b"\x00\xffSSH-2.0\r\n\r\n")),
+        _UNAVAILABLE, connections=2),
+    _connection("tls-to-plain-mute", "TLS to a port that does not respond to it", _plain_port(mute),
+        _TIMEOUT),
+    _connection("tls-to-plain", "TLS to a port that speaks plain HTTP", _plain_port(_speak_first),
+        _UNAVAILABLE),
+    _connection("certificate-unknown", "an untrusted certificate", _unknown_certificate,
+        _WRONG_CERTIFICATE),
+    _connection("certificate-other-host", "a certificate for another host", _another_host,
+        _WRONG_CERTIFICATE),
+)  # fmt: skip
 
 _slow = partial(Fault, expected=_TIMEOUT, group=Group.SLOWNESS)
 
 SLOWNESS: Final = (
-    _slow(
-        "six-drips",
-        "six bodies that drip, one after another",
-        wire(*[_DRIPPING_BODY] * 6),
-        calls=6,
-        connections=7,
-    ),
+    _slow("six-drips", "six bodies that drip, one after another", wire(*[_DRIPPING_BODY] * 6),
+        calls=6, connections=7),
     _slow("silent", "accepts, never answers", wire(silent), connections=2),
     _slow("drip-body", "the body drips, a byte every 0.3 s", wire(_DRIPPING_BODY), connections=2),
     _slow("drip-headers", "the headers drip", wire(dripping(HEALTHY, at_once=20)), connections=2),
     _slow("drip-body-tls", "the body drips, under TLS", over_tls(_DRIPPING_BODY), connections=2),
-)
+)  # fmt: skip
 
 
 def _then(last: Script) -> SetUp:
@@ -235,12 +209,8 @@ _reused = partial(
 )
 
 REUSED: Final = (
-    _reused(
-        "pause",
-        "21 s without a call; the network has forgotten the connection",
-        _then(silent),
-        pause_seconds=PAUSE_SECONDS,
-    ),
+    _reused("pause", "21 s without a call; the network has forgotten the connection", _then(silent),
+        pause_seconds=PAUSE_SECONDS),
     _reused("kept", "no fault: five calls share a connection", healthy, calls=5, connections=1),
     _reused("stale", "the peer closed it after the last answer", wire(sending(HEALTHY))),
     _reused("stale-on-request", "it dies when the request comes", _then(_dies)),
@@ -250,15 +220,9 @@ REUSED: Final = (
         _then(_speaks_unasked),
         pause_seconds=0.5,  # it has to arrive before the next question, on a busy machine too
     ),
-    _reused(
-        "answers-twice",
+    _reused("answers-twice",
         "the peer sent a second answer after the first, in the same TLS record",
-        over_tls(_answers_twice),
-    ),
-    _reused(
-        "dies-within-answer",
-        "it dies after half an answer, and may not be retried",
-        _then(sending(HEALTHY[: len(HEALTHY) // 2])),
-        expected=degrades(Reason.MALFORMED_RESPONSE),
-    ),
-)
+        over_tls(_answers_twice)),
+    _reused("dies-within-answer", "it dies after half an answer, and may not be retried",
+        _then(sending(HEALTHY[: len(HEALTHY) // 2])), expected=degrades(Reason.MALFORMED_RESPONSE)),
+)  # fmt: skip
