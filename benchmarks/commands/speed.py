@@ -52,7 +52,7 @@ def search(
     """
     from benchmarks.speed.search import as_table, run_search_bench
     from benchmarks.speed.search_plot import write_search_plot
-    from knowledge_rag.evaluation.evaluation_plot import check_plot
+    from knowledge_rag.evaluation.evaluation_report import check_plot
     from knowledge_rag.local.settings import LocalSettings
 
     if plot is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.speed.search import FILTERED, LIMIT, OURS
-from knowledge_rag.evaluation.evaluation_plot import BLUE, GREY, ORANGE, saved
+from knowledge_rag.evaluation.evaluation_report import BLUE, GREY, ORANGE, saved
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,7 +19,7 @@ _PEERS: Final = (ORANGE, "#009e73", "#cc79a7")
 
 
 def write_search_plot(report: SearchReport, path: Path) -> None:
-    """Plot a report; see :func:`knowledge_rag.evaluation.evaluation_plot.check_plot`.
+    """Plot a report; see :func:`knowledge_rag.evaluation.evaluation_report.check_plot`.
 
     Raises:
         OSError: the file can't be written.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,10 @@ from knowledge_rag.cli.inputs import TOKEN_VARIABLE, gateway_token, read_input
 from knowledge_rag.cli.options import JsonOption, ProfileOption, RegionOption
 from knowledge_rag.cli.reports import print_report, progress_bar
 from knowledge_rag.cli.terminal import out, print_json
+
+
+def _setting(metavar: str, name: str) -> Any:  # noqa: ANN401 - as typer has it
+    return typer.Option(metavar=metavar, help=f"The setting `{name}`, if you have one.")
 
 
 def doctor(
@@ -30,36 +34,18 @@ def doctor(
             metavar="ID", help="The setting `agent_model`, if you want an agent.  [default: none]"
         ),
     ] = None,
-    documents_bucket: Annotated[
-        str, typer.Option(metavar="NAME", help="The setting `documents_bucket`, if you have one.")
-    ] = "",
-    documents_key: Annotated[
-        str, typer.Option(metavar="ARN", help="The setting `documents_key`, if you have one.")
-    ] = "",
-    kms_key_arn: Annotated[
-        str, typer.Option(metavar="ARN", help="The setting `kms_key_arn`, if you have one.")
-    ] = "",
-    permissions_boundary: Annotated[
-        str,
-        typer.Option(metavar="ARN", help="The setting `permissions_boundary`, if you have one."),
-    ] = "",
-    bootstrap_qualifier: Annotated[
-        str,
-        typer.Option(metavar="TEXT", help="The setting `bootstrap_qualifier`, if you have one."),
-    ] = "",
+    documents_bucket: Annotated[str, _setting("NAME", "documents_bucket")] = "",
+    documents_key: Annotated[str, _setting("ARN", "documents_key")] = "",
+    kms_key_arn: Annotated[str, _setting("ARN", "kms_key_arn")] = "",
+    permissions_boundary: Annotated[str, _setting("ARN", "permissions_boundary")] = "",
+    bootstrap_qualifier: Annotated[str, _setting("TEXT", "bootstrap_qualifier")] = "",
     advice_destinations: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="The setting `advice_destinations`, to post answers."),
     ] = None,
-    advice_secret_arn: Annotated[
-        str, typer.Option(metavar="ARN", help="The setting `advice_secret_arn`, if you have one.")
-    ] = "",
-    advice_secret_key: Annotated[
-        str, typer.Option(metavar="ARN", help="The setting `advice_secret_key`, if you have one.")
-    ] = "",
-    advice_model: Annotated[
-        str, typer.Option(metavar="ID", help="The setting `advice_model`, if you have one.")
-    ] = "",
+    advice_secret_arn: Annotated[str, _setting("ARN", "advice_secret_arn")] = "",
+    advice_secret_key: Annotated[str, _setting("ARN", "advice_secret_key")] = "",
+    advice_model: Annotated[str, _setting("ID", "advice_model")] = "",
     json: JsonOption = False,
 ) -> None:
     """Check whether a deployment to AWS can work before you make it.

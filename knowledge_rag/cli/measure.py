@@ -129,8 +129,7 @@ def evaluate(
     if not datasets:
         raise InvalidRequest("name a dataset, or compare two runs with --compare A B")
     from knowledge_rag.evaluation.comparison import write_results
-    from knowledge_rag.evaluation.evaluation_plot import write_plot
-    from knowledge_rag.evaluation.evaluation_report import as_tables
+    from knowledge_rag.evaluation.evaluation_report import as_tables, write_plot
 
     backend.check_region()
     _check_outputs(results, plot, datasets)
@@ -205,7 +204,7 @@ def _answers(
 
 def _check_outputs(results: Path | None, plot: Path | None, datasets: Sequence[Path]) -> None:
     """Refuse outputs that can't be written, or would overwrite a dataset."""
-    from knowledge_rag.evaluation.evaluation_plot import check_plot
+    from knowledge_rag.evaluation.evaluation_report import check_plot
     from knowledge_rag.evaluation.evaluation_run import check_installed
     from knowledge_rag.local.settings import LocalSettings
 

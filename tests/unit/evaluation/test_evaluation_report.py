@@ -13,8 +13,16 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult, Status
 from knowledge_rag.evaluation.datasets import Row, Target
-from knowledge_rag.evaluation.evaluation_plot import BLUE, ORANGE, check_plot, hit_curve, write_plot
-from knowledge_rag.evaluation.evaluation_report import Setup, as_tables, summarise
+from knowledge_rag.evaluation.evaluation_report import (
+    BLUE,
+    ORANGE,
+    Setup,
+    as_tables,
+    check_plot,
+    hit_curve,
+    summarise,
+    write_plot,
+)
 from knowledge_rag.evaluation.evaluation_run import Asked, judge
 from knowledge_rag.local.errors import NotInstalled
 from tests.support.tables import shown
