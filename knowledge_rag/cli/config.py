@@ -57,11 +57,7 @@ def find(user_folder: Path, here: Path | None = None) -> Path | None:
     """Return the path of the nearest settings file.
 
     Searches from the current folder up to the root of its repository, then the user's folder for settings; outside
-    a repository only the current folder.
-
-    Args:
-        user_folder: the user's folder for settings.
-        here: the current folder, absolute.
+    a repository only the current folder (``here``, absolute).
     """
     folders: list[Path] = []
     with suppress(OSError):  # the current folder may no longer exist

@@ -74,14 +74,7 @@ def since_asked(kb: Path | None, consultation: Consultation) -> SinceIngest | No
 class Conversation:
     """Answers a question at a terminal, then follow-up questions.
 
-    Args:
-        backend: to ask.
-        choice: of the writer.
-        kb: the knowledge base on this machine; ``None`` for a deployed one.
-        corpus: folder of its documents; ``None`` for the ingested one.
-        fit: shortens an answer.
-        by_model: whether a model writes.
-        explain: whether to show queries and evidence, too.
+    ``kb`` is ``None`` for a deployed one, ``corpus`` for the folder that was ingested; ``fit`` shortens an answer.
     """
 
     backend: BackendOptions
@@ -97,11 +90,8 @@ class Conversation:
     ) -> Consultation:
         """Answer until there are no more questions, and return the last answer.
 
-        Args:
-            question: as typed; ``None`` for an incident without one.
-            asked: the incident.
-            named_kb: from the user: the sample knowledge base is mentioned once.
-            number: of a citation to open, which ends the conversation.
+        The sample knowledge base is mentioned once, unless ``named_kb`` is given. A ``number`` of a citation to open
+        ends the conversation.
         """
         folder = self.corpus or config().corpus or (folder_of(self.kb) if self.kb else None)
         kb = named_kb
@@ -158,14 +148,7 @@ def _next(
     asked: Incident,
     opening: Callable[[int], None] | None,
 ) -> tuple[str | None, Incident] | None:
-    """Return the person's next question and its incident; ``None`` when they end.
-
-    Args:
-        before: the answer on the screen.
-        question: of that answer.
-        asked: its incident.
-        opening: opens a citation of the answer by its number; ``None`` if none can be opened.
-    """
+    """Return the person's next question and its incident; ``None`` when they end."""
     given = before.recommendation
     offered = () if given.guidance or asked.at or asked.is_group else given.reading
     choices = {str(n): it.citation for n, it in enumerate(offered, start=1)}

@@ -66,17 +66,7 @@ def serve_hooks(
     dry_run: bool,
     json: bool,
 ) -> None:
-    """Receive webhooks and post answers until Ctrl-C.
-
-    Args:
-        path: of the settings.
-        kb: the knowledge base; ``None`` for the default.
-        backend: or a deployed one.
-        writers: models that may write.
-        port: on 127.0.0.1; ``None`` for the default.
-        dry_run: whether to print posts instead of sending them.
-        json: whether to print the address as JSON.
-    """
+    """Receive webhooks and post answers until Ctrl-C, as the settings at ``path`` say; see the options of ``serve``."""
     settings = settings_of(path)
     data = LocalSettings.from_environment().data_dir  # the block below hides the user's settings
     log_to_standard_error(info_of="knowledge_rag.channel")  # the result of each alert

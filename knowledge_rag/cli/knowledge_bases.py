@@ -50,12 +50,8 @@ def ingest_folder(
 ) -> IngestReport:
     """Ingest a folder with a progress bar.
 
-    Args:
-        folder: with the documents.
-        kb_path: of the knowledge base.
-        settings: of the ingest.
-        languages: whether to use the second model; ``None`` for the same as before, or for a new knowledge base
-            if its documents need it.
+    ``languages`` says whether to use the second model; ``None``: as before, or for a new knowledge base if its
+    documents need it.
     """
     # readers of documents take longer to import than a question takes to answer
     from knowledge_rag.cli.reports import progress_bar
@@ -128,14 +124,7 @@ def sample_knowledge_base() -> tuple[Path, IngestReport]:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The selected knowledge base.
-
-    Args:
-        path: of its file.
-        why: reason for the selection.
-        is_sample: whether it is the sample.
-        is_of_config: whether it is from the settings file.
-    """
+    """The selected knowledge base, and why it was selected."""
 
     path: Path
     why: str
@@ -239,13 +228,8 @@ def asked(
 ) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
     """Let the real Lambda ask a knowledge base while the block runs.
 
-    Yields a function that calls the Lambda: from a direct caller's event to the answer's body.
-
-    Args:
-        kb_path: its file; ``None`` as in :func:`chosen`.
-        search_type: sent with every query.
-        policy: of sources; by default the user's ``SOURCE_POLICY``.
-        budget: of each query; by default as in AWS.
+    Yields a function that calls the Lambda: from a direct caller's event to the answer's body. The default policy is
+    the user's ``SOURCE_POLICY``, the default budget that in AWS.
     """
     from knowledge_rag.local.action_group import action_group_of
     from knowledge_rag.local.notices import answered

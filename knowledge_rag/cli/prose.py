@@ -71,10 +71,10 @@ def laid_out(
     markdown: Markup = Markup.MARKED,
     spaced: bool = False,
 ) -> Iterator[Line]:
-    """Yield a text line by line.
+    """Yield a document's or a model's text line by line.
 
     Args:
-        text: of a document, or of a model.
+        text: what to lay out.
         width: columns of a line; ``None`` for no wrapping.
         first: left margin of the first line.
         rest: left margin of the others, as wide as ``first``.
@@ -235,14 +235,9 @@ def table(
     markdown: Markup = Markup.MARKED,
     with_head: bool = True,
 ) -> Iterator[Line]:
-    """Yield a table line by line: aligned with wrapped cells if it fits, else cell by cell.
+    """Yield a table line by line: aligned with wrapped cells if it fits ``width`` columns, else cell by cell.
 
-    Args:
-        rows: the head first; each with as many cells as the head.
-        width: columns of a line; ``None`` for no wrapping.
-        indent: left margin.
-        markdown: how to treat it in cells.
-        with_head: whether to show the head.
+    The first row is the head; each of the others has as many cells.
     """
     head, *body = rows
     room = (_UNWRAPPED if width is None else width) - len(indent)

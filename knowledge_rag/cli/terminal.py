@@ -88,12 +88,7 @@ def print_sentence(
 ) -> None:
     """Print a sentence on one line; a terminal's lines end between words, and text in backticks stays whole.
 
-    Args:
-        console: to print on.
-        text: of the product, which may quote others.
-        style: of the text.
-        first: pieces before it.
-        rest: left margin of further lines.
+    Pieces ``first`` stand before it, and ``rest`` is the left margin of further lines.
     """
     words = neutralise(" ".join(text.split()))
     before = [(neutralise(piece), its_style) for piece, its_style in first]

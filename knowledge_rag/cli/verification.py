@@ -45,14 +45,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """A verified answer.
+    """A verified answer: its file's name, and the names and content of the files of evidence, in order.
 
-    Args:
-        name: of the answer's file.
-        sources: names of the files of evidence, in order.
-        review: of the answer, with the findings on the evidence and the documents.
-        evidence: of each file.
-        staleness: of each distinct citation, in order; empty without a corpus.
+    ``review`` includes the findings on the evidence and the documents; ``staleness`` is of each distinct citation, in
+    order, and empty without a corpus.
     """
 
     name: str

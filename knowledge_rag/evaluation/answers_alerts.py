@@ -332,14 +332,7 @@ _NOT_IN_NAMES: Final = re.compile(r"\W|_")
 
 @dataclass(frozen=True, slots=True)
 class Local:
-    """A knowledge base on this machine, and the means to make one like it.
-
-    Args:
-        knowledge_base: of all documents.
-        embedder: its model.
-        search_type: of its queries.
-        budget: of each query; ``None`` for the default.
-    """
+    """A knowledge base of all documents on this machine, and the means to make one like it."""
 
     knowledge_base: KnowledgeBase
     embedder: Embedder
@@ -354,14 +347,7 @@ class Local:
 def run_alerts(
     local: Local, rows: Sequence[Row], check: CitationCheck, progress: Progress
 ) -> AlertsReport:
-    """Ask every alert in every run, then as a near miss, and score the answers.
-
-    Args:
-        local: the knowledge base.
-        rows: the alerts, at least one; each has a name.
-        check: compares citations with the documents on disk.
-        progress: called before each question.
-    """
+    """Ask every alert (at least one, each with a name) in every run, then as a near miss, and score the answers."""
     lines = LabelledLines(check)
     with local.retrieval(local.knowledge_base) as retrieval:
         answers = _asked(retrieval, rows, RUNS, progress)
@@ -404,12 +390,7 @@ def near_misses(
 
 @contextmanager
 def without(project: str, local: Local) -> Iterator[KnowledgeBase]:
-    """Open a copy of a knowledge base without the documents of one folder, while the block runs.
-
-    Args:
-        project: the top-level folder's name.
-        local: the knowledge base of all documents.
-    """
+    """Open a copy of a knowledge base without the documents of one top-level folder, while the block runs."""
     with tempfile.TemporaryDirectory(prefix="knowledge-rag-eval-") as folder:
         path = Path(folder, "others.kb")
         shutil.copyfile(local.knowledge_base.path, path)

@@ -84,13 +84,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class ClaimsReport:
-    """The figures of some files of claims together, and of each.
-
-    Args:
-        figures: of all rows.
-        intervals: 95 % intervals of the figures that have one.
-        sets: the figures of each file, by name, if there is more than one.
-    """
+    """The figures of some files of claims with their 95 % intervals, and of each file if there are several."""
 
     figures: Figures
     intervals: Mapping[str, tuple[float, float]]

@@ -137,16 +137,9 @@ Values = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One metric in both runs: latency in milliseconds, everything else 0..1.
+    """The means ``a`` and ``b`` of one metric in both runs: latency in milliseconds, everything else 0..1.
 
-    Args:
-        metric: its name.
-        pairs: number of questions with a value in both.
-        a: mean of the first run.
-        b: mean of the second run.
-        difference: ``b - a``.
-        low: lower end of its interval.
-        high: upper end.
+    ``pairs`` is the number of questions with a value in both; ``low`` and ``high`` are the interval's ends.
     """
 
     metric: str
@@ -177,15 +170,9 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs, by the names of their files.
+    """Two runs, by the names of their files: a difference for each metric that any question has in both.
 
-    Args:
-        a: the first.
-        b: the second.
-        queries: number asked in both.
-        same_documents: whether both searched the same documents.
-        differences: one for each metric that any question has in both.
-        latencies: of the searched questions of each run.
+    ``latencies`` are of the searched questions of each run.
     """
 
     a: str

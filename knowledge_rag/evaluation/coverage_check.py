@@ -276,10 +276,10 @@ def as_baseline(gaps: Sequence[Checked]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """The outcome for all alerts.
+    """The outcome for all alerts, at least one, in file order.
 
     Args:
-        checked: each alert, in file order; at least one.
+        checked: each alert.
         new: findings that aren't in the baseline, including warnings.
         known: findings in the baseline.
         mended: entries of the baseline that are no longer gaps.

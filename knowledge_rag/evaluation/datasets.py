@@ -154,11 +154,9 @@ def load_datasets(paths: Sequence[Path]) -> tuple[Row, ...]:
 def read_labelled(
     paths: Sequence[Path], parse: Callable[[Path, Mapping[str, Any]], _Labelled]
 ) -> tuple[_Labelled, ...]:
-    """Read the labelled rows of several files, in order.
+    """Read the labelled rows of several files of JSON Lines, in order.
 
-    Args:
-        paths: JSON Lines.
-        parse: creates a row from its file and JSON object, or raises ``ValueError`` with the problem.
+    ``parse`` creates a row from its file and JSON object, or raises ``ValueError`` with the problem.
 
     Raises:
         InvalidRequest: a file has no rows, two rows have one id, or a row is wrong; the message names

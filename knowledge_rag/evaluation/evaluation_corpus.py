@@ -43,13 +43,9 @@ LEAST_SHARE: Final = 0.5
 def _copy_most_alike(
     path: Path, candidates: Iterable[Path], wanted: frozenset[str], model: str
 ) -> None:
-    """Copy the knowledge base with the most of these documents to ``path``, if one is worth it.
+    """Copy the knowledge base with the most of the ``wanted`` documents (by sha256) to a new path, if one is worth it.
 
-    Args:
-        path: doesn't exist yet.
-        candidates: files that may be knowledge bases, damaged, or gone by now.
-        wanted: sha256 of each document.
-        model: fingerprint of the model that the vectors need.
+    Candidates may be damaged, or gone by now; ``model`` is the fingerprint that the vectors need.
     """
     known = {candidate: _known(candidate, model) & wanted for candidate in candidates}
     best = max(known, key=lambda candidate: len(known[candidate]), default=None)
@@ -199,12 +195,8 @@ def ingested(
 ) -> Iterator[KnowledgeBase]:
     """Open the knowledge base of these documents, creating it unless it is cached.
 
-    Args:
-        documents: their bytes and metadata files determine the name of the cached file.
-        cache_dir: of the product.
-        embedder: the model.
-        progress: called while it is created.
-        besides: other knowledge bases whose vectors may be reused.
+    The documents' bytes and metadata files determine the name of the cached file. Vectors of knowledge bases in
+    ``besides`` may be reused.
 
     Raises:
         UnusableCorpus: nothing in the folder is readable.

@@ -79,15 +79,10 @@ ZERO_RESULTS_BELOW: Final = 0.20
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How an evaluation was run.
+    """How an evaluation was run: ``way`` is ``local``, ``function`` or ``retrieve``.
 
-    Args:
-        way: ``local``, ``function`` or ``retrieve``.
-        search: ``hybrid`` or ``semantic``; ``""`` if the function decides.
-        max_results: requested for each question.
-        with_alert: whether the question included the alert's name.
-        rows_sha256: of the questions and their truth.
-        docs_sha256: of the documents.
+    ``search`` is ``hybrid`` or ``semantic``, ``""`` if the function decides; ``rows_sha256`` is of the questions and
+    their truth.
     """
 
     way: str

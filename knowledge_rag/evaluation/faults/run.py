@@ -336,13 +336,9 @@ def run_all(
     run: RunFault = run_fault,
     workers: int = 6,
 ) -> list[FaultResult]:
-    """Run faults in parallel and return the outcome of each, in order.
+    """Run faults in parallel processes (rows mostly wait) and return the outcome of each, in order.
 
-    Args:
-        faults: rows of the catalogue.
-        progress: called with the number of finished faults, first with 0.
-        run: runs one fault: by default against the function.
-        workers: number of processes; rows mostly wait.
+    ``progress`` is called with the number of finished faults, first with 0.
 
     Raises:
         CannotRun: a process that runs faults could not start, or died.

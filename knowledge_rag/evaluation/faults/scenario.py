@@ -186,14 +186,7 @@ class Scenario:
         then: Script = _HEALTH,
         port: int = 0,
     ) -> RawServer:
-        """Start a server in the knowledge base's place.
-
-        Args:
-            scripts: the fault's, one per connection.
-            tls: for all connections.
-            then: for all later connections.
-            port: to listen on, 0 for any free one.
-        """
+        """Start a server in the knowledge base's place: a script per connection, ``then`` for all later ones."""
         self.server = RawServer(*scripts, then, tls=tls, port=port)
         self.exit.callback(self.server.close)
         self.environment[ENDPOINT] = self.server.url
