@@ -217,12 +217,12 @@ def _in_ranges(
 
     for labelled in case.must:
         wanted = lines.counted(labelled)
-        if not _is_whole(wanted, cited):
+        if not is_whole(wanted, cited):
             yield failure(Rule.MUST, labelled, wanted & cited, wanted)
     named = not_shown(recommendation)
     for labelled in case.whole:
         wanted = lines.counted(labelled)
-        if wanted & cited and not _is_whole(wanted, cited) and not (wanted - cited) & named:
+        if wanted & cited and not is_whole(wanted, cited) and not (wanted - cited) & named:
             yield failure(Rule.WHOLE, labelled, wanted & cited, wanted)
     instructed = instructions(recommendation)
     for labelled in case.bad:
@@ -243,7 +243,8 @@ def _elsewhere(
         yield Failure(Rule.FIRST, f"{found}, not in {', '.join(map(str, ranges))}")
 
 
-def _is_whole(wanted: frozenset[Line], cited: frozenset[Line]) -> bool:
+def is_whole(wanted: frozenset[Line], cited: frozenset[Line]) -> bool:
+    """Whether there are lines, and at least CITED_SHARE of them are cited."""
     return bool(wanted) and len(wanted & cited) / len(wanted) >= CITED_SHARE
 
 

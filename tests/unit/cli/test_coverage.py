@@ -22,62 +22,9 @@ from knowledge_rag.evaluation.coverage_runbooks import Gap, NamedBy, Runbook
 from knowledge_rag.evaluation.coverage_wanted import StepsCheck, Wanted
 from knowledge_rag.evaluation.datasets import Target
 from knowledge_rag.extract.yaml_nodes import Place
+from tests.support.local import PROJECT
 
-POSITION = {"type": "integer", "minimum": 1}
-PLACE = {
-    "type": "object",
-    "required": ["physicalLocation"],
-    "properties": {
-        "physicalLocation": {
-            "required": ["artifactLocation", "region"],
-            "properties": {
-                "artifactLocation": {
-                    "required": ["uri"],
-                    "properties": {"uri": {"type": "string", "pattern": r"^[^\s\\<>{}|^`]+$"}},
-                },
-                "region": {
-                    "required": ["startLine", "endLine", "startColumn", "endColumn"],
-                    "additionalProperties": POSITION,
-                },
-            },
-        }
-    },
-}
-SARIF = {
-    "type": "object",
-    "required": ["version", "runs"],
-    "properties": {
-        "version": {"const": "2.1.0"},
-        "runs": {
-            "minItems": 1,
-            "items": {
-                "required": ["tool", "results"],
-                "properties": {
-                    "tool": {
-                        "required": ["driver"],
-                        "properties": {
-                            "driver": {
-                                "required": ["name", "rules"],
-                                "properties": {"rules": {"items": {"required": ["id"]}}},
-                            }
-                        },
-                    },
-                    "results": {
-                        "items": {
-                            "required": ["ruleId", "message", "locations", "level"],
-                            "properties": {
-                                "level": {"enum": ["none", "note", "warning", "error"]},
-                                "message": {"required": ["text"]},
-                                "locations": {"minItems": 1, "items": PLACE},
-                            },
-                        }
-                    },
-                },
-            },
-        },
-    },
-}
-"""What the standard (SARIF 2.1.0, sections 3.13 to 3.30) wants of a log with places in files."""
+SARIF = json.loads((PROJECT / "tests/data/sarif-schema-2.1.0.json").read_text("utf-8"))
 
 
 def checked(name, line, file="rules/a b.yaml", **fields):

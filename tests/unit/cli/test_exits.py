@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from knowledge_rag.cli.evidence import exit_code_of, show_outcome
-from knowledge_rag.cli.exits import ExitCode, exit_code_for
+from knowledge_rag.cli.exits import exit_code_for
 from knowledge_rag.cli.terminal import out
 from knowledge_rag.core.errors import (
     InvalidRequest,
@@ -26,32 +26,16 @@ from knowledge_rag.local.errors import (
 
 
 @pytest.mark.parametrize(
-    "error",
+    ("code", "errors"),
     [
-        InvalidRequest("x"),
-        InvalidSettings("x"),
-        UnreadableDocument("a.md", "x"),
-        UnusableCorpus("x"),
-        UnusableKnowledgeBase("x"),
+        (2, [InvalidRequest("x"), InvalidSettings("x"), UnreadableDocument("a.md", "x"), UnusableCorpus("x"),
+             UnusableKnowledgeBase("x")]),
+        (4, [KnowledgeRagError("x"), IngestFailed("x"), KnowledgeBaseBusy("x"), ModelUnavailable("x"),
+             NotInstalled("x"), ServerFailed("x")]),
     ],
-)
-def test_what_the_caller_got_wrong_is_bad_input(error):
-    assert exit_code_for(error) == ExitCode.BAD_INPUT == 2
-
-
-@pytest.mark.parametrize(
-    "kind",
-    [
-        KnowledgeRagError,
-        IngestFailed,
-        KnowledgeBaseBusy,
-        ModelUnavailable,
-        NotInstalled,
-        ServerFailed,
-    ],
-)
-def test_what_the_surroundings_got_wrong_is_a_failure(kind):
-    assert exit_code_for(kind("x")) == ExitCode.FAILED == 4
+)  # fmt: skip
+def test_what_the_caller_got_wrong_is_bad_input_and_anything_else_a_failure(code, errors):
+    assert [exit_code_for(error) for error in errors] == [code] * len(errors)
 
 
 def test_every_status_has_its_exit_code():

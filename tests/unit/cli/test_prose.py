@@ -236,7 +236,7 @@ def test_a_line_as_it_is_written_hangs_below_its_first_word(line, width, rows):
     assert list(folded(line, width)) == rows
 
 
-@up_to(examples=300)
+@up_to(examples=100)
 @given(TEXTS, WIDTHS)
 def test_a_line_as_it_is_written_loses_blanks_at_its_breaks_and_nothing_else(text, width):
     for line in neutralise(text).split("\n"):
@@ -250,7 +250,7 @@ def test_nothing_in_a_text_steers_the_terminal():
     assert lines("a\x1b[31mb\u202ec") == ["- a\\x1b[31mb\\u202ec"]
 
 
-@up_to(examples=300)
+@up_to(examples=100)
 @given(TEXTS, WIDTHS, st.sampled_from(Markup))
 def test_no_word_is_lost_doubled_or_moved(text, width, markdown):
     words = [
@@ -263,7 +263,7 @@ def test_no_word_is_lost_doubled_or_moved(text, width, markdown):
         assert "".join("".join(words).split()) == "".join(neutralise(text).split())
 
 
-@up_to(examples=200)
+@up_to(examples=60)
 @given(
     st.lists(st.sampled_from(["a", "word", "longer-word", "日本"]), min_size=1, max_size=30),
     st.integers(14, 60),

@@ -278,7 +278,7 @@ def wrapped(text, width):
     st.sampled_from([40, 57, 80]),
     st.sampled_from([Markup.MARKED, Markup.STYLED]),
 )
-@up_to(examples=200)
+@up_to(examples=80)
 def test_whatever_a_model_writes_each_row_on_the_screen_has_its_bar(text, width, markdown):
     given = by_model("x" + text, (text,), analysis=text, summary="x" + text)
     lines = page(given, width, markdown)

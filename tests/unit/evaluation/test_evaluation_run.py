@@ -148,10 +148,7 @@ def stored(path):
         ).fetchall()
 
 
-@pytest.mark.parametrize(
-    "donor", ["gone.kb", "text.kb", "other-model.kb", "few.kb", "damaged.kb", "folder.kb"]
-)
-def test_a_knowledge_base_that_is_of_no_use_is_not_begun_with(tmp_path, donor):
+def test_knowledge_bases_that_are_of_no_use_are_not_begun_with(tmp_path):
     docs = Documents.of(write_files(tmp_path / "docs", RUNBOOKS))
     write_files(tmp_path, {"text.kb": "something else", "few/rds.md": RUNBOOKS[RDS]})
     (tmp_path / "folder.kb").mkdir()
@@ -163,7 +160,9 @@ def test_a_knowledge_base_that_is_of_no_use_is_not_begun_with(tmp_path, donor):
     with closing(sqlite3.connect(tmp_path / "damaged.kb")) as connection, connection:
         connection.execute("UPDATE chunks SET text = text || 'x'")
     model = WordHashes()
-    with ingested(docs, tmp_path, model, besides=[tmp_path / donor]) as opened:
+    names = ("gone", "text", "other-model", "few", "damaged", "folder")
+    others = [tmp_path / f"{name}.kb" for name in names]
+    with ingested(docs, tmp_path, model, besides=others) as opened:
         assert opened.chunks > 0
     alone = WordHashes()
     with ingested(docs, tmp_path / "alone", alone):
