@@ -22,8 +22,14 @@ from knowledge_rag.core.net.deadline import RETRIEVAL_BUDGET_SECONDS
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.evaluation.faults.payloads import QUERY, QUERY_MARK, Context, direct
 from knowledge_rag.evaluation.faults.rows_function import REQUESTS, SURROUNDINGS
-from knowledge_rag.evaluation.faults.rows_network import CONNECTIONS, REUSED, SLOWNESS
-from knowledge_rag.evaluation.faults.rows_responses import BODIES, ERRORS, RESULTS
+from knowledge_rag.evaluation.faults.rows_service import (
+    BODIES,
+    CONNECTIONS,
+    ERRORS,
+    RESULTS,
+    REUSED,
+    SLOWNESS,
+)
 from knowledge_rag.evaluation.faults.scenario import (
     HEALTHY_ANSWER,
     PERMANENT,

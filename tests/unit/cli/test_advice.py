@@ -14,7 +14,6 @@ from knowledge_rag.cli.advice import LiveAnswer, incident_of, queries_of
 from knowledge_rag.cli.advisors import AdvisorChoice, asks_aws, chosen_advisor
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.queries import build_queries
 from tests.support.local import PROJECT
 
@@ -119,10 +118,6 @@ def test_a_provider_s_model_is_for_the_advisor_of_any_model():
     ] == [True, False, False, True, False]
 
 
-def test_without_options_nobody_writes():
-    assert isinstance(chosen_advisor(AdvisorChoice("extractive")), ExtractiveAdvisor)
-
-
 def test_the_agent_of_a_deployment_writes_unless_another_is_named():
     with pytest.raises(InvalidRequest, match="--stack finds them"):
         chosen_advisor(AdvisorChoice("agent", region="us-east-1"))
@@ -153,13 +148,6 @@ def test_stages_and_text_are_shown_as_they_come(live):
     for text in ("1. Promote", " it [1].\n2. ", "Wait"):
         live.notify({"event": "text", "text": text, "parts": []})
     assert shown(live) == ["found 7 passages, writing ...", "| 1. Promote it [1].", "| 2. Wait"]
-
-
-def test_one_is_not_told_as_several(live):
-    live.notify({"event": "searching", "queries": ["a"]})
-    assert shown(live) == ["searching: 1 query ..."]
-    live.notify({"event": "found", "status": "ok", "sources": 1})
-    assert shown(live) == ["found 1 passage, writing ..."]
 
 
 def test_what_was_taken_back_is_gone(live):

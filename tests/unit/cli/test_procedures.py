@@ -87,15 +87,6 @@ def test_steps_keep_their_authors_numbers_order_and_code_in_its_place():
     ]
 
 
-def test_short_steps_stand_close_together():
-    assert page(step("One", line=5), step("Two", line=6))[2:] == [
-        "  - One",
-        "    runbooks/queue.md:5",
-        "  - Two",
-        "    runbooks/queue.md:6",
-    ]
-
-
 def test_a_step_of_code_alone_begins_with_it():
     only = step(number="1.", parts=(Part("drain --all", is_code=True),))
     assert page(only)[2] == "  1.   drain --all"
@@ -103,11 +94,6 @@ def test_a_step_of_code_alone_begins_with_it():
         "  - [destructive: drain]",
         "      drain",
     ]
-
-
-def test_a_destructive_step_says_so_in_words():
-    shown = page(step("Delete it.", "2.", destructive=("delete", "rm")))
-    assert shown[2] == "  2. [destructive: delete, rm] Delete it."
 
 
 @pytest.mark.parametrize(
@@ -123,12 +109,6 @@ def test_a_destructive_step_says_so_in_words():
 )
 def test_what_governs_a_step_stands_above_it_under_a_name_that_needs_no_colour(kind, text, shown):
     assert page(step("Look.", "1.", guards=[guard(text, kind)]))[2].strip() == shown
-
-
-def test_what_governs_several_steps_is_shown_once():
-    care = guard("It is the only copy.", Governs.CAUTION)
-    shown = page(step(line=5, guards=[care]), step(line=6, guards=[care]), step(line=7))
-    assert shown.count("  Caution: It is the only copy.") == 1
 
 
 def test_what_an_author_wrote_below_a_step_stands_there():

@@ -33,26 +33,6 @@ def styles(text, **more):
     return {words: style for words, style in line if words.strip()}
 
 
-def test_words_wrap_between_words_and_hang_below_the_first():
-    assert lines("Page the secondary and open a case.", 20) == [
-        "- Page the secondary",
-        "  and open a case.",
-    ]
-
-
-def test_nothing_is_wrapped_without_a_width():
-    assert lines("word " * 100) == ["- " + ("word " * 100).strip()]
-
-
-def test_a_command_between_words_is_never_broken():
-    command = "`aws ecs update-service --cluster prod --desired-count 0`"
-    assert lines(f"Then run {command}, and wait.", 30) == [
-        "- Then run",
-        f"  {command},",
-        "  and wait.",
-    ]
-
-
 def test_a_code_block_stands_in_its_place_as_it_is():
     text = "Run:\n```sh\nif x; then\n\techo 'a   b' \\\n    -n\nfi\n```\nThen wait."
     assert lines(text, 12) == [
@@ -244,10 +224,6 @@ def test_a_line_as_it_is_written_loses_blanks_at_its_breaks_and_nothing_else(tex
         assert "".join("".join(rows).split()) == "".join(line.split())
         for code in re.findall(r"`[^`\t]*`", line):
             assert any(code in row for row in rows)
-
-
-def test_nothing_in_a_text_steers_the_terminal():
-    assert lines("a\x1b[31mb\u202ec") == ["- a\\x1b[31mb\\u202ec"]
 
 
 @up_to(examples=100)

@@ -44,12 +44,6 @@ def test_where_there_is_room_nothing_breaks():
     assert len({len(line) for line in shown}) == 1
 
 
-def test_a_name_that_can_not_stay_whole_breaks_between_words():
-    shown = lines(table(*(f"figure {n}" for n in range(6))), 80)
-    assert any("newly chosen," in line for line in shown)
-    assert not any(NAMES[1] in line for line in shown)
-
-
 @pytest.mark.parametrize("names", [0, 2])
 def test_a_table_of_another_kind_is_left_as_it_is(names):
     made = Table()

@@ -64,14 +64,6 @@ def test_as_much_won_as_lost_shows_no_difference():
     assert (found.difference, found.verdict) == (0, "no difference shown")
 
 
-def test_the_questions_stay_paired():
-    # far apart from question to question, and always the same step: no chance in it
-    values = np.linspace(0, 0.9, 50)
-    found = difference(values, values + 0.1)
-    assert found.low == pytest.approx(0.1)
-    assert found.high == pytest.approx(0.1)
-
-
 def test_a_run_beside_itself_is_the_same():
     found = difference([0.0, 1.0], [0.0, 1.0])
     assert (found.low, found.high, found.verdict) == (0, 0, "the same")

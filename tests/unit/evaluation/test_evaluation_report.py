@@ -188,11 +188,6 @@ def test_a_picture_of_points_can_be_had_and_nothing_else(done, tmp_path):
         check_plot(tmp_path / "a.pdf", tmp_path)
 
 
-def test_a_run_without_an_answer_can_be_drawn(tmp_path):
-    write_plot(summarise(replace(SETUP, max_results=30), run(DEGRADED)), tmp_path / "a.svg")
-    assert b"degraded" in (tmp_path / "a.svg").read_bytes()
-
-
 def test_without_the_extra_one_line_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setitem(os.environ, "MPLCONFIGDIR", str(tmp_path))
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)

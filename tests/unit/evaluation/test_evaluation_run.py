@@ -77,13 +77,6 @@ def test_a_file_that_is_not_what_was_cited_makes_the_citation_inexact(
     assert judge(asked, documents.reader())[0].exact == (False,)
 
 
-def test_a_file_elsewhere_is_no_proof(knowledge_base, tmp_path):
-    with local_retrieval(knowledge_base) as retrieval:
-        asked = ask_all(retrieval, ROWS[:1], max_results=1)
-    other = Documents.of(write_files(tmp_path / "other", {"a.md": "text\n"}))
-    assert judge(asked, other.reader())[0].exact == (False,)
-
-
 def test_windows_line_ends_and_marks_of_byte_order_are_exact_as_they_stand(tmp_path):
     text = b"\xef\xbb\xbf# Caf\xc3\xa9\r\n\r\nbrew\x0b coffee\xe2\x80\xa8now\r\n"
     documents = Documents.of(write_files(tmp_path / "docs", {"a.md": text}))
