@@ -5,7 +5,9 @@ All search the same made-up chunks for the same questions, whose vectors are giv
 
 from __future__ import annotations
 
+import sqlite3
 import time
+import weakref
 from dataclasses import asdict, dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -13,16 +15,180 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from rich.table import Table
 
-from benchmarks.speed.search_corpus import as_index, as_questions, make_up
-from benchmarks.speed.search_peers import PEERS
-from knowledge_rag.evaluation.evaluation_report import percentiles
-from knowledge_rag.local.search import rank
+from knowledge_rag.evaluation.evaluation_report import BLUE, GREY, ORANGE, percentiles, saved
+from knowledge_rag.local.embeddings import DIMENSIONS
+from knowledge_rag.local.index import Index, build
+from knowledge_rag.local.keywords import ENTRY, query_terms, stored_terms
+from knowledge_rag.local.search import Question, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator
 
-    from benchmarks.speed.search_corpus import MadeUp
+    from knowledge_rag.local.embeddings import Matrix
+
+    Ask = Callable[[str, Any], object]
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
     from knowledge_rag.evaluation.evaluation_report import Percentiles
+
+WORDS: Final = 20_000
+WORDS_OF_A_CHUNK: Final = 100
+WORDS_OF_A_QUESTION: Final = 12
+CHUNKS_OF_A_DOCUMENT: Final = 10
+_SEED: Final = 20_261_121
+
+
+@dataclass(frozen=True, slots=True)
+class MadeUp:
+    """Chunks, and questions about them.
+
+    Args:
+        texts: texts of the chunks.
+        vectors: shape (chunks, 384), rows of unit length.
+        questions: text and vector of each.
+    """
+
+    texts: tuple[str, ...]
+    vectors: Matrix
+    questions: tuple[tuple[str, Any], ...]
+
+
+def make_up(chunks: int, questions: int) -> MadeUp:
+    """Return made-up chunks and questions, the same each time."""
+    random = np.random.default_rng(_SEED)
+    share = 1.0 / np.arange(1, WORDS + 1)
+    share /= share.sum()
+    words = np.array([_word(number) for number in range(WORDS)])
+    drawn = random.choice(words, size=(chunks, WORDS_OF_A_CHUNK), p=share)
+    asked = []
+    for vector in _directions(random, questions):
+        about = drawn[random.integers(chunks)]
+        asked.append((" ".join(random.choice(about, WORDS_OF_A_QUESTION)), vector))
+    return MadeUp(tuple(map(" ".join, drawn)), _directions(random, chunks), tuple(asked))
+
+
+_METADATA: Final = '{"source_file": "a.md", "chunk_id": "a"}'
+
+
+def as_index(made: MadeUp) -> Index:
+    """Return the chunks as this product's index."""
+    vocabulary: dict[str, int] = {}
+    entries = [_entries(text, vocabulary) for text in made.texts]
+    rows = (
+        (row // CHUNKS_OF_A_DOCUMENT, 0, 0, "", _METADATA, text, vector.tobytes(), terms.tobytes())
+        for row, (text, vector, terms) in enumerate(
+            zip(made.texts, made.vectors, entries, strict=True)
+        )
+    )
+    return Index("made-up", build(rows, [*vocabulary], ""))
+
+
+def as_questions(made: MadeUp) -> Iterator[Question]:
+    """Yield the questions in this product's form."""
+    for text, vector in made.questions:
+        yield Question(vector, query_terms(text))
+
+
+def _entries(text: str, vocabulary: dict[str, int]) -> Any:  # noqa: ANN401 - a structured array
+    terms = stored_terms("", text)
+    numbered = [(vocabulary.setdefault(term, len(vocabulary)), n) for term, n in terms.items()]
+    return np.array(numbered, dtype=ENTRY)
+
+
+def _directions(random: np.random.Generator, count: int) -> Matrix:
+    vectors = random.standard_normal((count, DIMENSIONS)).astype(np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def _word(number: int) -> str:
+    """Return a word of letters for a number; a digit would make it an identifier."""
+    letters = ""
+    while True:
+        number, letter = divmod(number, 26)
+        letters += chr(ord("a") + letter)
+        if not number:
+            return f"w{letters}x"
+
+
+_NEAREST: Final = 50
+"""Best results by vectors, and by keywords, that are combined."""
+
+
+def bm25s_numpy(made: MadeUp) -> Ask:
+    """Return a search with bm25s and a matrix-vector product."""
+    import bm25s  # noqa: PLC0415 - a peer that may be missing
+
+    index = bm25s.BM25()
+    index.index(bm25s.tokenize(list(made.texts), show_progress=False), show_progress=False)
+
+    def ask(text: str, vector: Any) -> object:  # noqa: ANN401 - numpy's
+        tokens = bm25s.tokenize([text], return_ids=False, show_progress=False)
+        scores = index.get_scores(tokens[0])
+        return _fused(made.vectors @ vector, scores)
+
+    return ask
+
+
+def fts5_numpy(made: MadeUp) -> Ask:
+    """Return a search with SQLite's full-text index and a matrix-vector product."""
+    database = sqlite3.connect(":memory:")
+    database.execute("CREATE VIRTUAL TABLE texts USING fts5(text)")
+    rows = ((number, text) for number, text in enumerate(made.texts))
+    database.executemany("INSERT INTO texts(rowid, text) VALUES (?, ?)", rows)
+    found = "SELECT rowid, -bm25(texts) FROM texts WHERE texts MATCH ? ORDER BY rank LIMIT ?"
+
+    def ask(text: str, vector: Any) -> object:  # noqa: ANN401 - numpy's
+        scores = np.zeros(len(made.texts), dtype=np.float32)
+        for row, score in database.execute(found, (" OR ".join(text.split()), _NEAREST)):
+            scores[row] = score
+        return _fused(made.vectors @ vector, scores)
+
+    weakref.finalize(ask, database.close)  # Python 3.13 warns about a database that isn't closed
+    return ask
+
+
+def tantivy_usearch(made: MadeUp) -> Ask:
+    """Return a search with tantivy and usearch's graph, which is approximate."""
+    import tantivy  # noqa: PLC0415 - peers that may be missing
+    from usearch.index import Index  # noqa: PLC0415
+
+    builder = tantivy.SchemaBuilder()
+    builder.add_text_field("text")
+    builder.add_unsigned_field("row", stored=True)
+    index = tantivy.Index(builder.build())
+    writer = index.writer()
+    for row, text in enumerate(made.texts):
+        writer.add_document(tantivy.Document(text=text, row=row))
+    writer.commit()
+    index.reload()
+    searcher = index.searcher()
+    graph = Index(ndim=made.vectors.shape[1], metric="cos")
+    graph.add(np.arange(len(made.texts)), made.vectors)
+
+    def ask(text: str, vector: Any) -> object:  # noqa: ANN401 - numpy's
+        words = searcher.search(index.parse_query(text, ["text"]), _NEAREST).hits
+        near = graph.search(vector, _NEAREST)
+        return len(words), len(near)
+
+    return ask
+
+
+PEERS: Final[dict[str, Callable[[MadeUp], Ask]]] = {
+    "bm25s + NumPy": bm25s_numpy,
+    "SQLite FTS5 + NumPy": fts5_numpy,
+    "tantivy + usearch (approximate)": tantivy_usearch,
+}
+
+
+def _fused(cosine: Any, keywords: Any) -> object:  # noqa: ANN401 - numpy's
+    scores = cosine + keywords / (keywords.max() or 1.0)
+    best = np.argpartition(-scores, 5)[:5]
+    return best[np.argsort(-scores[best])]
+
 
 OURS: Final = "knowledge-rag"
 FILTERED: Final = "knowledge-rag, a third allowed"
@@ -152,3 +318,41 @@ def _timed(kinds: dict[str, Callable[[int], object]], size: int, questions: int)
 
 def _ratio(times: Sequence[float], limits: Sequence[float]) -> float:
     return median(ours / least for ours, least in zip(times, limits, strict=True))
+
+
+_STYLES: Final = {OURS: (BLUE, "o", "-"), LIMIT: (GREY, "", "--")}
+_PEERS: Final = (ORANGE, "#009e73", "#cc79a7")
+
+
+def write_search_plot(report: SearchReport, path: Path) -> None:
+    """Plot a report; see :func:`knowledge_rag.evaluation.evaluation_report.check_plot`.
+
+    Raises:
+        OSError: the file can't be written.
+    """
+    with saved(path, (6, 4)) as figure:
+        _draw(figure.subplots(), report)
+
+
+def _draw(axes: Axes, report: SearchReport) -> None:
+    names = [name for name in dict.fromkeys(row.name for row in report.rows) if name != FILTERED]
+    peers = iter(_PEERS)
+    for name in names:
+        colour, marker, line = _STYLES.get(name) or (next(peers, ORANGE), "s", "-")
+        rows = [row for row in report.rows if row.name == name]
+        axes.plot(
+            [row.chunks for row in rows],
+            [row.milliseconds.p50 for row in rows],
+            color=colour,
+            marker=marker,
+            linestyle=line,
+            label=name,
+        )
+    axes.set(
+        title="A hybrid search, median",
+        xlabel="chunks in the knowledge base",
+        ylabel="milliseconds",
+        xscale="log",
+        yscale="log",
+    )
+    axes.legend(edgecolor="none", fontsize="small")

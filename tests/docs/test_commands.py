@@ -10,7 +10,7 @@ import pytest
 import typer
 from typer.main import get_command
 
-from benchmarks.commands.app import app as benchmarks
+from benchmarks.__main__ import app as benchmarks
 from knowledge_rag.cli.app import command_line
 from tests.docs.site import PAGES, Page, commands
 from tests.support.local import PROJECT

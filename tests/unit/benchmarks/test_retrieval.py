@@ -7,9 +7,8 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from benchmarks.retrieval import peers as peers_bench
 from benchmarks.retrieval import skills
-from benchmarks.retrieval.cutters import OWN, bare_sections, fixed, joined
-from benchmarks.retrieval.located import AIM, run_located_bench
-from benchmarks.retrieval.peer_systems import Found, PeerRetrieval
+from benchmarks.retrieval.located import AIM, OWN, bare_sections, fixed, joined, run_located_bench
+from benchmarks.retrieval.peers import Found, PeerRetrieval
 from knowledge_rag.evaluation.datasets import Row, Target
 from knowledge_rag.evaluation.evaluation_corpus import Documents
 from knowledge_rag.local.ingest import ingest

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks import clients
 from benchmarks.speed import console, embedding, load, page, search
-from benchmarks.speed.search_plot import write_search_plot
+from benchmarks.speed.search import write_search_plot
 from benchmarks.speed.server import results_for
 from knowledge_rag.evaluation.faults.run import named
 from knowledge_rag.local.ingest import ingest

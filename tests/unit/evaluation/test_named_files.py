@@ -8,7 +8,7 @@ from functools import partial
 
 import pytest
 
-from benchmarks.dates import finder
+from benchmarks import dates as finder
 from knowledge_rag.cli import inputs
 from knowledge_rag.core.errors import InvalidRequest, KnowledgeRagError, UnreadableDocument
 from knowledge_rag.deployment.smoke import questions

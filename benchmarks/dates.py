@@ -8,6 +8,8 @@ of the source policy per query is measured too.
 from __future__ import annotations
 
 import time
+import warnings
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
 from statistics import median
@@ -15,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.table import Table
 
-from benchmarks.dates.peers import PEERS
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import RetrievalResult
@@ -28,7 +29,59 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from benchmarks.dates.peers import Find
+Find = Callable[[str, DateOrder | None], set[date]]
+"""Returns the dates in a sentence, given the order of day and month if known."""
+
+_STRICT: Final[dict[str, Any]] = {
+    "STRICT_PARSING": True,
+    "REQUIRE_PARTS": ["day", "month", "year"],
+    "PARSERS": ["absolute-time"],
+}
+"""Complete dates only, none relative to today: dateparser's best settings for this task."""
+
+
+def _dateparser(settings: dict[str, Any], languages: list[str] | None) -> Find:
+    from dateparser.search import search_dates  # noqa: PLC0415
+
+    def find(text: str, order: DateOrder | None) -> set[date]:
+        chosen = settings | ({"DATE_ORDER": order.value.upper()} if order else {})
+        found = search_dates(text, languages=languages, settings=chosen or None)
+        return {moment.date() for _, moment in found or ()}
+
+    return find
+
+
+def _datefinder() -> Find:
+    import datefinder  # noqa: PLC0415
+
+    def find(text: str, order: DateOrder | None) -> set[date]:
+        first = "day" if order is DateOrder.DMY else "month"
+        return {moment.date() for moment in datefinder.find_dates(text, first=first)}
+
+    return find
+
+
+def _dateutil() -> Find:
+    from dateutil import parser  # noqa: PLC0415
+
+    def find(text: str, order: DateOrder | None) -> set[date]:
+        try:
+            with warnings.catch_warnings(action="ignore"):  # words mistaken for time zones
+                moment = parser.parse(text, fuzzy=True, dayfirst=order is DateOrder.DMY)
+        except (ValueError, OverflowError):
+            return set()
+        return {moment.date()}
+
+    return find
+
+
+PEERS: Final[dict[str, Callable[[], Find]]] = {
+    "dateparser search_dates": lambda: _dateparser({}, None),
+    "dateparser search_dates, strict": lambda: _dateparser(_STRICT, ["en"]),
+    "datefinder": _datefinder,
+    "dateutil parse, fuzzy": _dateutil,
+}
+"""Name -> a function that creates the finder; it raises ImportError if the library isn't installed."""
 
 OURS: Final = "knowledge-rag"
 MIN_RECALL: Final = 0.95
