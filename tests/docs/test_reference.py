@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.support.local import PROJECT
-from tools.reference.code_docs import argument_docs, attribute_docs, columns
-from tools.reference.markdown import COMMAND, cell, text
+from tools.reference.contracts import members
+from tools.reference.markdown import COMMAND, argument_docs, attribute_docs, cell, columns, text
 from tools.reference.monitoring import emitters, metrics
 from tools.reference.pages import FOLDER, PAGES
-from tools.reference.schemas import members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,8 +10,7 @@ from typer.main import get_command
 
 from knowledge_rag.cli.app import command_line
 from knowledge_rag.cli.exits import ExitCode
-from tools.reference.code_docs import attribute_docs
-from tools.reference.markdown import cell, code, page, table, text
+from tools.reference.markdown import attribute_docs, cell, code, page, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,8 +8,7 @@ from infra.alarms import HANDBOOK, Emitters
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.alarms import Metric, Source, every_alarm
 from tests.support.local import PROJECT
-from tools.reference.code_docs import attribute_docs
-from tools.reference.markdown import cell, code, codes, page, table
+from tools.reference.markdown import attribute_docs, cell, code, codes, page, table
 
 if TYPE_CHECKING:
     from knowledge_rag.core.alarms import Alarm

@@ -1,4 +1,4 @@
-"""``docs/reference/outcomes.md``: how a call can end, from the code's enums."""
+"""``docs/reference/outcomes.md`` and ``checks.md``: how a call can end, and the findings of verify, from the code."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from knowledge_rag.cli import exits
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core import failures
 from knowledge_rag.core.outcome import DropReason, Reason, Status
-from tools.reference.code_docs import attribute_docs
-from tools.reference.markdown import cell, code, codes, page, table, text
+from knowledge_rag.guardrails.danger import DANGERS
+from knowledge_rag.guardrails.rules import Rule
+from tools.reference.markdown import attribute_docs, cell, code, codes, page, table, text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,4 +84,23 @@ def _exit_codes() -> str:
         f"[Exit code](commands.md#exit-codes) {ExitCode.BAD_INPUT} for "
         f"{codes(kind.__name__ for kind in exits._BAD_INPUT)}; {ExitCode.FAILED} for every other "
         f"failure that ends a command. A retrieval that is degraded ends one with {ExitCode.DEGRADED}."
+    )
+
+
+def checks_page() -> str:
+    """Return the page: each rule with its level, each destructive command with an example."""
+    rules = [[code(rule), rule.level.value, cell(rule.description)] for rule in Rule]
+    by_label = {rule.label: rule for rule in reversed(DANGERS)}
+    dangers = [
+        [cell(rule.label), cell(rule.destroys), code(rule.example)]
+        for rule in reversed(by_label.values())
+    ]
+    return page(
+        "Checks",
+        "What [`verify`](../verify.md) reports, and which steps are marked as destructive.",
+        f"## Findings of verify\n\n{table(['finding', 'level', 'means'], rules)}",
+        "## Destructive commands\n\nA step is marked if running its command once can lose data, a resource, running work "
+        "or a safeguard, and the reverse command doesn't bring it back. A prohibition counts as well; a description and a "
+        "`--dry-run` don't. A script whose name says nothing, an `UPDATE` without `WHERE` and other languages than "
+        "English aren't recognised.\n\n" + table(["label", "destroys", "example"], dangers),
     )

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 from tests.support.local import PROJECT
-from tools.reference.checks import checks_page
 from tools.reference.commands import commands_page
-from tools.reference.decisions import decisions_page
-from tools.reference.mcp import mcp_page
+from tools.reference.contracts import mcp_page, recommendation_page, tool_page
+from tools.reference.markdown import page
 from tools.reference.monitoring import monitoring_page
-from tools.reference.outcomes import outcomes_page
-from tools.reference.recommendation import recommendation_page
+from tools.reference.outcomes import checks_page, outcomes_page
 from tools.reference.settings import settings_page
-from tools.reference.tool import tool_page
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+
+def decisions_page() -> str:
+    """Return the list of decisions, in order of number."""
+    lines = []
+    for path in sorted((PROJECT / "docs" / "decisions").glob("[0-9]*.md")):
+        title = path.read_text(encoding="utf-8").partition("\n")[0]
+        lines.append(f"- [{re.sub('^# ', '', title)}]({path.name})")
+    about = "Design decisions, with the alternatives that were rejected."
+    return page("Decisions", about, "\n".join(lines))
+
 
 FOLDER: Final = PROJECT / "docs"
 

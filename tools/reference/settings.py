@@ -19,9 +19,18 @@ from lambdas.check_release import handler as release
 from lambdas.chunk_documents import settings as chunking
 from lambdas.retrieve_knowledge import settings as retrieval
 from lambdas.start_ingestion import handler as ingestion
-from tools.reference.code_docs import after_table, argument_docs, columns
 from tools.reference.commands import NAME, commands, context
-from tools.reference.markdown import cell, code, codes, page, table, text
+from tools.reference.markdown import (
+    after_table,
+    argument_docs,
+    cell,
+    code,
+    codes,
+    columns,
+    page,
+    table,
+    text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
