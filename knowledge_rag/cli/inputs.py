@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidRequest, UnreadableDocument
-from knowledge_rag.core.files import written_atomically
 
 if TYPE_CHECKING:
     from knowledge_rag.drift.baseline import Baseline, Form
@@ -108,6 +107,8 @@ def _read_baseline(path: Path, form: Form) -> Baseline:
 
 def replace_baseline(path: Path, text: str) -> None:
     """Write a baseline in place of the old one, which stays if that fails."""
+    from knowledge_rag.core.files import written_atomically
+
     with written_atomically(path) as file:
         # of a name that isn't UTF-8, the escapes that JSON reads as its bytes
         file.write(text.encode("utf-8", "backslashreplace"))
