@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.table import Table
 
-from knowledge_rag.channel.find_skill import MAX_TOKENS, found, in_words, listing
-from knowledge_rag.channel.skills import Skills
+from knowledge_rag.channel.skills import MAX_TOKENS, Skills, find_skill, in_words, listing
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.orchestrator.consultation import consult
@@ -25,8 +24,7 @@ if TYPE_CHECKING:
 
     from tokenizers import Tokenizer
 
-    from knowledge_rag.channel.find_skill import Found
-    from knowledge_rag.channel.skills import Skill
+    from knowledge_rag.channel.skills import Found, Skill
     from knowledge_rag.evaluation.datasets import Row
     from knowledge_rag.local.ingest import Progress
     from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
@@ -147,7 +145,7 @@ def _answers(
             consultation = await consult(
                 Incident(title=question_line(asked) or ""), retrieval, queries=queries_for(asked)
             )
-            answers.append(found(consultation, skills))
+            answers.append(find_skill(consultation, skills))
         return answers
 
     return asyncio.run(run())

@@ -23,8 +23,6 @@ NOT_OURS: Final = "This button isn't valid here: it is from another channel or a
 
 _RECEIPT: Final = "kr-[a-z2-7]{20}"
 _VALUE: Final = re.compile(rf"({_RECEIPT})\.(\d{{1,4}})\.([0-9a-f]{{32}})")
-_SIGNED: Final = 32
-"""Hexadecimal digits of a signature, 128 bits."""
 
 
 class Act(StrEnum):
@@ -57,25 +55,13 @@ class Pressed:
 
 @dataclass(frozen=True, slots=True)
 class Buttons:
-    """Signs the buttons of a channel, and checks them.
-
-    Args:
-        key: the bot's token.
-        channel: its Slack id.
-    """
+    """Signs the buttons of a channel (its Slack id) with the bot's token, and checks them."""
 
     key: str = field(repr=False)
     channel: str
 
     def value(self, act: Act, receipt: str, number: int = 0, commands: Sequence[str] = ()) -> str:
-        """Return the value of a button, at most 75 characters.
-
-        Args:
-            act: its action.
-            receipt: of the answer.
-            number: of an offer or a citation in it.
-            commands: that it copies.
-        """
+        """Return the value of a button, at most 75 characters, see :class:`Pressed`; ``commands`` are those that it copies."""
         return f"{receipt}.{number}.{self._signature(act, receipt, number, commands)}"
 
     def read(self, act: Act, value: object, commands: Sequence[str] = ()) -> Pressed:
@@ -98,7 +84,7 @@ class Buttons:
 
     def _signature(self, act: Act, receipt: str, number: int, commands: Sequence[str]) -> str:
         said = ["knowledge-rag button", act.value, self.channel, receipt, number, [*commands]]
-        return self._mac(said)[:_SIGNED]
+        return self._mac(said)[:32]  # 128 bits
 
     def _mac(self, said: Sequence[object]) -> str:
         return hmac.new(self.key.encode(), canonical(said), hashlib.sha256).hexdigest()

@@ -1,26 +1,35 @@
 """The requests for each destination, and the meaning of its responses.
 
-Everything here is a value: requests to send and readings of responses. :mod:`~knowledge_rag.channel.worker` sends them.
+Requests to send and readings of responses are values; only :func:`sender` does I/O.
+
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
-from knowledge_rag.channel import aws
+import botocore.session
+import httpx
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+
 from knowledge_rag.channel.buttons import Buttons
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.markdown import words as in_markdown
+from knowledge_rag.channel.message import shortened, words_within
+from knowledge_rag.channel.queue import Post
 from knowledge_rag.channel.settings import Kind
-from knowledge_rag.channel.shortening import shortened, words_within
-from knowledge_rag.channel.signatures import signature
 from knowledge_rag.channel.slack import TEXT_ERRORS, notice_blocks, to_slack
 from knowledge_rag.channel.text import MAX_SHORT, calmed, chat_block, in_block, to_short, to_text
 from knowledge_rag.core.version import VERSION
@@ -28,6 +37,9 @@ from knowledge_rag.orchestrator.pager_formats import at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from botocore.credentials import Credentials as BotocoreCredentials
+    from botocore.credentials import ReadOnlyCredentials
 
     from knowledge_rag.channel.message import Message
     from knowledge_rag.channel.settings import Destination
@@ -40,6 +52,15 @@ MAX_NOTE: Final = {
 }
 """Maximum characters of a note. Opsgenie and GitHub document theirs; the others should allow at least Opsgenie's."""
 
+MAX_CHAT: Final = 2_500
+"""Maximum characters of an answer in chat: a Slack section has 3,000, and escapes count."""
+MAX_EMAIL: Final = 60_000
+"""Maximum characters of an e-mail: an SNS message has 262,144 bytes for all its forms together."""
+MAX_SUBJECT: Final = 100
+MAX_DESCRIPTION: Final = 2_048
+"""Maximum characters of an OpsItem's description."""
+MAX_TITLE: Final = 1_024
+
 METADATA: Final = "knowledge_rag_answer"
 """Type of the metadata that identifies a message in Slack."""
 
@@ -49,27 +70,14 @@ PLAIN: Final = (Kind.PAGERDUTY, Kind.OPSGENIE)
 MAX_PAGES: Final = 10
 """Maximum pages of a list to search for a post."""
 
+TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
+MAX_RESPONSE: Final = 4_000_000
+_OF_TRANSFER: Final = ("content-encoding", "content-length", "transfer-encoding")
+
 _PAGE: Final = 100
 _AROUND: Final = 600
 """Seconds before and after a post in which to look for it: clocks differ."""
 _NO_JSON: Final = "no JSON"
-
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """A post for one destination, as stored in the queue, without any key.
-
-    Args:
-        body: JSON.
-        key: its unique id, here and at the destination.
-        subject: the incident or alert to add it to; ``""`` for none.
-        thread: Slack's ``ts`` of the message that heads its thread; ``""`` for none.
-    """
-
-    body: dict[str, Any]
-    key: str
-    subject: str = ""
-    thread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +86,7 @@ class Call:
 
     Args:
         keys: headers with a secret; never shown.
-        aws: the service and region to sign for; ``None`` for others.
+        aws: the service and region to sign for.
     """
 
     method: str
@@ -87,6 +95,52 @@ class Call:
     keys: Mapping[str, str] = field(repr=False)
     body: bytes = b""
     aws: tuple[str, str] | None = None
+
+
+Send = Callable[[Call], httpx.Response]
+"""Sends a request; raises the same as httpx."""
+
+Credentials = Callable[[], "ReadOnlyCredentials"]
+
+
+def sender(client: httpx.Client, credentials: Credentials | None = None) -> Send:
+    """Return a function that sends requests, those to AWS signed with ``credentials``, by default this machine's.
+
+    Redirects aren't followed, since a key would go with them.
+    """
+    signing = credentials or (lambda: _session_credentials().get_frozen_credentials())
+
+    def send(call: Call) -> httpx.Response:
+        headers = {**call.headers, **call.keys}
+        if call.aws is not None:
+            request = AWSRequest(call.method, call.url, headers, call.body)
+            SigV4Auth(signing(), *call.aws).add_auth(request)
+            headers = dict(request.headers.items())
+        with client.stream(
+            call.method,
+            call.url,
+            headers=headers,
+            content=call.body or None,
+            follow_redirects=False,
+        ) as response:
+            body = bytearray()
+            for part in response.iter_bytes():
+                body += part
+                if len(body) > MAX_RESPONSE:
+                    break
+            headers = {
+                name: it for name, it in response.headers.items() if name not in _OF_TRANSFER
+            }
+            return httpx.Response(response.status_code, headers=headers, content=bytes(body))
+
+    return send
+
+
+@lru_cache(maxsize=1)
+def _session_credentials() -> BotocoreCredentials:
+    if found := botocore.session.get_session().get_credentials():
+        return found
+    raise httpx.ConnectError("no AWS credentials")  # they may come: the post waits
 
 
 class Ended(StrEnum):
@@ -146,14 +200,51 @@ def posts_of(destination: Destination, message: Message, subject: str = "") -> l
         }  # fmt: skip
         return [Post(body, key)]
     if kind is Kind.SNS:
-        text = shortened(message, to_text, aws.MAX_EMAIL)
-        chat = shortened(message, chat_block, aws.MAX_CHAT)
-        return [Post(aws.topic_message(message.title, text, chat, to_short(message), key), key)]
+        text = shortened(message, to_text, MAX_EMAIL)
+        chat = shortened(message, chat_block, MAX_CHAT)
+        return [Post(topic_message(message.title, text, chat, to_short(message), key), key)]
     if kind is Kind.OPS_ITEM:
-        text = shortened(message, to_text, aws.MAX_DESCRIPTION)
-        return [Post(aws.ops_item(message.title, text, key), key)]
+        text = shortened(message, to_text, MAX_DESCRIPTION)
+        return [Post(_ops_item(message.title, text, key), key)]
     writer = to_text if kind in PLAIN else to_note
     return [note_of(destination, shortened(message, writer, MAX_NOTE[kind]), key, subject)]
+
+
+def topic_message(title: str, text: str, chat: str, short: str, key: str) -> dict[str, Any]:
+    """Return the message for an SNS topic, whose subscribers get different texts.
+
+    E-mail gets the whole ``text``, an SMS the ``short`` line, and HTTPS the schema of custom notifications, which
+    Amazon Q Developer (Chatbot) shows in Slack and Teams. Chat interprets markup, so ``chat`` is one code block.
+    """
+    ascii_title = title.encode("ascii", "replace").decode()[:MAX_SUBJECT].strip()
+    starts = ascii_title[:1].isalnum()
+    custom = {
+        "version": "1.0",
+        "source": "custom",
+        "id": key,
+        "content": {"textType": "client-markdown", "title": "Runbook", "description": chat},
+    }
+    forms = {
+        "default": text.strip("\n"),
+        "sms": short,
+        "https": json.dumps(custom, ensure_ascii=False),
+    }
+    return {
+        "Subject": ascii_title if starts else f"Alert {ascii_title}"[:MAX_SUBJECT],
+        "Message": json.dumps(forms),
+        "MessageStructure": "json",
+    }
+
+
+def _ops_item(title: str, text: str, key: str) -> dict[str, Any]:
+    """Return the request to Systems Manager; an OpsItem is created once per key."""
+    same = json.dumps({"dedupString": key})
+    return {
+        "Title": title[:MAX_TITLE],
+        "Description": text.strip("\n"),
+        "Source": "Knowledge RAG",
+        "OperationalData": {"/aws/dedup": {"Value": same, "Type": "SearchableString"}},
+    }
 
 
 def notice_of(destination: Destination, words: str, key: str) -> Post:
@@ -164,10 +255,10 @@ def notice_of(destination: Destination, words: str, key: str) -> Post:
         return Post({"id": key, "title": words, "status": "summary", "text": calmed(words)}, key)
     if destination.kind is Kind.SNS:
         short = words_within(words, MAX_SHORT)
-        chat = words_within(f"{words} Receipt {key}", aws.MAX_CHAT, in_block)
-        return Post(aws.topic_message(words, f"{words}\n\nReceipt {key}", chat, short, key), key)
+        chat = words_within(f"{words} Receipt {key}", MAX_CHAT, in_block)
+        return Post(topic_message(words, f"{words}\n\nReceipt {key}", chat, short, key), key)
     if destination.kind is Kind.OPS_ITEM:
-        return Post(aws.ops_item(words, f"{words}\n\nReceipt {key}", key), key)
+        return Post(_ops_item(words, f"{words}\n\nReceipt {key}", key), key)
     said = words if destination.kind in PLAIN else in_markdown(words)
     return note_of(destination, f"{said}\n\nReceipt {key}\n", key)
 
@@ -194,11 +285,15 @@ def call_for(destination: Destination, post: Post, now: float) -> Call:
         body |= {"metadata": payload} | ({"thread_ts": post.thread} if post.thread else {})
     data = json.dumps(body, ensure_ascii=True).encode()
     if kind is Kind.SNS:
-        data = aws.published(destination.topic, body)
+        data = urlencode(
+            {"Action": "Publish", "Version": "2010-03-31", "TopicArn": destination.topic, **body}
+        ).encode()
     headers = _headers(destination) | {"Idempotency-Key": post.key}
     keys = _keys(destination)
     if kind is Kind.WEBHOOK:
-        keys = {"X-Knowledge-RAG-Signature": signature(destination.secret, data, now)}
+        signed = b"%d.%s" % (now, data)
+        digest = hmac.digest(destination.secret.encode(), signed, hashlib.sha256).hex()
+        keys = {"X-Knowledge-RAG-Signature": f"t={int(now)},v1={digest}"}
     return Call("POST", _url(destination, post), headers, keys, data, destination.aws)
 
 
@@ -220,14 +315,14 @@ def _url(destination: Destination, post: Post) -> str:
 def look_up(destination: Destination, post: Post, sent: float, page: str = "") -> Call | None:
     """Return the request for a list of the posts around the time when a post was last sent.
 
+    ``None`` if repeating is safe, since the receiver recognises a post's key: incident.io and OpsItems do, and a webhook's
+    receiver should. A topic can't be asked.
+
     Args:
         destination: to ask.
         post: to find.
         sent: when it was last sent.
         page: from :func:`page_after`; ``""`` for the first one.
-
-    Returns:
-        ``None`` if repeating is safe, since the receiver recognises a post's key.
     """
     kind, url = destination.kind, _url(destination, post)
     oldest = max(0, int(sent) - _AROUND)
@@ -241,22 +336,15 @@ def look_up(destination: Destination, post: Post, sent: float, page: str = "") -
     elif kind is Kind.OPSGENIE:
         url += f"&order=desc&limit={_PAGE}"
     elif kind is Kind.GITHUB:
-        url += f"?per_page={_PAGE}&since={_iso(oldest)}&page={page or 1}"
-    elif (
-        kind is not Kind.PAGERDUTY
-    ):  # incident.io and OpsItems recognise the key, and a webhook's receiver should; a topic can't be queried
+        since = datetime.fromtimestamp(oldest, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        url += f"?per_page={_PAGE}&since={since}&page={page or 1}"
+    elif kind is not Kind.PAGERDUTY:
         return None
     return Call("GET", url, _headers(destination), _keys(destination))
 
 
 def page_after(destination: Destination, page: str, body: bytes) -> str:
-    """Return the id of a list's next page; ``""`` if this is the last one.
-
-    Args:
-        destination: that was asked.
-        page: of the request; ``""`` for the first one.
-        body: of the response.
-    """
+    """Return the id of the page after one of a list, ``""`` for the first or if that was the last one."""
     wire = _json(body)
     if destination.kind is Kind.SLACK:
         return str(at(wire, "response_metadata.next_cursor") or "")
@@ -331,7 +419,7 @@ def _slack(wire: Mapping[str, Any], after: float) -> Reply:
 
 
 _AWS_ERRORS: Final = (
-    (Ended.DONE, re.compile(aws.ALREADY)),
+    (Ended.DONE, re.compile("OpsItemAlreadyExistsException")),
     (Ended.LATER, re.compile("Throttl|LimitExceeded|RequestExpired")),
     (Ended.KEY, re.compile("AccessDenied|Authorization|ExpiredToken|InvalidClientToken|Signature")),
 )
@@ -351,19 +439,14 @@ def _aws(status: int, body: bytes, after: float) -> Reply:
 
 
 def _headers(destination: Destination) -> dict[str, str]:
-    made = {
-        "User-Agent": f"knowledge-rag/{VERSION}",
-        "Content-Type": "application/json; charset=utf-8",
-    }
-    if destination.kind is Kind.PAGERDUTY:
-        made |= {"Accept": "application/json", "From": destination.sender}
-    if destination.kind is Kind.GITHUB:
-        made |= {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
-    if destination.kind is Kind.SNS:
-        made |= {"Content-Type": aws.FORM}
-    if destination.kind is Kind.OPS_ITEM:
-        made |= {"Content-Type": aws.JSON, "X-Amz-Target": "AmazonSSM.CreateOpsItem"}
-    return made
+    own = {
+        Kind.PAGERDUTY: {"Accept": "application/json", "From": destination.sender},
+        Kind.GITHUB: {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"},
+        Kind.SNS: {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8"},
+        Kind.OPS_ITEM: {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": "AmazonSSM.CreateOpsItem"},
+    }  # fmt: skip
+    usual = {"Content-Type": "application/json; charset=utf-8"} | own.get(destination.kind, {})
+    return {"User-Agent": f"knowledge-rag/{VERSION}", **usual}
 
 
 def _keys(destination: Destination) -> dict[str, str]:
@@ -388,7 +471,3 @@ def _json(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         return {}
     return wire if isinstance(wire, dict) else {"": wire} if isinstance(wire, list) else {}
-
-
-def _iso(seconds: int) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 MAX_ALERTS: Final = 1000
 """Maximum alerts in one delivery."""
 
-
 MAX_SHARED: Final = 10_000
 """Maximum JSON characters of a delivery's data that are common to its alerts; they are stored with each."""
 
@@ -73,16 +72,14 @@ class Delivery:
 
 
 def delivery_of(maker: Maker, payload: object) -> Delivery:
-    """Return the content of a delivery; nothing if it isn't one of its maker's.
-
-    Args:
-        maker: the sender.
-        payload: decoded JSON.
-    """
+    """Return the content of a delivery, decoded from JSON; nothing if it isn't one of its maker's."""
     if not isinstance(payload, Mapping):
         payload = {"alerts": payload} if isinstance(payload, list) else {}
-    if payload.get("Type") in _SUBSCRIPTIONS:
-        return Delivery([], [], _subscription(payload))
+    if payload.get("Type") in ("SubscriptionConfirmation", "UnsubscribeConfirmation"):
+        # the address is never opened here, since a forged one could be anything
+        url = one_line(payload.get("SubscribeURL"), MAX_TEXT)
+        needs = f"{payload['Type']} from SNS: to receive its messages, open its SubscribeURL {url}"
+        return Delivery([], [], needs)
     found = (it for it in _READERS[maker](payload) if it is not None)
     kept = list(islice(found, MAX_ALERTS))
     if next(found, None) is not None:
@@ -114,12 +111,6 @@ def events_of_bus(event: Mapping[str, Any]) -> tuple[Maker, list[Event]]:
 
 _Found = Event | str | None
 """An alert, a description of something that is no alert, or ``None`` for an unreadable part."""
-
-
-def _subscription(payload: Mapping[str, Any]) -> str:
-    """Return SNS's request; its address is never opened here, since a forged one could be anything."""
-    url = one_line(payload.get("SubscribeURL"), MAX_TEXT)
-    return f"{payload['Type']} from SNS: to receive its messages, open its SubscribeURL {url}"
 
 
 def _prometheus(payload: Mapping[str, Any]) -> Iterator[_Found]:
@@ -178,7 +169,7 @@ def _datadog(payload: Mapping[str, Any]) -> Iterator[_Found]:
 
 def _incident_io(payload: Mapping[str, Any]) -> Iterator[_Found]:
     kind = _text(payload.get("event_type"))
-    if kind.rpartition(".")[2] not in _INCIDENT_IO:
+    if kind.rpartition(".")[2] not in ("incident_created_v2", "incident_status_updated_v2"):
         yield f"{kind[:MAX_NAME]}, ignored" if kind in payload else None
         return
     incident = _mapping(payload.get(kind))
@@ -194,7 +185,7 @@ def _cloudwatch(payload: Mapping[str, Any]) -> Iterator[_Found]:
     sent = _mapping(_mapping(opened(payload)).get("Message")) or payload
     state = _mapping(detail.get("state"))
     name = _text(detail.get("alarmName")) or _text(sent.get("AlarmName"))
-    if name.startswith(_SCALING):
+    if name.startswith("TargetTracking-"):
         yield "an AWS scaling alarm"
     elif name and detail:
         identity = [payload.get("account"), payload.get("region"), name]
@@ -216,12 +207,8 @@ def _other(payload: Mapping[str, Any]) -> Iterator[_Found]:
         yield _event(payload, [lasting], [payload[key] for key in sorted({*payload} - {*lasting})])
 
 
-_SUBSCRIPTIONS: Final = ("SubscriptionConfirmation", "UnsubscribeConfirmation")
-_SCALING: Final = "TargetTracking-"
-"""Prefix of AWS's scaling alarms, which are no alerts."""
 _PAGERDUTY: Final = frozenset({"triggered", "reopened", "resolved"})
 _OPSGENIE: Final = frozenset({"Create", "Close"})
-_INCIDENT_IO: Final = frozenset({"incident_created_v2", "incident_status_updated_v2"})
 _READERS: Final[Mapping[Maker, Callable[[Mapping[str, Any]], Iterator[_Found]]]] = {
     Maker.ALERTMANAGER: _prometheus,
     Maker.GRAFANA: _prometheus,
@@ -241,10 +228,10 @@ def _event(
     subject: str = "",
     name: str = "",
 ) -> Event | None:
-    alert = digest(identity)
     incident = Incident.from_state(payload)
     if incident.is_empty:
         return None
+    alert = digest(identity)
     own = "" if incident.is_group else incident.alert_name  # a group has all of its names
     name = _shortened(name or own or name_of(incident))
     return Event(digest([alert, state]), alert, name, is_over(payload), payload, subject)

@@ -66,13 +66,7 @@ DEMOTED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """A message as Markdown.
-
-    Args:
-        text: the Markdown.
-        cited: offsets of the start and the end of each citation, and the cited lines; in order, without
-        overlaps.
-    """
+    """A message as Markdown, and in ``cited`` the start, the end and the lines of each citation, in order."""
 
     text: str
     cited: tuple[tuple[int, int, Place], ...]
@@ -84,12 +78,7 @@ def to_note(message: Message) -> str:
 
 
 def note_from(message: Message, address: Callable[[Place], str]) -> Note:
-    """Return a message as Markdown, with the positions of its citations.
-
-    Args:
-        message: to write.
-        address: returns a link to cited lines; ``""`` for lines without one.
-    """
+    """Return a message as Markdown; ``address`` returns a link to cited lines, ``""`` for lines without one."""
     marked = neutralise("\n".join(_note(message)).lstrip("\n")) + "\n"
     text, behind, cited = "", 0, []
     for mark in _CITED.finditer(marked):
@@ -162,12 +151,7 @@ def _mark(number: int, code: str = "") -> str:
 
 
 def rewritten(parts: Iterable[Mapping[str, Any]], *, levels: int = DEMOTED) -> list[str]:
-    """Return the answer as Markdown lines in which only its citations read as citations, by file and lines.
-
-    Args:
-        parts: of the answer's text.
-        levels: by which its headings are lowered.
-    """
+    """Return the parts of an answer as :func:`written` does, with its citations by file and lines."""
     references: list[Reference] = []
     return written(marked_parts(parts, references), references, citation_words, levels=levels)
 
@@ -186,7 +170,7 @@ def written(
         marked: see :func:`~knowledge_rag.channel.marks.marked_parts`.
         references: in it.
         cite: writes a citation.
-        code: writes a citation inside code; by default as in the answer.
+        code: the same inside code; by default as in the answer.
         levels: by which its headings are lowered.
     """
     return _Writer(references, cite, code, levels).written(marked)

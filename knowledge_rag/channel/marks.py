@@ -29,7 +29,7 @@ class Reference:
     """A reference as in the answer, e.g. ``[Source 1]``, and its citations ``{"number", "citation"}``."""
 
     text: str
-    citations: tuple[Mapping[str, object], ...]
+    citations: tuple[Mapping[str, Any], ...]
 
 
 OPEN: Final = "\ue000"
@@ -52,7 +52,7 @@ def place_of(number: int) -> str:
 
 def places_in(source: str) -> list[int]:
     """Return the numbers of the references in a part of the Markdown."""
-    return [int(number) for number in PLACE.findall(source)]
+    return list(map(int, PLACE.findall(source)))
 
 
 def marked_parts(parts: Iterable[Mapping[str, Any]], references: list[Reference]) -> str:
@@ -69,19 +69,14 @@ def marked_parts(parts: Iterable[Mapping[str, Any]], references: list[Reference]
 
 def citations_of(reference: Reference) -> list[Citation]:
     """Return the citations of a reference."""
-    cited: list[Any] = [one["citation"] for one in reference.citations]
-    return [Citation(**one) for one in cited]
+    return [Citation(**one["citation"]) for one in reference.citations]
 
 
 Piece = TypeVar("Piece")
 
 
 class Writer(Generic[Piece]):
-    """Walks marked Markdown; subclasses convert its words, code and references.
-
-    Args:
-        references: in it; ``placed`` has the numbers of those already written.
-    """
+    """Walks marked Markdown; subclasses convert its words, code and ``references``, of which ``placed`` are written."""
 
     breaks: ClassVar[Mapping[str, Any]]
     """The output for a ``softbreak`` and a ``hardbreak``."""

@@ -9,10 +9,18 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from knowledge_rag.channel.marks import citations_of, marked_parts, plain
+from knowledge_rag.channel.marks import (
+    citations_of,
+    marked_parts,
+    places_in,
+    plain,
+    tree_of,
+    units_of,
+)
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.formats import is_extracted
 from knowledge_rag.core.outcome import Status
@@ -25,7 +33,9 @@ from knowledge_rag.orchestrator.procedures import Why
 from knowledge_rag.orchestrator.wording import listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from markdown_it.tree import SyntaxTreeNode
 
     from knowledge_rag.channel.marks import Reference
     from knowledge_rag.orchestrator.consultation import Consultation
@@ -39,6 +49,10 @@ MASK: Final = "<secret-masked>"
 
 UNCLEAR: Final = "It could be"
 """Above the possible procedures."""
+CLOSEST: Final = "Closest sections, to read, not to follow"
+
+MISSING: Final = "Steps are missing here: they don't fit in this message."
+LEFT_OUT: Final = "The rest doesn't fit in this message."
 
 MAX_TITLE: Final = 150
 UNNAMED: Final = "An alert without a name"
@@ -85,23 +99,19 @@ class Message:
 
     Args:
         title: the question, or the alert's name, in one line.
-        about: facts of each alert, one line each.
         outcome: whether it is documented, and how good the evidence is.
-        warnings: to read first.
-        marked: the answer in Markdown, see :mod:`~knowledge_rag.channel.marks`.
-        references: in ``marked``.
-        by_model: whether a model wrote it.
-        reading_title: heading of ``reading``; ``""`` if there is none.
-        reading: sections to look at, each with a name, which are not steps.
-        choose: how a reader chooses one of them by its number; ``""`` if that is impossible.
-        missing: a sentence that steps are left out and where they begin; ``""`` if none are.
+        marked: the answer in Markdown, see :mod:`~knowledge_rag.channel.marks`, and the ``references`` in it.
         places: all cited lines; the first has number 1.
+        about: facts of each alert, one line each.
+        warnings: to read first.
+        reading: sections to look at, each with a name, which are not steps; ``reading_title`` is their heading.
+        choose: how a reader chooses one of them by its number; ``""`` if that is impossible.
+        unknown: a sentence that words of the question were not found.
+        missing: a sentence that steps are left out and where they begin.
         first: lines of the first procedure, for a one-line message.
-        steps: number of its steps.
-        dangerous: number of destructive ones among them.
+        steps: number of its steps, ``dangerous`` of them destructive.
         offers: procedures that a reader can ask for: the possible ones, or the one that is given.
         folded: whether steps for this case or another are named and not shown.
-        links: to lines; ``None`` if unknown.
         receipt: id of the receipt; ``""`` for an answer that isn't posted.
     """
 
@@ -146,6 +156,11 @@ def document_of(cited: Place) -> str:
     return cited[0] + (" (extracted text)" if is_extracted(cited[0]) else "")
 
 
+def where(cited: Place) -> str:
+    """Return a place as ``FILE:LINES``."""
+    return f"{document_of(cited)}:{lines_of(cited)}"
+
+
 def lines_of(cited: Place) -> str:
     """Return the lines of a place, as ``3-9``."""
     _, start, end = cited
@@ -159,14 +174,7 @@ def message_of(
     *,
     title: str = "",
 ) -> Message:
-    """Return the message for a consultation.
-
-    Args:
-        incident: of the consultation.
-        consultation: its outcome.
-        links: to lines.
-        title: the question as asked; by default the incident's name.
-    """
+    """Return the message for a consultation; the title is the question as asked, by default the incident's name."""
     parts, by_model = answer_parts(consultation)
     alerts = incident.alerts or (incident,)
     title = title or name_of(incident)
@@ -191,14 +199,7 @@ def message_from(
     *,
     by_model: bool,
 ) -> Message:
-    """Return the message for a recommendation and the parts of its text.
-
-    Args:
-        title: the question.
-        whole: see ``schemas/recommendation.schema.json``.
-        parts: words and references of the text, as the orchestrator reports them.
-        by_model: whether a model wrote the text.
-    """
+    """Return the message for a recommendation (``schemas/recommendation.schema.json``) and the parts of its text."""
     advice = whole["recommendation"]
     status = Status(whole["status"])
     kept = [part if part.get("citations") else {"text": masked(part["text"])} for part in parts]
@@ -217,7 +218,7 @@ def message_from(
         places=tuple(dict.fromkeys(map(place, cited))),
         warnings=tuple(_warnings(whole["warnings"])),
         by_model=by_model and bool(marked),
-        reading_title=_reading_title(advice) if reading else "",
+        reading_title=(UNCLEAR if advice.get("meant") else CLOSEST) if reading else "",
         reading=tuple(reading),
         unknown=_unknown(advice, whole),
         first=_first(advice),
@@ -233,13 +234,7 @@ def message_from(
 
 
 def facts(name: str, severity: str, service: str, since: str) -> str:
-    """Return the facts of an alert in one line; ``""`` if only its name is known.
-
-    Args:
-        name: of the alert; ``""`` if it is already shown above.
-        severity: in its sender's words.
-        service: affected by it.
-        since: ISO 8601 in UTC.
+    """Return the facts of an alert in one line, ``since`` as ISO 8601 in UTC; ``""`` if only its name is known.
 
     >>> facts("DiskFull", "critical", "", "2026-03-02T08:14:00+00:00")
     'DiskFull, severity critical, since 2026-03-02 08:14 UTC'
@@ -314,24 +309,120 @@ def _warnings(warnings: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _reading(advice: Mapping[str, Any]) -> Iterator[tuple[str, Citation]]:
-    names: Iterable[str] = advice.get("meant", ())
-    listed_names = list(names)
-    for position, one in enumerate(advice.get("reading", ())):
+    reading = advice.get("reading", ())
+    meant = advice.get("meant", ())[: len(reading)]
+    for one, own in zip_longest(reading, meant):
         citation = Citation(
             one["source_file"], one["start_line"], one["end_line"], one["section_header"]
         )
-        name = one_line(heading_words(citation.section_header))
-        if position < len(listed_names):
-            name = one_line(heading_words(listed_names[position]))
-        elif name:  # in a runbook for another alert, "Resolution" alone says nothing
+        name = one_line(heading_words(citation.section_header if own is None else own))
+        if name and own is None:  # in a runbook for another alert, "Resolution" alone says nothing
             name = f"{one_line(PurePosixPath(citation.source_file).stem)} > {name}"
         yield name or citation.source_file, citation
-
-
-def _reading_title(advice: Mapping[str, Any]) -> str:
-    return UNCLEAR if advice.get("meant") else "Closest sections, to read, not to follow"
 
 
 def _unknown(advice: Mapping[str, Any], whole: Mapping[str, Any]) -> str:
     missed = [it for it in advice.get("unknown_words", ()) if it not in whole["reasoning"]]
     return one_line(f"Nothing found mentions {listed(missed, 'or')}.") if missed else ""
+
+
+# shortening to the limit of a channel
+
+
+def shortened(message: Message, write: Callable[[Message], str], most: int) -> str:
+    """Return what ``write`` makes of a message, in at most ``most`` characters (at least about 1,000).
+
+    It ends between two steps: a step is kept whole, with the lines that govern it and its citations, or dropped, since
+    a command without its condition is worse than none. One line says that steps are missing, and where they begin.
+    """
+    if len(whole := write(message)) <= most:
+        return whole
+    ends = _ends(message.marked)
+    count = _longest(len(ends), lambda it: len(write(_until(message, ends[it]))) <= most)
+    message = _until(message, ends[count])
+    if message.missing and len(made := write(message)) <= most:
+        return made
+    lines = (*message.warnings, *(name for name, _ in message.reading))
+    count = _longest(len(lines), lambda it: len(write(_without_steps(message, it))) <= most)
+    if len(made := write(_without_steps(message, count))) <= most:
+        return made
+    return write(
+        replace(
+            _without_steps(message, 0),
+            about=(),
+            outcome="",
+            unknown="",
+            places=(),
+            missing=LEFT_OUT,
+        )
+    )
+
+
+def words_within(words: str, most: int, write: Callable[[str], str] = str) -> str:
+    """Return one line of words, cut so that its written form has at most ``most`` characters."""
+    if len(whole := write(words)) <= most:
+        return whole
+    end = _longest(len(words), lambda it: len(write(f"{words[:it]}…")) <= most)
+    return write(f"{words[:end]}…")
+
+
+def _ends(marked: str) -> list[int]:
+    """Return the lines at which a text may end: its start, and after each unit."""
+    units = list(units_of(tree_of(marked)))
+    return [0, *(_end(own, after) for own, after in zip(units, [*units[1:], []], strict=True))]
+
+
+def _end(unit: Sequence[SyntaxTreeNode], following: Sequence[SyntaxTreeNode]) -> int:
+    """Return the line after a unit, including a quotation below it, which may govern either side."""
+    end = unit
+    if following and following[0].type == "blockquote":
+        end = following[:1]
+    return end[-1].map[1] if end[-1].map else 0
+
+
+def _until(message: Message, end: int) -> Message:
+    """Return a message whose text ends before a line, with the remaining sources."""
+    marked = message.marked.replace("\r\n", "\n").replace("\r", "\n")
+    lines = marked.split("\n")  # as the parser counts
+    kept, rest = "\n".join(lines[:end]).rstrip("\n"), "\n".join(lines[end:])
+    if not rest.strip():
+        return message
+    references = message.references[: max(places_in(kept), default=-1) + 1]
+    begins = [
+        place(it)
+        for number in places_in(rest)[:1]
+        for it in citations_of(message.references[number])[:1]
+    ]
+    begin = (f"They begin at {where(it)}." for it in begins)
+    cited = [place(one) for it in references for one in citations_of(it)]
+    reading = [place(it) for _, it in message.reading]
+    return replace(
+        message,
+        marked=kept,
+        references=references,
+        places=tuple(dict.fromkeys([*cited, *begins, *reading])),
+        missing=" ".join((MISSING, *begin)),
+    )
+
+
+def _without_steps(message: Message, count: int) -> Message:
+    """Return a message without steps that keeps only the first of its warnings and of its sections."""
+    warnings = message.warnings[:count]
+    reading = message.reading[: count - len(warnings)]
+    own = {place(it) for _, it in message.reading} - {place(it) for _, it in reading}
+    return replace(
+        message,
+        warnings=warnings,
+        reading=reading,
+        places=tuple(it for it in message.places if it not in own),
+        missing=" ".join(filter(None, (message.missing, LEFT_OUT))),
+    )
+
+
+def _longest(most: int, fits: Callable[[int], bool]) -> int:
+    """Return the largest number below ``most`` that fits, 0 if none does."""
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

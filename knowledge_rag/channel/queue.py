@@ -7,14 +7,12 @@ post waits for earlier ones of the same alert at the same destination.
 from __future__ import annotations
 
 import json
-import logging
 import sqlite3
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.channel.destinations import Post
 from knowledge_rag.channel.events import Event
 from knowledge_rag.core.errors import KnowledgeRagError
 
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 
 KEEP_SECONDS: Final = 30 * 24 * 3600.0
 """How long finished events are kept, and repeated deliveries recognised."""
-
-_logger: Final = logging.getLogger(__name__)
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS events (
@@ -54,13 +50,13 @@ CREATE TABLE IF NOT EXISTS unanswered (
   payload TEXT NOT NULL, first REAL NOT NULL, last REAL NOT NULL, PRIMARY KEY (destination, name)
 );
 CREATE TABLE IF NOT EXISTS written (at REAL NOT NULL);
-DROP TABLE IF EXISTS told;
 """
 _ANSWERS: Final = (
     "FROM answered a LEFT JOIN posts p ON p.id = a.post "  # old posts are deleted
     "WHERE coalesce(p.state, 'done') != 'dead'"
 )
 """The names that count as answered: the answer was delivered, or is still being sent."""
+_POSTED: Final = "SELECT destination, state, reason, key FROM posts WHERE"
 _ANSWERED_SINCE: Final = (
     f"EXISTS (SELECT 1 {_ANSWERS} AND a.destination = {{0}}.destination AND a.name = {{0}}.name "
     "AND a.seen >= {0}.{1})"
@@ -68,10 +64,26 @@ _ANSWERED_SINCE: Final = (
 
 
 _TIMES: Final = (
-    *(("events", "received"), ("posts", "created"), ("posts", "sent"), ("answered", "seen")),
-    *(("counted", "since"), ("unanswered", "first"), ("unanswered", "last"), ("written", "at")),
-)
+    ("events", "received"), ("posts", "created"), ("posts", "sent"), ("answered", "seen"),
+    ("counted", "since"), ("unanswered", "first"), ("unanswered", "last"), ("written", "at"),
+)  # fmt: skip
 """Tables with their timestamp columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """A post for one destination, as stored in the queue, without any secret.
+
+    Args:
+        key: its unique id, here and at the destination.
+        subject: the incident or alert to add it to; ``""`` for none.
+        thread: Slack's ``ts`` of the message that heads its thread; ``""`` for none.
+    """
+
+    body: dict[str, Any]
+    key: str
+    subject: str = ""
+    thread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +93,6 @@ class Received:
     id: int
     hook: str
     event: Event
-    received: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +107,6 @@ class Outgoing:
     """
 
     id: int
-    destination: str
     post: Post
     attempts: int
     unsure: bool
@@ -107,13 +117,7 @@ class Outgoing:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """The state of a post.
-
-    Args:
-        state: waiting, done or dead.
-        reason: why it waits or was given up; ``""`` if it hasn't been sent.
-        key: its unique id at the destination.
-    """
+    """The state of a post: waiting, done or dead, and why; ``""`` if it hasn't been sent."""
 
     destination: str
     state: str
@@ -169,6 +173,10 @@ class Queue:
                 raise
             self._connection.execute("COMMIT")
 
+    def _read(self, sql: str, *values: object) -> list[Any]:
+        with self._lock:
+            return self._connection.execute(sql, values).fetchall()
+
     def content(self) -> bytes:
         """Return the file's content as it would be after :meth:`close`."""
         with self._lock:
@@ -176,19 +184,17 @@ class Queue:
 
     def counts(self) -> dict[str, int]:
         """Return the number of posts in each state: waiting, done, dead."""
-        with self._lock:
-            rows = self._connection.execute("SELECT state, count(*) FROM posts GROUP BY state")
-            return {"waiting": 0, "done": 0, "dead": 0, **dict(rows)}
+        rows = self._read("SELECT state, count(*) FROM posts GROUP BY state")
+        return {"waiting": 0, "done": 0, "dead": 0, **dict(rows)}
 
     def waiting_since(self, destinations: Iterable[str]) -> float | None:
         """Return since when the oldest event, or post to one of the destinations, waits; ``None`` if none does."""
-        with self._lock:
-            (oldest,) = self._connection.execute(
-                "SELECT min(at) FROM (SELECT min(received) AS at FROM events WHERE handled = 0 "
-                "UNION ALL SELECT min(created) FROM posts WHERE state = 'waiting' "
-                "AND destination IN (SELECT value FROM json_each(?)))",
-                (json.dumps(list(destinations)),),
-            ).fetchone()
+        ((oldest,),) = self._read(
+            "SELECT min(at) FROM (SELECT min(received) AS at FROM events WHERE handled = 0 "
+            "UNION ALL SELECT min(created) FROM posts WHERE state = 'waiting' "
+            "AND destination IN (SELECT value FROM json_each(?)))",
+            json.dumps(list(destinations)),
+        )
         return None if oldest is None else float(oldest)
 
     # received events
@@ -198,86 +204,55 @@ class Queue:
         new = 0
         with self.change() as changed:
             for it in events:
-                row = (
-                    hook,
-                    it.key,
-                    it.alert,
-                    it.name,
-                    it.over,
-                    json.dumps(it.payload),
-                    it.subject,
-                    now,
-                )
+                payload = json.dumps(it.payload)
                 made = changed.execute(
                     "INSERT OR IGNORE INTO events (hook, key, alert, name, over, payload, subject, received) "
                     "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                    row,
+                    (hook, it.key, it.alert, it.name, it.over, payload, it.subject, now),
                 )
                 new += made.rowcount
         return new
 
     def next_event(self) -> Received | None:
-        """Return the event that has waited longest; give up unreadable ones."""
-        while (row := self._oldest_event()) is not None:
-            number, hook, key, alert, name, over, payload, subject, received = row
-            try:
-                wire = json.loads(payload)
-            except (ValueError, RecursionError):
-                _logger.error("hook=%s | an event can't be read back: given up", hook)  # noqa: TRY400 - of a payload
-                self._mark_handled(number)
-                continue
-            event = Event(key, alert, name, bool(over), wire, subject)
-            return Received(number, hook, event, received)
+        """Return the event that has waited longest."""
+        for number, hook, key, alert, name, over, payload, subject in self._read(
+            "SELECT id, hook, key, alert, name, over, payload, subject FROM events "
+            "WHERE handled = 0 ORDER BY id LIMIT 1"
+        ):
+            event = Event(key, alert, name, bool(over), json.loads(payload), subject)
+            return Received(number, hook, event)
         return None
-
-    def _mark_handled(self, number: int) -> None:
-        with self.change() as changed:
-            changed.execute("UPDATE events SET handled = 1, payload = '{}' WHERE id = ?", (number,))
-
-    def _oldest_event(self) -> Any:  # noqa: ANN401 - a row of SQLite's
-        with self._lock:
-            return self._connection.execute(
-                "SELECT id, hook, key, alert, name, over, payload, subject, received FROM events "
-                "WHERE handled = 0 ORDER BY id LIMIT 1"
-            ).fetchone()
 
     def waiting(self) -> int:
         """Return the number of waiting events."""
-        with self._lock:
-            return int(
-                self._connection.execute(
-                    "SELECT count(*) FROM events WHERE handled = 0"
-                ).fetchone()[0]
-            )
+        ((number,),) = self._read("SELECT count(*) FROM events WHERE handled = 0")
+        return int(number)
 
     # outgoing posts
 
     def next_post(self, destination: str, now: float) -> Outgoing | None:
         """Return the next post that a destination may be sent: due, and without an earlier open one of its alert."""
-        with self._lock:
-            row = self._connection.execute(
-                "SELECT p.id, p.body, p.key, p.subject, p.attempts, p.unsure, p.created, p.sent, p.head, "
-                "CASE WHEN p.threaded THEN coalesce(h.reference, '') ELSE '' END FROM posts p "
-                "LEFT JOIN posts h ON h.id = p.head WHERE p.state = 'waiting' AND p.destination = ? AND p.due <= ? "
-                "AND NOT EXISTS (SELECT 1 FROM posts b WHERE b.state = 'waiting' AND b.destination = p.destination "
-                "AND b.alert = p.alert AND b.id < p.id) ORDER BY p.id LIMIT 1",
-                (destination, now),
-            ).fetchone()
-        if row is None:
-            return None
-        number, body, key, subject, attempts, unsure, created, sent, head, thread = row
-        post = Post(json.loads(body), key, subject, thread)
-        follows = head is not None
-        return Outgoing(number, destination, post, attempts, bool(unsure), created, sent, follows)
+        for number, body, key, subject, thread, attempts, unsure, created, sent, head in self._read(
+            "SELECT p.id, p.body, p.key, p.subject, CASE WHEN p.threaded THEN coalesce(h.reference, '') ELSE '' END, "
+            "p.attempts, p.unsure, p.created, p.sent, p.head FROM posts p "
+            "LEFT JOIN posts h ON h.id = p.head WHERE p.state = 'waiting' AND p.destination = ? AND p.due <= ? "
+            "AND NOT EXISTS (SELECT 1 FROM posts b WHERE b.state = 'waiting' AND b.destination = p.destination "
+            "AND b.alert = p.alert AND b.id < p.id) ORDER BY p.id LIMIT 1",
+            destination,
+            now,
+        ):
+            post = Post(json.loads(body), key, subject, thread)
+            follows = head is not None
+            return Outgoing(number, post, attempts, bool(unsure), created, sent, follows)
+        return None
 
     def alert_of(self, post: Outgoing) -> str:
         """Return the name of a post's alert; ``""`` for a summary or a list."""
-        with self._lock:
-            row = self._connection.execute(
-                "SELECT e.name FROM events e, posts p WHERE p.id = ? AND e.alert = p.alert LIMIT 1",
-                (post.id,),
-            ).fetchone()
-        return "" if row is None else str(row[0])
+        rows = self._read(
+            "SELECT e.name FROM events e, posts p WHERE p.id = ? AND e.alert = p.alert LIMIT 1",
+            post.id,
+        )
+        return str(rows[0][0]) if rows else ""
 
     def sending(self, post: Outgoing, now: float) -> None:
         """Record, before a post is sent, that it may be accepted without confirmation."""
@@ -325,31 +300,23 @@ class Queue:
 
     def posts_about(self, alert: str) -> list[Posted]:
         """Return the posts about an alert, in order, with their states."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT destination, state, reason, key FROM posts WHERE alert = ? ORDER BY id",
-                (alert,),
-            )
-            return [Posted(*row) for row in rows]
+        rows = self._read(f"{_POSTED} alert = ? ORDER BY id", alert)
+        return [Posted(*row) for row in rows]
 
     def dead_since(self, since: float) -> list[Posted]:
         """Return the posts queued since a time and given up."""
-        with self._lock:
-            rows = self._connection.execute(
-                "SELECT destination, state, reason, key FROM posts WHERE state = 'dead' AND created > ?",
-                (since,),
-            )
-            return [Posted(*row) for row in rows]
+        rows = self._read(f"{_POSTED} state = 'dead' AND created > ?", since)
+        return [Posted(*row) for row in rows]
 
     def of_others(self, destinations: Iterable[str]) -> dict[str, int]:
         """Return other destinations with waiting posts, and the number of these."""
-        with self._lock:
-            rows = self._connection.execute(
+        return dict(
+            self._read(
                 "SELECT destination, count(*) FROM posts WHERE state = 'waiting' "
                 "AND destination NOT IN (SELECT value FROM json_each(?)) GROUP BY destination",
-                (json.dumps(list(destinations)),),
+                json.dumps(list(destinations)),
             )
-            return dict(rows)
+        )
 
     def give_up_on(self, destination: str, before: float, reason: str) -> int:
         """Give up posts waiting for a destination since before a time; return their number."""
@@ -399,14 +366,9 @@ def put(
     *,
     follows: bool = False,
 ) -> int | None:
-    """Queue posts, and return the one that heads their thread.
+    """Queue posts for a destination and an alert, and return the one that heads their thread.
 
-    Args:
-        changed: the transaction.
-        where: a destination and an alert.
-        posts: the first one heads the thread of the others.
-        now: seconds since 1970.
-        follows: whether all of them belong to the thread of the alert's last answer there.
+    The first one heads it, or, with ``follows``, the alert's last answer there.
     """
     head = head_of(changed, *where) if follows else None
     for post in posts:
@@ -441,10 +403,9 @@ def has_reply(changed: sqlite3.Connection, head: int, prefix: str) -> bool:
 def answer_state(
     changed: sqlite3.Connection, destination: str, name: str, since: float = 0.0
 ) -> str:
-    """Return whether a name's answer at a destination is done or waiting.
+    """Return whether a name's answer at a destination is ``"done"`` or ``"waiting"``.
 
-    Returns:
-        ``""`` if it has none, if that was given up, or if the name has been quiet since a time.
+    ``""`` if it has none, if that was given up, or if the name has been quiet since a time.
     """
     row = changed.execute(
         f"SELECT coalesce(p.state, 'done') {_ANSWERS} AND a.destination = ? AND a.name = ? AND a.seen > ?",
@@ -456,15 +417,7 @@ def answer_state(
 def answers(
     changed: sqlite3.Connection, destination: str, name: str, now: float, post: int | None
 ) -> None:
-    """Record which post answers a name at a destination.
-
-    Args:
-        changed: the transaction.
-        destination: its name.
-        name: of the alert.
-        now: seconds since 1970.
-        post: the answer's first one; ``None`` if the name couldn't be looked up.
-    """
+    """Record which post, the answer's first, answers a name; ``None`` if the name couldn't be looked up."""
     if post is not None:
         row = (destination, name, now, post)
         changed.execute("INSERT OR REPLACE INTO answered VALUES (?, ?, ?, ?)", row)
@@ -497,14 +450,7 @@ def count(
 ) -> str:
     """Count an alert that gets no answer of its own; store it for after the storm if its name has none either.
 
-    Returns the state of its name's answer, as :func:`answer_state` does.
-
-    Args:
-        changed: the transaction.
-        destination: its name.
-        event: the alert.
-        now: seconds since 1970.
-        since: a name without an alert since then was quiet, so an older answer doesn't count.
+    Returns the state of its name's answer, see :func:`answer_state`.
     """
     changed.execute(
         "INSERT INTO counted VALUES (?, ?, 1, ?) ON CONFLICT DO UPDATE SET number = number + 1",
@@ -518,12 +464,11 @@ def count(
         )
     if state == "done":
         return state
-    row = (destination, event.name, event.key, event.alert, json.dumps(event.payload), now, now)
     changed.execute(
         "INSERT INTO unanswered VALUES (?, ?, 1, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET "
         "number = number + 1, key = excluded.key, alert = excluded.alert, payload = excluded.payload, "
         "last = excluded.last",
-        row,
+        (destination, event.name, event.key, event.alert, json.dumps(event.payload), now, now),
     )
     return state
 
@@ -533,8 +478,7 @@ def counted_before(
 ) -> dict[str, list[tuple[str, int, bool]]]:
     """Return and remove the counts of destinations whose first one is older than a time.
 
-    Returns:
-        By destination the names, how often each came, most frequent first, and whether it is answered.
+    By destination: each name, how often it came, most frequent first, and whether it is answered.
     """
     rows = changed.execute(
         f"SELECT destination, name, number, {_ANSWERED_SINCE.format('c', 'since')} FROM counted c "  # noqa: S608 - fixed words

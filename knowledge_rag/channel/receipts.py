@@ -7,16 +7,19 @@ are in a file of their own beside it.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import json
 import os
 import threading
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
 from knowledge_rag.channel.events import canonical
+from knowledge_rag.channel.message import message_of
 from knowledge_rag.channel.text import to_text
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidRequest
@@ -24,15 +27,20 @@ from knowledge_rag.core.files import lock
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.version import VERSION
+from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+from knowledge_rag.orchestrator.consultation import consult
+from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.wording import no_steps_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from knowledge_rag.channel.message import Message
+    from knowledge_rag.channel.message import Links, Message
+    from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.consultation import Consultation
-    from knowledge_rag.orchestrator.retrieval import Findings
+    from knowledge_rag.orchestrator.retrieval import Findings, Retrieval
 
 FIRST: Final = "0" * 64
 """The previous hash in the first receipt of a day."""
@@ -41,18 +49,10 @@ _DAYS: Final = "????-??-??.jsonl"
 _REPORTS: Final = "reports.jsonl"
 _PRESSED: Final = "pressed.jsonl"
 
-_ID: Final = 20
-"""Characters of base32, which encode 100 bits."""
-
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A receipt, and whether its day's file is intact up to it.
-
-    Args:
-        says: its content.
-        problems: inconsistencies; none if the file is intact.
-    """
+    """A receipt, and the inconsistencies of its day's file up to it; none if the file is intact."""
 
     says: Mapping[str, Any]
     problems: tuple[str, ...]
@@ -82,7 +82,7 @@ class Offered:
         """
         file = self.at[0]
         hashes = _hashes(findings, file)
-        if hashes == {self.document_sha256} and self.document_sha256:
+        if hashes == {self.document_sha256} != {""}:
             return
         if hashes:
             raise InvalidRequest(f"{file} has changed since this answer: ask again.")
@@ -101,13 +101,7 @@ def _hashes(findings: Findings, file: str) -> set[str]:
 
 
 def receipt_of(message: Message, consultation: Consultation, asked_at: str) -> dict[str, Any]:
-    """Return the content of an answer's receipt.
-
-    Args:
-        message: to post, without a receipt.
-        consultation: of the message.
-        asked_at: ISO 8601, UTC.
-    """
+    """Return the content of the receipt of a consultation's message; ``asked_at`` is ISO 8601, UTC."""
     findings = consultation.findings
     evidence = []
     for cited in message.places:
@@ -149,7 +143,7 @@ def receipt_of(message: Message, consultation: Consultation, asked_at: str) -> d
 def id_of(says: Mapping[str, Any]) -> str:
     """Return the id of a receipt: ``kr-`` and 20 characters of the hash of its content."""
     hashed = hashlib.sha256(canonical(says)).digest()
-    return "kr-" + base64.b32encode(hashed).decode().lower()[:_ID]
+    return "kr-" + base64.b32encode(hashed).decode().lower()[:20]  # 100 bits
 
 
 def offer_in(says: Mapping[str, Any], number: int) -> Offered:
@@ -210,12 +204,10 @@ class Receipts:
         """
         told = {"id": number, "citation": citation.to_dict(), "by": person}
         with self._opened(_REPORTS) as (path, append):
-            if any(
-                {**one, "reported_at": ""} == {**told, "reported_at": ""} for one in _lines(path)
-            ):
-                return False
-            append({**told, "reported_at": reported_at})
-        return True
+            is_new = all(told != {key: one.get(key) for key in told} for one in _lines(path))
+            if is_new:
+                append({**told, "reported_at": reported_at})
+        return is_new
 
     def reports(self, number: str) -> list[dict[str, Any]]:
         """Return a receipt's reports: ``citation``, ``by`` and ``reported_at`` of each."""
@@ -297,3 +289,57 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
         except ValueError:
             one = {}
         yield one if isinstance(one, dict) else {}
+
+
+class KeepsReceipts(Protocol):
+    """A store of receipts."""
+
+    def add(self, says: Mapping[str, Any]) -> str:
+        """Store a receipt, and return its id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Looks incidents up, and stores a receipt of each answer; without an advisor, the documents' own lines are it."""
+
+    retrieval: Retrieval
+    advisor: Advisor | None
+    links: Links | None
+    receipts: KeepsReceipts
+
+    def answer(  # noqa: PLR0913 - what is asked, and what it belongs to
+        self,
+        incident: Incident,
+        title: str,
+        now: float,
+        queries: tuple[Query, ...] | None = None,
+        offered: Offered | None = None,
+        *,
+        event: str = "",
+    ) -> Message:
+        """Return the message for an incident, with its receipt.
+
+        Args:
+            incident: to look up.
+            title: the question as asked.
+            now: seconds since 1970.
+            queries: by default those that the incident suggests.
+            offered: by an earlier answer: return this procedure.
+            event: key of the event, so that no two events share a receipt.
+
+        Raises:
+            InvalidRequest: the offered procedure is gone or has changed.
+        """
+        advisor = self.advisor
+        if offered is not None:
+            incident = replace(incident, at=offered.at)
+            if not offered.name:  # all steps, as in the page: neither words nor a model choose
+                incident, queries, advisor = Incident(at=offered.at), None, ExtractiveAdvisor()
+        consultation = asyncio.run(consult(incident, self.retrieval, advisor, queries=queries))
+        if offered is not None:
+            offered.check(consultation.findings)
+        message = message_of(incident, consultation, self.links, title=title)
+        asked_at = datetime.fromtimestamp(now, UTC).isoformat(timespec="seconds")
+        says = receipt_of(message, consultation, asked_at)
+        says |= {"event": event} if event else {}
+        return replace(message, receipt=self.receipts.add(says))

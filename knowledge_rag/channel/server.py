@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import binascii
+import hashlib
+import hmac
 import logging
 import threading
 import time
@@ -18,12 +22,12 @@ from starlette.routing import Route
 from knowledge_rag.channel.events import delivery_of
 from knowledge_rag.channel.json_requests import Refused, decoded, read_body
 from knowledge_rag.channel.queue import KEEP_SECONDS
-from knowledge_rag.channel.signatures import refusal
+from knowledge_rag.channel.settings import Maker
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from starlette.requests import Request
 
@@ -37,6 +41,9 @@ MAX_BODY: Final = 1_000_000
 IDLE_SECONDS: Final = 0.5
 """How long the worker sleeps if there is nothing to do and nothing arrives."""
 
+MAX_AGE: Final = 300.0
+"""Maximum seconds between a signed time and ours."""
+
 _HOUR: Final = 3600.0
 _STOP_SECONDS: Final = 15.0
 
@@ -48,11 +55,7 @@ def create_hooks(
 ) -> Starlette:
     """Create the application that receives webhooks at ``/hooks/NAME``.
 
-    Args:
-        settings: the hooks.
-        queue: for events.
-        clock: returns the seconds since 1970.
-        arrived: called after something was queued.
+    ``clock`` returns the seconds since 1970; ``arrived`` is called after something was queued.
     """
 
     async def receive(request: Request) -> Response:
@@ -91,6 +94,60 @@ async def _admitted(request: Request, settings: HookSettings, now: float) -> tup
     return hook, decoded(body)
 
 
+def refusal(
+    maker: Maker, secret: str, headers: Mapping[str, str], body: bytes, now: float
+) -> str | None:
+    """Return why a delivery of a maker is refused; ``None`` if it is authentic.
+
+    Everything is compared in constant time. A delivery repeated within MAX_AGE is recognised by its event's key.
+    """
+    if maker is Maker.PAGERDUTY:
+        given = headers.get("x-pagerduty-signature", "").split(",")
+        return _checked([it.strip().removeprefix("v1=") for it in given], _hex(secret, body))
+    if maker is Maker.GRAFANA and (signed := headers.get("x-grafana-alerting-signature")):
+        moment = headers.get("x-grafana-alerting-timestamp", "")
+        if not moment:
+            return _checked([signed], _hex(secret, body))
+        text = moment.encode() + b":" + body
+        return _late(moment, now) or _checked([signed], _hex(secret, text))
+    if maker is Maker.INCIDENT_IO:
+        return _standard(secret, headers, body, now)
+    scheme, _, given_secret = headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        return "no Authorization: Bearer header"
+    return _checked([given_secret.strip()], secret)
+
+
+def _standard(secret: str, headers: Mapping[str, str], body: bytes, now: float) -> str | None:
+    """Check a Standard Webhooks signature, which incident.io sends (by Svix)."""
+    moment = headers.get("webhook-timestamp", "")
+    if late := _late(moment, now):
+        return late
+    text = f"{headers.get('webhook-id', '')}.{moment}.".encode() + body
+    try:
+        key = base64.b64decode(secret.removeprefix("whsec_"), validate=True)
+    except (binascii.Error, ValueError):
+        return "the secret is not base64"
+    expected = base64.b64encode(hmac.digest(key, text, hashlib.sha256)).decode()
+    given = headers.get("webhook-signature", "").split(" ")
+    return _checked([it.removeprefix("v1,") for it in given], expected)
+
+
+def _late(moment: str, now: float) -> str | None:
+    if not moment.isdecimal() or len(moment) > 12:
+        return "no signed time"
+    return "the signed time is too far from ours" if abs(now - int(moment)) > MAX_AGE else None
+
+
+def _hex(secret: str, text: bytes) -> str:
+    return hmac.digest(secret.encode(), text, hashlib.sha256).hex()
+
+
+def _checked(given: list[str], expected: str) -> str | None:
+    same = [hmac.compare_digest(it.encode(), expected.encode()) for it in given]
+    return None if any(same) else "the signature or secret is wrong"
+
+
 def _keep(
     queue: Queue, hook: Hook, payload: object, now: float, arrived: Callable[[], None]
 ) -> Response:
@@ -113,12 +170,8 @@ def _keep(
 def working(worker: Worker, clock: Callable[[], float], arrived: threading.Event) -> Iterator[None]:
     """Process the queue while the block runs; a post that has begun is completed.
 
-    One thread answers, and each destination has one that posts, so that none waits for another.
-
-    Args:
-        worker: to run.
-        clock: returns the seconds since 1970.
-        arrived: set when something was received.
+    One thread answers, and each destination has one that posts, so that none waits for another. ``clock`` returns the
+    seconds since 1970; ``arrived`` is set when something was received.
     """
     stopping = threading.Event()
     queued = {name: threading.Event() for name in worker.settings.destinations}

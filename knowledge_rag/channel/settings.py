@@ -22,11 +22,6 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,39}")
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_REPOSITORY: Final = re.compile(r"[\w.-]{1,100}/[\w.-]{1,100}")
-_CHANNEL: Final = re.compile(r"[CGD][A-Z0-9]{6,20}")
-_EMAIL: Final = re.compile(r"[^@\s]{1,64}@[^@\s]{1,255}")
-_TOPIC: Final = re.compile(r"arn:aws[a-z-]*:sns:[a-z0-9-]{1,30}:[0-9]{12}:[A-Za-z0-9_-]{1,256}")
-_REGION: Final = re.compile(r"[a-z]{2,4}(-[a-z]{1,12}){1,3}-[0-9]{1,2}")
 
 
 class Maker(StrEnum):
@@ -83,39 +78,35 @@ _KEYS: Final = {
     Kind.OPS_ITEM: ("region",),
 }
 """Required settings of each kind."""
-_MORE: Final = {Kind.SLACK: ("buttons",)}
-"""Optional settings of a kind."""
 _FORMS: Final = {
-    "channel": _CHANNEL,
-    "repository": _REPOSITORY,
-    "sender": _EMAIL,
-    "topic": _TOPIC,
-    "region": _REGION,
-}
-_HINTS: Final = {
-    "channel": "the channel's id, such as C0123ABCDEF (its name can change)",
-    "repository": "owner/name",
-    "sender": "the e-mail address of a PagerDuty user, who signs the notes",
-    "topic": "the ARN of a standard topic of SNS",
-    "region": "an AWS region, such as eu-west-1",
-}
+    "channel": (r"[CGD][A-Z0-9]{6,20}", "the channel's id, such as C0123ABCDEF (its name can change)"),
+    "repository": (r"[\w.-]{1,100}/[\w.-]{1,100}", "owner/name"),
+    "sender": (r"[^@\s]{1,64}@[^@\s]{1,255}", "the e-mail address of a PagerDuty user, who signs the notes"),
+    "topic": (
+        r"arn:aws[a-z-]*:sns:[a-z0-9-]{1,30}:[0-9]{12}:[A-Za-z0-9_-]{1,256}",
+        "the ARN of a standard topic of SNS",
+    ),
+    "region": (r"[a-z]{2,4}(-[a-z]{1,12}){1,3}-[0-9]{1,2}", "an AWS region, such as eu-west-1"),
+}  # fmt: skip
+"""Pattern of a setting, and what an error says of it."""
+_LIMITS: Final = {"answers_a_minute": 60, "quiet_minutes": 1_440, "model_answers_a_day": 10_000}
 
 
 @dataclass(frozen=True, slots=True)
 class Destination:
     """A place to post to.
 
-    name: in the settings.
-    kind: of its API.
-    url: of the API, without a final slash; for a webhook the whole address.
-    secret: its key, or the secret that signs webhooks.
-    channel: Slack's id of a channel.
-    buttons: whether the Slack app runs, which answers them.
-    sender: PagerDuty user who signs notes.
-    repository: GitHub's ``owner/name``.
-    issue: number of an issue there.
-    topic: ARN of an SNS topic.
-    region: of Systems Manager.
+    Args:
+        name: in the settings.
+        kind: of its API.
+        url: of the API, without a final slash; for a webhook the whole address.
+        secret: its key, or the secret that signs webhooks.
+        channel: Slack's id of a channel.
+        sender: PagerDuty user who signs notes.
+        repository: GitHub's ``owner/name``, and the number of an ``issue`` there.
+        buttons: whether the Slack app runs, which answers them.
+        topic: ARN of an SNS topic.
+        region: of Systems Manager.
     """
 
     name: str
@@ -158,8 +149,6 @@ class HookSettings:
     """The webhooks to receive, and the destinations of answers.
 
     Args:
-        hooks: by name.
-        destinations: by name.
         links: to cited lines; ``None`` for those that ingest found.
         answers_a_minute: to each shared destination; further alerts are counted in a summary.
         quiet_minutes: how long a name must have been quiet before it is answered there again.
@@ -180,16 +169,13 @@ class HookSettings:
 
 
 def read_settings(text: str, environment: Mapping[str, str]) -> HookSettings:
-    """Read the settings; all errors are reported together.
-
-    Args:
-        text: TOML.
-        environment: with the keys.
+    """Read the settings, in TOML, with keys from the environment; all errors are reported together.
 
     Raises:
         InvalidSettings: something in it is wrong.
     """
-    return _read(text, _Reader(environment), received=True)
+    reader = _Reader(environment, "the environment variable {} is not set")
+    return _read(text, reader, received=True)
 
 
 def read_destinations(text: str, keys: Mapping[str, str] | None) -> HookSettings:
@@ -265,29 +251,23 @@ def _is_key(name: str) -> bool:
 
 
 class _Reader:
-    def __init__(
-        self,
-        environment: Mapping[str, str] | None,
-        missing: str = "the environment variable {} is not set",
-    ) -> None:
+    def __init__(self, environment: Mapping[str, str] | None, missing: str) -> None:
         self._environment = environment
         self._missing = missing
         self.wrong: list[str] = []
 
     def settings(self, wire: Mapping[str, Any], *, received: bool) -> HookSettings:
-        numbers = {"answers_a_minute": 60, "quiet_minutes": 1_440, "model_answers_a_day": 10_000}
-        known = {"hooks", "destinations", "links", *numbers}
-        self._unknown("", wire, known)
+        self._unknown("", wire, {"hooks", "destinations", "links", *_LIMITS})
         destinations = {
             name: found
             for name, own in self._tables(wire, "destinations")
             if (found := self._destination(name, own)) is not None
         }
-        known_names = set(wire.get("destinations", ()))
+        known = set(wire.get("destinations", ()))
         hooks = {
             name: hook
             for name, own in self._tables(wire, "hooks")
-            if (hook := self._hook(name, own, known_names)) is not None
+            if (hook := self._hook(name, own, known)) is not None
         }
         for hook in hooks.values():
             for it in (destinations[name] for name in hook.to if name in destinations):
@@ -312,7 +292,7 @@ class _Reader:
                 self.wrong.append(f"links: {error}")
         made = HookSettings(hooks, destinations, links)
         given: dict[str, Any] = {
-            key: self._number(wire, key, getattr(made, key), most) for key, most in numbers.items()
+            key: self._number(wire, key, getattr(made, key), most) for key, most in _LIMITS.items()
         }
         return replace(made, **given)
 
@@ -331,12 +311,13 @@ class _Reader:
             return None
         kind = Kind(own["kind"])
         buttons = own.get("buttons", False)
-        self._unknown(about, own, {*_KEYS[kind], *_MORE.get(kind, ()), "kind", "url"})
+        optional = {"kind", "url"} | ({"buttons"} if kind is Kind.SLACK else set())
+        self._unknown(f"{about}: ", own, {*_KEYS[kind], *optional})
         if not isinstance(buttons, bool):
             self.wrong.append(f"{about}: buttons must be true or false")
         texts = {key: self._text(about, own, key) for key in _KEYS[kind] if key != "issue"}
         secret = self._secret(about, texts.get("token_env") or texts.get("secret_env") or "")
-        issue = self._number(own, "issue", 0, 10**9, about) if kind is Kind.GITHUB else 0
+        issue = self._number(own, "issue", 0, 10**9, f"{about}: ") if kind is Kind.GITHUB else 0
         more = {key: texts[key] for key in _FORMS if key in texts}
         if kind is Kind.SNS and not more["topic"]:  # the topic contains the region
             return None
@@ -346,7 +327,7 @@ class _Reader:
 
     def _hook(self, name: str, own: Mapping[str, Any], known: set[str]) -> Hook | None:
         about = f"hooks.{name}"
-        self._unknown(about, own, {"from", "secret_env", "to"})
+        self._unknown(f"{about}: ", own, {"from", "secret_env", "to"})
         if own.get("from") not in set(Maker):
             self.wrong.append(f"{about}: from must be one of {', '.join(Maker)}")
             return None
@@ -364,9 +345,9 @@ class _Reader:
 
     def _text(self, about: str, own: Mapping[str, Any], key: str) -> str:
         value = own.get(key)
-        form = _FORMS.get(key, re.compile(r"\S{1,1000}"))
-        if not isinstance(value, str) or not form.fullmatch(value):
-            self.wrong.append(f"{about}: {key} must be {_HINTS.get(key, 'a text')}")
+        form, hint = _FORMS.get(key, (r"\S{1,1000}", "a text"))
+        if not isinstance(value, str) or not re.fullmatch(form, value):
+            self.wrong.append(f"{about}: {key} must be {hint}")
             return ""
         return value
 
@@ -397,13 +378,13 @@ class _Reader:
     ) -> int:
         value = own.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            self.wrong.append(f"{about + ': ' if about else ''}{key} must be 1 to {most}")
+            self.wrong.append(f"{about}{key} must be 1 to {most}")
             return default
         return value
 
     def _unknown(self, about: str, own: Mapping[str, Any], known: set[str]) -> None:
-        for key in sorted(set(own) - known):
-            shown = f"{about}: " if about else ""
-            self.wrong.append(
-                f"{shown}unknown setting {key[:80]!r}; known: {', '.join(sorted(known))}"
-            )
+        listed = ", ".join(sorted(known))
+        self.wrong += [
+            f"{about}unknown setting {key[:80]!r}; known: {listed}"
+            for key in sorted(set(own) - known)
+        ]

@@ -13,6 +13,7 @@ are plain text in which nothing can be a link, a mention or a citation, and thei
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from knowledge_rag.channel.buttons import Act, is_receipt
 from knowledge_rag.channel.marks import Writer, citations_of, plain, rows_of, tree_of, units_of
-from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
+from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of, where
 from knowledge_rag.channel.text import BRACKETS, numbers_of
 from knowledge_rag.guardrails.danger import dangers_in
 from knowledge_rag.orchestrator.wording import counted
@@ -76,21 +77,17 @@ Element = dict[str, Any]
 def to_slack(
     message: Message, buttons: Buttons | None = None, most: int = MAX_MESSAGES
 ) -> list[dict[str, Any]]:
-    """Return the messages to post, the first in the channel and the others in its thread.
+    """Return the messages to post, at most ``most``, the first in the channel and the others in its thread.
 
     Each has ``text`` (for notifications), ``blocks`` and the settings that keep Slack from adding links or previews.
-
-    Args:
-        message: to write, with its receipt if there are buttons.
-        buttons: signs them; ``None`` if no app is running to answer them.
-        most: maximum messages.
+    ``buttons`` is ``None`` if no app is running to answer them.
     """
     pages = _pages(message, buttons, most)
-    of = [
-        f" ({number}/{len(pages)})" if len(pages) > 1 else "" for number in range(1, len(pages) + 1)
+    told, of = f"{message.title}: {message.outcome}", len(pages)
+    return [
+        _settings(f"{told} ({number}/{of})" if of > 1 else told, blocks)
+        for number, blocks in enumerate(pages, start=1)
     ]
-    told = f"{message.title}: {message.outcome}"
-    return [_settings(told + part, blocks) for part, blocks in zip(of, pages, strict=True)]
 
 
 def notice_blocks(words: str) -> dict[str, Any]:
@@ -164,13 +161,9 @@ def _left_out(message: Message, left: Sequence[_Unit]) -> _Unit:
     line = [_words(f"{counted(len(left), 'further part')} not posted here", italic=True)]
     numbers = frozenset([min(unit.numbers) for unit in left if unit.numbers][:1])
     for number in numbers:
-        line += _said(f". They begin at {_where(message.places[number - 1])} ", italic=True)
+        line += _said(f". They begin at {where(message.places[number - 1])} ", italic=True)
         line.append(_link(message, number))
     return _Unit([_rich([_section([*line, _words(".", italic=True)])])], numbers)
-
-
-def _where(cited: Place) -> str:
-    return f"{document_of(cited)}:{lines_of(cited)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,11 +190,16 @@ class _Foot:
     def below(self, units: Sequence[_Unit], *, is_last: bool, is_cut: bool) -> list[dict[str, Any]]:
         numbers = frozenset(chain.from_iterable(unit.numbers for unit in units))
         sources = _sources(self.message, numbers)
-        made = [*sources, *_receipt(self.message)] if is_last else [_goes_on(), *sources]
+        if not is_last:  # above the sources, which would otherwise look like the end
+            made = [_aside("The next part is in the thread."), *sources]
+        elif self.message.receipt:
+            made = [*sources, _aside(f"Receipt {self.message.receipt}")]
+        else:
+            made = sources
         if self.buttons is None or not self.message.receipt:
             return made
         commands, _ = commands_in([block for unit in units for block in unit.blocks])
-        elements = list(self._of_answer(is_cut=is_cut)) if is_last else []
+        elements = list(self._of_answer(self.buttons, is_cut=is_cut)) if is_last else []
         if commands:
             copies = self.buttons.value(Act.COPY, self.message.receipt, 0, commands)
             elements.append(_button(Act.COPY, "Copy commands", copies))
@@ -210,15 +208,13 @@ class _Foot:
             elements.append(_button(Act.WRONG, "Wrong citation", wrong))
         return [*made, *_actions(elements)]
 
-    def _of_answer(self, *, is_cut: bool) -> Iterator[Element]:
+    def _of_answer(self, buttons: Buttons, *, is_cut: bool) -> Iterator[Element]:
         """Yield a button for each possible procedure, or for all steps if some are left out."""
-        if self.buttons is None:
-            return
         for position, it in enumerate(self.message.offers, start=1):
             act = Act.CHOOSE if it.name else Act.ALL
             if it.name or is_cut or self.message.folded:
                 receipt = it.receipt or self.message.receipt
-                value = self.buttons.value(act, receipt, it.number or position)
+                value = buttons.value(act, receipt, it.number or position)
                 label = f"{position}. {it.name}" if it.name else "Show all steps"
                 yield _button(act, label, value, position)
 
@@ -228,11 +224,8 @@ def commands_in(
 ) -> tuple[list[str], int]:
     """Return the commands in a message's blocks that are safe to show alone, and the number of destructive ones.
 
-    Destructive commands are never shown without their step, which has the lines that guard them.
-
-    Args:
-        blocks: of any message.
-        read: returns a text as displayed.
+    Destructive commands are never shown without their step, which has the lines that guard them. ``read`` returns a text
+    as displayed.
     """
     rich = (it for block in blocks if block.get("type") == "rich_text" for it in block["elements"])
     code = (it for it in rich if it.get("type") == _CODE)
@@ -256,7 +249,7 @@ def citations_blocks(places: Sequence[Place], receipt: str, buttons: Buttons) ->
     """Return a message that asks which citation is wrong."""
     options = [
         {
-            "text": _label(f"{number}. {_where(cited)}", tail=True),
+            "text": _label(f"{number}. {where(cited)}", tail=True),
             "value": buttons.value(Act.WHICH, receipt, number),
         }
         for number, cited in enumerate(places[:MAX_OPTIONS], start=1)
@@ -326,13 +319,13 @@ def _head(message: Message) -> _Unit:
 
 def _tail(message: Message) -> Iterator[_Unit]:
     if message.reading:
+        named = [(name, message.number(citation)) for name, citation in message.reading]
         elements = [_section([_words(f"{message.reading_title}:\n", bold=True)])]
-        numbers = []
-        for name, citation in message.reading:
-            number = message.number(citation)
-            numbers.append(number)
-            elements.append(_section([*_said(f"- {name} "), _link(message, number), _words("\n")]))
-        yield _Unit(_blocks(elements), frozenset(numbers))
+        elements += [
+            _section([*_said(f"- {name} "), _link(message, number), _words("\n")])
+            for name, number in named
+        ]
+        yield _Unit(_blocks(elements), frozenset(number for _, number in named))
     if message.unknown:
         yield _Unit(_blocks([_section(list(_said(message.unknown)))]), frozenset())
 
@@ -346,22 +339,15 @@ def _sources(message: Message, numbers: frozenset[int]) -> list[dict[str, Any]]:
         by_file.setdefault(document_of(message.places[number - 1]), []).append(number)
     elements = [_section([_words("Sources", bold=True), _words("\n")])]
     for document, own in by_file.items():
-        line = [*_said(f"{document}: ")]
+        line = list(_said(f"{document}: "))
         for number in own:
             line += [_link(message, number), _words(f" {lines_of(message.places[number - 1])}  ")]
         elements.append(_section([*line, _words("\n")]))
     return _blocks(elements)
 
 
-def _goes_on() -> dict[str, Any]:
-    """Return the block above the sources of all messages but the last, which would otherwise look like the end."""
-    return _rich([_section([_words("The next part is in the thread.", italic=True)])])
-
-
-def _receipt(message: Message) -> list[dict[str, Any]]:
-    if not message.receipt:
-        return []
-    return [_rich([_section([_words(f"Receipt {message.receipt}", italic=True)])])]
+def _aside(words: str) -> dict[str, Any]:
+    return _rich([_section([_words(words, italic=True)])])
 
 
 def _link(message: Message, number: int) -> Element:
@@ -374,9 +360,7 @@ def _link(message: Message, number: int) -> Element:
 
 def _flat(told: str) -> str:
     """Return the text of a notification: entities escaped, no address and no mention."""
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        told = told.replace(character, entity)
-    return _inert(told)[:MAX_CHARACTERS]
+    return _inert(html.escape(told, quote=False))[:MAX_CHARACTERS]
 
 
 def _inert(text: str) -> str:
@@ -468,8 +452,6 @@ def _parts(element: Element) -> Iterator[Element]:
 
 
 class _Writer(Writer[Element]):
-    """Writes the text of a message as units."""
-
     breaks: ClassVar = {"softbreak": _words(" "), "hardbreak": _words("\n")}
 
     def __init__(self, message: Message) -> None:

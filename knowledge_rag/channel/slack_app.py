@@ -24,7 +24,7 @@ from slack_bolt import App
 from slack_sdk.errors import SlackApiError
 
 from knowledge_rag.channel.buttons import NOT_OURS, Act, Buttons
-from knowledge_rag.channel.message import document_of, lines_of, place
+from knowledge_rag.channel.message import place, where
 from knowledge_rag.channel.receipts import citation_in, offer_in
 from knowledge_rag.channel.slack import (
     ACTION,
@@ -80,7 +80,7 @@ class Conversations:
 
     Args:
         ask: looks a question up, and returns the message with its receipt; for an offer of a posted answer, the
-        offered procedure.
+            offered procedure.
         receipts: of posted answers.
         key: the bot's token, which signs buttons.
         clock: returns the seconds since 1970.
@@ -142,8 +142,7 @@ class Conversations:
         """Record that a person reports a citation of a receipt as wrong, and return the confirmation."""
         now = datetime.fromtimestamp(self.clock(), UTC).isoformat(timespec="seconds")
         self.receipts.report(receipt, citation, self.buttons(channel).person(user), now)
-        where = place(citation)
-        return f"Recorded as wrong, with receipt {receipt}: {document_of(where)}:{lines_of(where)}"
+        return f"Recorded as wrong, with receipt {receipt}: {where(place(citation))}"
 
     def buttons(self, channel: str) -> Buttons:
         """Return the signer of a channel's buttons."""
@@ -160,13 +159,7 @@ class Conversations:
 
 
 def create_app(client: WebClient, conversations: Conversations, workers: Executor) -> App:
-    """Create the app; the caller connects it.
-
-    Args:
-        client: of Slack's API, with the bot's token.
-        conversations: looks questions up.
-        workers: run the work, so that Slack's own few threads are free to acknowledge the next event.
-    """
+    """Create the app; the caller connects it. The ``workers`` keep Slack's own few threads free to acknowledge events."""
     app = App(client=client, token_verification_enabled=False, request_verification_enabled=False)
     listeners = _Listeners(client, conversations, workers)
     app.event("app_mention")(listeners.mentioned)
@@ -254,11 +247,7 @@ class _Listeners:
             show(notice_blocks(FAILED))
 
     def _do(self, press: _Press, show: Callable[..., None]) -> None:
-        """Run a button's action.
-
-        Raises:
-            InvalidRequest: it is impossible.
-        """
+        """Run a button's action; raises InvalidRequest if that is impossible."""
         talk, channel = self.conversations, press.channel
         match press.act:
             case Act.CHOOSE | Act.ALL:
@@ -311,12 +300,7 @@ class _Listeners:
 
 @dataclass(frozen=True, slots=True)
 class _Press:
-    """A pressed button, as Slack reports it.
-
-    Args:
-        thread: of its message.
-        blocks: of that message.
-    """
+    """A pressed button, as Slack reports it, with the thread and the blocks of its message."""
 
     act: Act
     value: str

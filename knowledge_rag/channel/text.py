@@ -5,17 +5,18 @@ Text has no markup, so a citation is a number in brackets, and other brackets ar
 
 from __future__ import annotations
 
+import html
 import re
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from knowledge_rag.channel.marks import LineWriter, citations_of, plain, rows_of
-from knowledge_rag.channel.message import BY_MODEL, document_of, lines_of
+from knowledge_rag.channel.message import BY_MODEL, lines_of, where
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from markdown_it.tree import SyntaxTreeNode
 
@@ -31,16 +32,10 @@ BRACKETS: Final = re.compile(r"(?:\[[^\[\]\n]*\]|[\[\]])+")
 _MENTION: Final = re.compile(r"@(?=\w)")
 _ENTITY: Final = re.compile(r"<(?=[!@#]|[a-z][a-z0-9+.-]*:)", re.IGNORECASE)
 """Start of a mention, a channel or a link that works even in code: ``<!here>``, ``<https://a.example|words>``."""
-_FENCE: Final = "```"
 
 
 def to_text(message: Message, *, for_chat: bool = False) -> str:
-    """Return a message as text.
-
-    Args:
-        message: to write.
-        for_chat: whether it is for pasting into a chat, where commands are in fences and nobody is mentioned.
-    """
+    """Return a message as text; for pasting into a chat, commands are in fences and nobody is mentioned."""
     return neutralise("\n".join(_lines(message, for_chat=for_chat))) + "\n"
 
 
@@ -64,9 +59,7 @@ def chat_block(message: Message) -> str:
 
 def in_block(text: str) -> str:
     """Return a text as one code block for chat."""
-    shown = text.replace("```", "`` `")
-    for plain_one, escape in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        shown = shown.replace(plain_one, escape)
+    shown = html.escape(text.replace("```", "`` `"), quote=False)
     return f"```\n{shown}\n```"
 
 
@@ -80,18 +73,9 @@ def bracketed(text: str) -> str:
     return BRACKETS.sub(lambda found: f"`{found[0]}`", plain(text))
 
 
-def _sources(message: Message, said: Callable[[str], str]) -> Iterator[str]:
-    """Yield a line for each citation: its number, its lines, and a link to them."""
-    for number, cited in enumerate(message.places, start=1):
-        url = message.url(cited)
-        where = said(f"{document_of(cited)}:{lines_of(cited)}")
-        yield f"[{number}] {where}" + (f" {url}" if url else "")
-
-
 def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:
     writer = _Writer(message, for_chat=for_chat)
-    for line in (message.title, *message.about, message.outcome):
-        yield writer.said(line)
+    yield from map(writer.said, (message.title, *message.about, message.outcome))
     yield from (f"- {writer.said(one)}" for one in message.warnings)
     if message.marked:
         written = writer.written(message.marked)
@@ -110,14 +94,14 @@ def _lines(message: Message, *, for_chat: bool) -> Iterator[str]:
     if message.unknown:
         yield writer.said(message.unknown)
     if message.places:
-        yield from ("", "Sources:", *_sources(message, writer.said))
+        yield from ("", "Sources:")
+    for number, cited in enumerate(message.places, start=1):
+        yield f"[{number}] {writer.said(where(cited))} {message.url(cited)}".rstrip()
     if message.receipt:
         yield from ("", f"Receipt {message.receipt}")
 
 
 class _Writer(LineWriter):
-    """Writes the blocks of a message's text."""
-
     breaks: ClassVar = {"softbreak": " ", "hardbreak": "\n"}
 
     def __init__(self, message: Message, *, for_chat: bool) -> None:
@@ -169,10 +153,10 @@ class _Writer(LineWriter):
 
     def _commands(self, text: str) -> list[str]:
         lines = plain(text).split("\n")
-        if not self._for_chat or _FENCE in text:
+        if not self._for_chat or "```" in text:
             return [f"    {self._calm(line)}" for line in lines]
         # one piece, so that no list indents a command's own lines
-        return [_ENTITY.sub("< ", "\n".join((_FENCE, *lines, _FENCE)))]
+        return [_ENTITY.sub("< ", "\n".join(("```", *lines, "```")))]
 
     def _line(self, node: SyntaxTreeNode) -> str:
         made = ""

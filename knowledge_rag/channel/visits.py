@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import httpx
 
-from knowledge_rag.channel.answering import Answering
+from knowledge_rag.channel.destinations import TIMEOUT, sender
 from knowledge_rag.channel.events import events_of_bus
 from knowledge_rag.channel.json_requests import Refused, decoded
+from knowledge_rag.channel.receipts import Answering
 from knowledge_rag.channel.settings import read_destinations
-from knowledge_rag.channel.worker import TIMEOUT, Worker, sender
+from knowledge_rag.channel.worker import Worker
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.orchestrator.incident import Incident
@@ -27,13 +28,12 @@ from knowledge_rag.orchestrator.retrieval import log_defect
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from knowledge_rag.channel.answering import KeepsReceipts
-    from knowledge_rag.channel.destinations import Call
+    from knowledge_rag.channel.destinations import Call, Send
     from knowledge_rag.channel.events import Event
     from knowledge_rag.channel.message import Message
     from knowledge_rag.channel.queue import Queue
+    from knowledge_rag.channel.receipts import KeepsReceipts
     from knowledge_rag.channel.settings import HookSettings, Maker
-    from knowledge_rag.channel.worker import Send
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
@@ -67,12 +67,7 @@ _PASSING: Final = (Reason.TIMEOUT, Reason.THROTTLED, Reason.UNAVAILABLE)
 
 @dataclass(frozen=True, slots=True)
 class Patient:
-    """Repeats a search that failed for a temporary reason.
-
-    Args:
-        retrieval: to ask.
-        sleep: waits for a number of seconds.
-    """
+    """Repeats a search that failed for a temporary reason."""
 
     retrieval: Retrieval
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -126,13 +121,10 @@ class Visits:
     """Answers the events in messages, and posts the answers.
 
     Args:
-        kept: the queue.
         settings: TOML, see :func:`~knowledge_rag.channel.settings.read_destinations`.
         keys: returns the keys that it names; raises InvalidSettings if they aren't available.
-        retrieval: of the knowledge base.
         advisor: the model that writes, within MODEL_SECONDS; ``None`` for the documents' own lines.
-        receipts: their store.
-        now: seconds since 1970.
+        now: returns the seconds since 1970.
         send: sends a request; by default over HTTP.
     """
 
@@ -147,11 +139,7 @@ class Visits:
     _worker: Worker | None = None
 
     def serve(self, messages: Sequence[str], left: Callable[[], float]) -> Visit:
-        """Receive the events in messages, and work as long as there is time.
-
-        Args:
-            messages: each an EventBridge event as JSON.
-            left: returns the seconds left.
+        """Receive the events in messages, each an EventBridge event as JSON, and work while seconds are ``left``.
 
         Raises:
             Exception: the queue can't be stored: nothing was received, and the messages must be delivered again.

@@ -9,20 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-import botocore.session
 import httpx
-from botocore.auth import SigV4Auth
-from botocore.awsrequest import AWSRequest
 
 from knowledge_rag.channel import queue as steps
 from knowledge_rag.channel.destinations import (
     MAX_PAGES,
-    Call,
     Ended,
-    Post,
     Reply,
     call_for,
     found_in,
@@ -33,23 +27,22 @@ from knowledge_rag.channel.destinations import (
     reply_of,
 )
 from knowledge_rag.channel.events import digest
-from knowledge_rag.channel.message import masked, message_from, one_line
+from knowledge_rag.channel.message import UNCLEAR, Message, masked, message_from, one_line
+from knowledge_rag.channel.queue import Post
 from knowledge_rag.channel.settings import SUBJECTS, Kind
 from knowledge_rag.channel.slack import notice_blocks, refused_part
-from knowledge_rag.channel.storm import lists_of
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.retrieval import log_defect
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from botocore.credentials import Credentials as BotocoreCredentials
-    from botocore.credentials import ReadOnlyCredentials
-
+    from knowledge_rag.channel.destinations import Call, Send
     from knowledge_rag.channel.events import Event
-    from knowledge_rag.channel.message import Message
+    from knowledge_rag.channel.message import Offer, Place
     from knowledge_rag.channel.queue import Outgoing, Queue, Received
     from knowledge_rag.channel.settings import Destination, HookSettings
 
@@ -60,8 +53,6 @@ LONGEST_WAIT: Final = 300.0
 
 DAY: Final = 24 * 3600.0
 GIVE_UP: Final = DAY
-TIMEOUT: Final = httpx.Timeout(10.0, connect=5.0)
-MAX_RESPONSE: Final = 4_000_000
 MAX_NAMED: Final = 10
 """Maximum names in a storm's summary."""
 
@@ -71,6 +62,21 @@ STORM_LONGEST: Final = 900.0
 
 MAX_LISTED: Final = 50
 """Maximum names looked up after a storm; any others are only listed."""
+
+MAX_NAME: Final = 80
+"""Maximum characters of a name in a list."""
+
+MAX_NAMES: Final = 10
+"""Names per line."""
+
+MAX_BESIDE: Final = 1_000
+"""Maximum characters of names above the first place; more have messages of their own."""
+
+MAX_NAME_LINES: Final = 4
+"""Lines of names in such a message."""
+
+MAX_LINES: Final = 10
+"""Alerts per message of the list: each may have a button, and Slack limits a message's size."""
 
 _REMOVED: Final = "no longer in the settings"
 _OVER: Final = "over-"
@@ -91,80 +97,12 @@ _logger: Final = logging.getLogger(__name__)
 Answer = Callable[["Event", float], "Message"]
 """Looks an alert up at a time, and returns the message with its receipt."""
 
-Send = Callable[[Call], httpx.Response]
-"""Sends a request; raises the same as httpx."""
-
-Credentials = Callable[[], "ReadOnlyCredentials"]
-
-
-def sender(client: httpx.Client, credentials: Credentials | None = None) -> Send:
-    """Return a function that sends requests; redirects aren't followed, since a key would go with them.
-
-    Args:
-        client: with the connections.
-        credentials: returns those that sign requests to AWS; by default this machine's.
-    """
-    signing = credentials or _default_credentials
-
-    def send(call: Call) -> httpx.Response:
-        headers = {**call.headers, **call.keys}
-        if call.aws is not None:
-            headers = _signed(call, headers, call.aws, signing())
-        with client.stream(
-            call.method,
-            call.url,
-            headers=headers,
-            content=call.body or None,
-            follow_redirects=False,
-        ) as response:
-            body = bytearray()
-            for part in response.iter_bytes():
-                body += part
-                if len(body) > MAX_RESPONSE:
-                    break
-            return httpx.Response(
-                response.status_code, headers=_plain(response), content=bytes(body)
-            )
-
-    return send
-
-
-def _signed(
-    call: Call, headers: Mapping[str, str], service: tuple[str, str], signer: ReadOnlyCredentials
-) -> dict[str, str]:
-    """Return a request's headers with its signature (SigV4) for a service in a region."""
-    request = AWSRequest(call.method, call.url, dict(headers), call.body)
-    SigV4Auth(signer, *service).add_auth(request)
-    return dict(request.headers.items())
-
-
-@lru_cache(maxsize=1)
-def _session_credentials() -> BotocoreCredentials:
-    found = botocore.session.get_session().get_credentials()
-    if found is None:
-        raise httpx.ConnectError("no AWS credentials")  # they may come: the post waits
-    return found
-
-
-def _default_credentials() -> ReadOnlyCredentials:
-    """Return this machine's credentials, renewed if they expire."""
-    return _session_credentials().get_frozen_credentials()
-
-
-def _plain(response: httpx.Response) -> dict[str, str]:
-    unwanted = ("content-encoding", "content-length", "transfer-encoding")
-    return {name: it for name, it in response.headers.items() if name not in unwanted}
-
 
 @dataclass(slots=True)
 class Worker:
     """Processes a queue.
 
     Args:
-        queue: to process.
-        settings: the destinations of answers.
-        answer: looks an alert up.
-        send: sends a request.
         jitter: returns 0..1, to vary the waits of different processes.
         quote: looks an alert up without the model that writes ``answer``; ``None`` if no model does.
     """
@@ -223,14 +161,12 @@ class Worker:
         """Return the destinations of an event: a note needs an incident of its own maker."""
         hook = self.settings.hooks.get(received.hook)
         if hook is None:
-            _logger.warning(
-                "hook=%s | no longer in the settings: an event is ignored", received.hook
-            )
-        named = [self.settings.destinations[it] for it in hook.to] if hook else []
+            _logger.warning("hook=%s | %s: an event is ignored", received.hook, _REMOVED)
+            return []
         return [
             it
-            for it in named
-            if it.is_shared or (hook and SUBJECTS[it.kind] is hook.maker and received.event.subject)
+            for it in map(self.settings.destinations.__getitem__, hook.to)
+            if it.is_shared or (SUBJECTS[it.kind] is hook.maker and received.event.subject)
         ]
 
     def _is_wanted(self, event: Event, destination: Destination, now: float) -> bool:
@@ -485,12 +421,90 @@ def _failed(event: Event) -> Message:
     )
 
 
-def summary_of(numbers: Sequence[tuple[str, int]], answered: Collection[str]) -> str:
-    """Return the summary of alerts that got no answer of their own.
+_Item = TypeVar("_Item")
+_NOT_LOOKED_UP: Final = "Not looked up, ask for them by name"
+_WITHOUT: Final = {
+    Status.OK: "Several procedures may be meant, ask for them by name",
+    Status.NO_MATCH: "Nothing documented",
+    Status.DEGRADED: "Could not be looked up, ask again",
+}
+
+
+def lists_of(
+    found: Sequence[tuple[str, int, Message]], more: Sequence[tuple[str, int]], key: str
+) -> list[Message]:
+    """Return the list of alerts without an answer of their own, with the place where the steps of each begin.
 
     Args:
-        numbers: how often each name came, most frequent first.
-        answered: the names that were answered before.
+        found: name of each, how often it came, and its answer, for its citation and offer.
+        more: names that weren't looked up, and how often they came.
+        key: of the list.
+    """
+    listed = [(_called(name, number), *it) for name, number, one in found for it in _steps(one)]
+    about: dict[str, list[str]] = {it: [] for it in (*_WITHOUT.values(), _NOT_LOOKED_UP)}
+    for name, number, one in found:
+        if not list(_steps(one)):
+            status = Status.OK if one.reading_title == UNCLEAR else one.status
+            about[_WITHOUT[status]].append(_called(_short(name), number))
+    about[_NOT_LOOKED_UP] += [_called(_short(name), number) for name, number in more]
+    lines = [
+        f"{what}: {', '.join(names)}."
+        for what, own in about.items()
+        for names in _split(own, MAX_NAMES)
+    ]
+    # many names have messages of their own: they must not displace the places where steps begin
+    pages: list[tuple[Sequence[Any], Sequence[str]]] = [
+        (chunk, ()) for chunk in _split(listed, MAX_LINES)
+    ]
+    if sum(map(len, lines)) <= MAX_BESIDE:
+        pages[:1] = [(pages[0][0] if pages else (), lines)]
+    else:
+        pages += [((), chunk) for chunk in _split(lines, MAX_NAME_LINES)]
+    links = next((one.links for _, _, one in found if one.links), None)
+    return [
+        Message(
+            title=f"{counted(len(found) + len(more), 'alert')} without an answer so far"
+            + (f" ({number}/{len(pages)})" if len(pages) > 1 else ""),
+            status=Status.OK,
+            outcome="They came faster than answers are posted.",
+            marked="",
+            references=(),
+            places=tuple(dict.fromkeys(it for _, it, _ in chunk)),
+            warnings=tuple(names),
+            reading_title="Where the steps begin" if chunk else "",
+            reading=tuple((name, Citation(*it)) for name, it, _ in chunk),
+            offers=tuple(replace(offer, name=name) for name, _, offer in chunk),
+            links=links,
+            receipt=f"{key}-{number}",
+        )
+        for number, (chunk, names) in enumerate(pages, start=1)
+    ]
+
+
+def _steps(message: Message) -> Iterator[tuple[Place, Offer]]:
+    """Yield the first cited step of an answer, with the offer of its whole procedure; nothing if it has no steps."""
+    for number, offer in enumerate(message.offers, start=1):
+        if not offer.name:
+            at = (offer.source_file, offer.line)
+            first = next(it for it in message.places if it[:2] == at)
+            yield first, replace(offer, receipt=message.receipt, number=number)
+
+
+def _split(items: Sequence[_Item], most: int) -> list[Sequence[_Item]]:
+    return [items[at : at + most] for at in range(0, len(items), most)]
+
+
+def _short(name: str) -> str:
+    shown = one_line(name)
+    return shown if len(shown) <= MAX_NAME else f"{shown[: MAX_NAME - 1]}…"
+
+
+def _called(name: str, number: int) -> str:
+    return f"{one_line(name)} ({number})"
+
+
+def summary_of(numbers: Sequence[tuple[str, int]], answered: Collection[str]) -> str:
+    """Return the summary of alerts that got no answer: how often each name came, and if it was answered before.
 
     >>> summary_of([("DiskFull", 30), ("QueueGrows", 1)], {"DiskFull"})
     '31 further alerts. Answered before: DiskFull (30). Answers follow when it is quieter: QueueGrows (1).'
@@ -498,15 +512,12 @@ def summary_of(numbers: Sequence[tuple[str, int]], answered: Collection[str]) ->
     said = [f"{counted(sum(number for _, number in numbers), 'further alert')}."]
     before = [it for it in numbers if it[0] in answered]
     others = [it for it in numbers if it[0] not in answered]
-    for what, own in (("Answered before", before), (_UNANSWERED, others)):
+    for what, own in (("Answered before", before), ("Answers follow when it is quieter", others)):
         if own:
             named = ", ".join(f"{name} ({number})" for name, number in own[:MAX_NAMED])
             more = f" and {len(own) - MAX_NAMED} other names" if len(own) > MAX_NAMED else ""
             said.append(f"{what}: {named}{more}.")
     return " ".join(said)
-
-
-_UNANSWERED: Final = "Answers follow when it is quieter"
 
 
 def _summary(destination: Destination, words: str, key: str) -> Post:

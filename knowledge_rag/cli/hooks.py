@@ -18,12 +18,12 @@ from urllib.parse import parse_qsl
 
 import httpx
 
-from knowledge_rag.channel.answering import Answering
+from knowledge_rag.channel.destinations import TIMEOUT, sender
 from knowledge_rag.channel.queue import Queue
-from knowledge_rag.channel.receipts import Receipts
+from knowledge_rag.channel.receipts import Answering, Receipts
 from knowledge_rag.channel.server import create_hooks, working
 from knowledge_rag.channel.settings import read_settings
-from knowledge_rag.channel.worker import TIMEOUT, Worker, sender
+from knowledge_rag.channel.worker import Worker
 from knowledge_rag.cli.backend import connected
 from knowledge_rag.cli.exits import until_stopped
 from knowledge_rag.cli.inputs import input_name, read_input

@@ -74,7 +74,7 @@ def export(
         _write(folder, skill, zipped=zipped)
         written.append(skill)
     if json:
-        from knowledge_rag.channel.find_skill import described
+        from knowledge_rag.channel.skills import described
 
         print_json(
             {"exported": list(map(described, written)), "refused": list(map(described, refused))}
@@ -97,7 +97,7 @@ def list_(
 
     Agents need no list: `skills find` searches all of them.
     """
-    from knowledge_rag.channel.find_skill import listing
+    from knowledge_rag.channel.skills import listing
     from knowledge_rag.cli.terminal import print_json
 
     found = listing(_skills_of(kb), max_tokens)
@@ -124,8 +124,7 @@ def find(
     Its procedure follows if it fits. Exits 1 if nothing is documented, or if it is unclear which skill is meant; 3 if
     the knowledge base is unavailable.
     """
-    from knowledge_rag.channel.find_skill import found, in_words
-    from knowledge_rag.channel.skills import Skills
+    from knowledge_rag.channel.skills import Skills, find_skill, in_words
     from knowledge_rag.cli.advice import consulted, incident_of
     from knowledge_rag.cli.advisors import AdvisorChoice
     from knowledge_rag.cli.evidence import exit_code_of
@@ -143,7 +142,7 @@ def find(
         )
     kb = chosen(kb)
     consultation = consulted(alert, incident, backend, AdvisorChoice("extractive"), kb=kb)
-    it = found(consultation, Skills(KnowledgeBaseDocuments(kb)))
+    it = find_skill(consultation, Skills(KnowledgeBaseDocuments(kb)))
     if json:
         print_json(it.to_dict())
     else:

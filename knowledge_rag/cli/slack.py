@@ -69,8 +69,7 @@ def _serve(
     from slack_sdk import WebClient
     from slack_sdk.http_retry.builtin_handlers import RateLimitErrorRetryHandler
 
-    from knowledge_rag.channel.answering import Answering
-    from knowledge_rag.channel.receipts import Receipts
+    from knowledge_rag.channel.receipts import Answering, Receipts
     from knowledge_rag.channel.slack_app import Conversations, create_app
     from knowledge_rag.cli.advice import queries_of
     from knowledge_rag.cli.exits import until_stopped

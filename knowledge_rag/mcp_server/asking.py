@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.channel.find_skill import MAX_TOKENS, found, in_words
 from knowledge_rag.channel.markdown import rewritten
 from knowledge_rag.channel.message import BY_MODEL, evidence_line, masked, one_line, outcome_line
+from knowledge_rag.channel.skills import MAX_TOKENS, find_skill, in_words
 from knowledge_rag.core import freshness
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, DRIFT
@@ -122,7 +122,7 @@ class Asking:
             raise InvalidRequest("this knowledge base serves no skills")
         skills, most = self.skills, tokens_in(arguments)
         consultation = await self._consulted({"question": arguments.get("alert")}, report, "alert")
-        it = await asyncio.to_thread(lambda: found(consultation, skills()))
+        it = await asyncio.to_thread(lambda: find_skill(consultation, skills()))
         body = await asyncio.to_thread(it.to_dict)
         said = await asyncio.to_thread(in_words, it, MAX_TOKENS if most is None else most)
         uris = {skill.name: uri_of(skill) for skill in it.skills if not skill.flagged}

@@ -12,8 +12,8 @@ import httpx
 import pytest
 from moto import mock_aws
 
+from knowledge_rag.channel.destinations import sender
 from knowledge_rag.channel.visits import Visits
-from knowledge_rag.channel.worker import sender
 from lambdas.advise_incident import handler
 from lambdas.advise_incident.kept import QUEUE, KeptObject, KeptQueue, KeptReceipts
 from tests.support.makers import CHANNEL

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field, replace
 import httpx
 import pytest
 
+from knowledge_rag.channel.destinations import sender
 from knowledge_rag.channel.events import events_of
 from knowledge_rag.channel.message import message_from
 from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.receipts import id_of
 from knowledge_rag.channel.settings import Hook, HookSettings, Maker
-from knowledge_rag.channel.worker import Worker, sender
+from knowledge_rag.channel.worker import Worker
 from tests.unit.console.test_answers import RECOMMENDATION
 
 

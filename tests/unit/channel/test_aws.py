@@ -11,11 +11,18 @@ import httpx
 import pytest
 from botocore.credentials import ReadOnlyCredentials
 
-from knowledge_rag.channel import aws
-from knowledge_rag.channel.destinations import Ended, call_for, posts_of, reply_of
+from knowledge_rag.channel.destinations import (
+    MAX_CHAT,
+    MAX_DESCRIPTION,
+    Ended,
+    call_for,
+    posts_of,
+    reply_of,
+    sender,
+    topic_message,
+)
 from knowledge_rag.channel.settings import Kind, read_destinations
 from knowledge_rag.channel.text import in_block
-from knowledge_rag.channel.worker import sender
 from knowledge_rag.core.errors import InvalidSettings
 from tests.support.makers import TOPIC
 from tests.unit.channel.conftest import answer, fires
@@ -74,7 +81,7 @@ def test_a_long_answer_is_cut_between_lines_and_keeps_its_receipt(posting, maker
     )
     assert "Steps are missing here" in shown
     assert re.fullmatch(r"Receipt kr-\w+", shown.split("\n")[-1])
-    assert len(shown) <= max(aws.MAX_CHAT, aws.MAX_DESCRIPTION)
+    assert len(shown) <= max(MAX_CHAT, MAX_DESCRIPTION)
 
 
 @pytest.mark.parametrize("kind", AWS)
@@ -93,9 +100,7 @@ HOSTILE = "<!channel> <@U123> <https://evil.example|x> @here ``` *b* _i_ &lt;!he
 def test_nothing_in_chat_can_be_a_link_a_mention_or_markup():
     chat = json.loads(
         json.loads(
-            aws.topic_message(HOSTILE, "", in_block(f"{HOSTILE}\n```\n{HOSTILE}"), "", "k")[
-                "Message"
-            ]
+            topic_message(HOSTILE, "", in_block(f"{HOSTILE}\n```\n{HOSTILE}"), "", "k")["Message"]
         )["https"]
     )
     title, shown = chat["content"]["title"], chat["content"]["description"]
@@ -110,7 +115,7 @@ def test_nothing_in_chat_can_be_a_link_a_mention_or_markup():
 
 @pytest.mark.parametrize("title", ["Plattenplatz für Bücher", "!x", "", "\u00e9" * 200, " lead"])
 def test_a_subject_is_what_sns_takes(title):
-    subject = aws.topic_message(title, "t", "c", "s", "k")["Subject"]
+    subject = topic_message(title, "t", "c", "s", "k")["Subject"]
     assert re.fullmatch(r"[A-Za-z0-9][ -~]{0,99}", subject)
 
 

@@ -12,11 +12,10 @@ import pytest
 from slack_bolt import BoltRequest
 from slack_sdk import WebClient
 
-from knowledge_rag.channel.answering import Answering
 from knowledge_rag.channel.buttons import NOT_OURS, Act, Buttons
 from knowledge_rag.channel.destinations import posts_of
 from knowledge_rag.channel.message import message_from
-from knowledge_rag.channel.receipts import Receipts
+from knowledge_rag.channel.receipts import Answering, Receipts
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.slack import ACTION, commands_in, to_slack
 from knowledge_rag.channel.slack_app import (

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from knowledge_rag.channel.find_skill import MAX_TOKENS, found, in_words, listing
-from knowledge_rag.channel.skills import Skills
+from knowledge_rag.channel.skills import MAX_TOKENS, Skills, find_skill, in_words, listing
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
@@ -35,7 +34,7 @@ def find(tmp_path):
     def find(incident, texts=TEXTS):
         with knowledge_base_of(texts, tmp_path, WordHashes()) as opened:
             skills = Skills(KnowledgeBaseDocuments(opened.path))
-            return found(consulted(incident, texts), skills)
+            return find_skill(consulted(incident, texts), skills)
 
     return find
 

@@ -293,17 +293,6 @@ def test_what_a_delivery_says_of_all_its_alerts_is_not_kept_with_each(post, kept
     assert found[0].payload["commonAnnotations"] == {"summary": "/data is full"}
 
 
-def test_what_was_kept_and_cannot_be_read_again_holds_up_nothing(post, kept, caplog):
-    for number in range(2):
-        post(Maker.ALERTMANAGER, fires("DiskFull", number))
-    with kept.change() as changed:
-        deep = "[" * 100_000 + "]" * 100_000
-        changed.execute("UPDATE events SET payload = ? WHERE id = 1", (deep,))
-    assert kept.next_event().id == 2
-    assert kept.waiting() == 1
-    assert "can't be read" in caplog.text
-
-
 @pytest.mark.parametrize("beyond", [0, 1])
 def test_alerts_beyond_the_limit_of_a_delivery_are_logged(caplog, beyond):
     alerts = fires("DiskFull")["alerts"] * (MAX_ALERTS + beyond)

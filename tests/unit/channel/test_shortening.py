@@ -12,8 +12,8 @@ from markdown_it import MarkdownIt
 from knowledge_rag.channel.destinations import notice_of, posts_of
 from knowledge_rag.channel.markdown import to_note
 from knowledge_rag.channel.marks import tree_of, units_of
+from knowledge_rag.channel.message import shortened
 from knowledge_rag.channel.settings import Destination, Kind
-from knowledge_rag.channel.shortening import shortened
 from knowledge_rag.channel.text import MAX_SHORT, to_text
 from tests.unit.channel.test_rendering import LINKS, cites, written
 

@@ -9,8 +9,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from knowledge_rag.channel.find_skill import listing
-from knowledge_rag.channel.skills import MAX_DESCRIPTION, Skills
+from knowledge_rag.channel.skills import MAX_DESCRIPTION, Skills, listing
 from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from tests.support.knowledge_bases import knowledge_base_of

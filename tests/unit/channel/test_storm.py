@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from knowledge_rag.channel.message import Offer
 from knowledge_rag.channel.slack import to_slack
-from knowledge_rag.channel.storm import lists_of
+from knowledge_rag.channel.worker import lists_of
 from tests.unit.channel.test_rendering import LINKS, cites, written
 
 

@@ -14,12 +14,11 @@ from urllib.parse import parse_qs, urlsplit
 import httpx
 import pytest
 
-from knowledge_rag.channel.answering import Answering
 from knowledge_rag.channel.buttons import Act, Buttons
-from knowledge_rag.channel.destinations import MAX_PAGES
+from knowledge_rag.channel.destinations import MAX_PAGES, sender
 from knowledge_rag.channel.message import Offer
 from knowledge_rag.channel.queue import Queue, QueueUnusable
-from knowledge_rag.channel.receipts import Receipts, offer_in
+from knowledge_rag.channel.receipts import Answering, Receipts, offer_in
 from knowledge_rag.channel.server import working
 from knowledge_rag.channel.settings import Kind, Maker
 from knowledge_rag.channel.worker import (
@@ -28,7 +27,6 @@ from knowledge_rag.channel.worker import (
     LONGEST_WAIT,
     STORM_LONGEST,
     STORM_QUIET,
-    sender,
 )
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.incident import Incident

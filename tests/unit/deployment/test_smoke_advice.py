@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from knowledge_rag.channel.destinations import sender
 from knowledge_rag.channel.events import events_of_bus
 from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.settings import Kind, read_destinations
-from knowledge_rag.channel.worker import DAY, LONGEST_WAIT, Worker, sender
+from knowledge_rag.channel.worker import DAY, LONGEST_WAIT, Worker
 from knowledge_rag.deployment.smoke.advice import QUEUE_KEY, WAIT_SECONDS, AdviceStack
 from knowledge_rag.deployment.smoke.report import Verdict
 from lambdas.advise_incident.kept import QUEUE

@@ -13,6 +13,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from knowledge_rag.channel.destinations import sender
 from knowledge_rag.channel.message import BY_MODEL
 from knowledge_rag.channel.settings import Kind
 from knowledge_rag.channel.visits import (
@@ -22,7 +23,6 @@ from knowledge_rag.channel.visits import (
     STEP_SECONDS,
     Patient,
 )
-from knowledge_rag.channel.worker import sender
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.retrieval import Query
