@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.table import Table
 
 from knowledge_rag.drift.agreement import check_agreement, definition_of, statements_in
-from knowledge_rag.drift.alerts import Alerts
 from knowledge_rag.drift.code import read_code
-from knowledge_rag.drift.figures import Figures
+from knowledge_rag.drift.figures import Alerts, Figures
 from knowledge_rag.drift.page import read_page
 from knowledge_rag.drift.settings import check_settings, settings_in
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from knowledge_rag.drift.agreement import Statement
-    from knowledge_rag.drift.alerts import Alert
+    from knowledge_rag.drift.figures import Alert
     from knowledge_rag.drift.findings import Finding
     from knowledge_rag.drift.settings import Setting
 

@@ -30,12 +30,10 @@ if TYPE_CHECKING:
     from datetime import date
 
     from knowledge_rag.deployment.live import Live
-    from knowledge_rag.drift.age import Ages
-    from knowledge_rag.drift.check import Recall, World
+    from knowledge_rag.drift.check import Facts, Recall, World
     from knowledge_rag.drift.code import Code
-    from knowledge_rag.drift.facts import Facts
     from knowledge_rag.drift.findings import Finding
-    from knowledge_rag.drift.owners import Owners
+    from knowledge_rag.drift.upkeep import Ages, Owners
     from knowledge_rag.local.corpus import CorpusFile
 
 MAX_OWNERS: Final = 3 << 20
@@ -168,8 +166,7 @@ def _facts(
     files: Sequence[CorpusFile], world: World, cannot: Callable[[str, str], None]
 ) -> Iterator[Facts]:
     """Yield the facts of each readable document."""
-    from knowledge_rag.drift.check import facts_of
-    from knowledge_rag.drift.facts import Facts
+    from knowledge_rag.drift.check import Facts, facts_of
     from knowledge_rag.extract.documents import extract
     from knowledge_rag.local.corpus import read_beside, read_bytes
 
@@ -242,7 +239,7 @@ def _ages(roots: Sequence[Path], docs: Path, names: set[str], max_days: int | No
     from functools import cache
 
     from knowledge_rag.drift import history
-    from knowledge_rag.drift.age import Ages
+    from knowledge_rag.drift.upkeep import Ages
 
     folders = [root for root in roots if root.is_dir()]
     last = cache(lambda: history.last_changes(docs, names))
@@ -281,7 +278,7 @@ def _today() -> date:
 
 def _owners(given: Path | None, docs: Path) -> Owners | None:
     """Return the owners in a given file, else those in the repository's own list."""
-    from knowledge_rag.drift.owners import CODEOWNERS, read_owners
+    from knowledge_rag.drift.upkeep import CODEOWNERS, read_owners
 
     top = _repository_of(docs)
     own = [top / name for name in CODEOWNERS if (top / name).is_file()]

@@ -20,8 +20,7 @@ from knowledge_rag.drift.findings import Finding, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from knowledge_rag.drift.alerts import Alerts
-    from knowledge_rag.drift.figures import Figures
+    from knowledge_rag.drift.figures import Alerts, Figures
     from knowledge_rag.drift.page import Page, Paragraph
 
 MAX_STATEMENTS: Final = 1_000
@@ -161,7 +160,8 @@ def check_agreement(statements: Sequence[Statement], alerts: Alerts) -> Iterator
         if each.quantity.seconds in figures.waits if each.is_wait else figures.has(each.quantity):
             continue
         said = " ".join(each.text.split())
-        has = f"for: {_waits(figures)}" if each.is_wait else _listed(figures)
+        waits = " or ".join(map(duration, figures.waits)) or "none"
+        has = f"for: {waits}" if each.is_wait else _listed(figures)
         end = each.column + len(each.text.partition("\n")[0])
         message = f"{name} in {file} has {has}, not {said}"
         yield Finding(each.path, each.line, each.column, end, Kind.OTHER_FIGURE, f"{name} {said}", message)  # fmt: skip
@@ -175,10 +175,6 @@ def definition_of(each: Statement, alerts: Alerts) -> tuple[str, str, Figures] |
     if known and (each.is_wait or each.holds or known[2].limits(each.quantity)):
         return known
     return None
-
-
-def _waits(figures: Figures) -> str:
-    return " or ".join(map(duration, figures.waits)) or "none"
 
 
 def _listed(figures: Figures) -> str:

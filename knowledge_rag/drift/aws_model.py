@@ -11,7 +11,6 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
-import botocore
 from botocore import xform_name
 from botocore.exceptions import DataNotFoundError
 from botocore.loaders import Loader
@@ -64,11 +63,6 @@ class Operation:
 
     options: Mapping[str, Option] | None = field(default_factory=dict)
     deprecated: bool = False
-
-
-def version() -> str:
-    """Return the version of the models."""
-    return f"botocore {botocore.__version__}"
 
 
 @cache

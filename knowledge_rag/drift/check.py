@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import defaultdict
-from dataclasses import astuple, dataclass, field
+from dataclasses import astuple, dataclass, field, replace
+from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.drift.actions import check_items, items_in
-from knowledge_rag.drift.age import check_age
-from knowledge_rag.drift.agreement import check_agreement, statements_in
-from knowledge_rag.drift.alerts import Alerts
+from knowledge_rag.drift.actions import Item, check_items, items_in
+from knowledge_rag.drift.agreement import Statement, check_agreement, statements_in
 from knowledge_rag.drift.cache import afresh, digest
 from knowledge_rag.drift.commands import check_commands
-from knowledge_rag.drift.facts import Facts, findings_of, without_text
+from knowledge_rag.drift.figures import Alerts
 from knowledge_rag.drift.findings import Check, Finding, Kind
 from knowledge_rag.drift.links import check_links, check_superseded
-from knowledge_rag.drift.names import Names, mentions_in
-from knowledge_rag.drift.owners import check_owners
-from knowledge_rag.drift.page import read_page
-from knowledge_rag.drift.resources import resources_in
-from knowledge_rag.drift.settings import check_settings, settings_in
-from knowledge_rag.drift.unguarded import check_unguarded
+from knowledge_rag.drift.names import Mention, Names, mentions_in
+from knowledge_rag.drift.page import Code as Span
+from knowledge_rag.drift.page import Link, Page, read_page
+from knowledge_rag.drift.resources import Place, Resource, resources_in
+from knowledge_rag.drift.settings import Setting, check_settings, settings_in
+from knowledge_rag.drift.shell import is_shell, script_of
+from knowledge_rag.drift.upkeep import check_age, check_owners
+from knowledge_rag.guardrails.danger import dangers_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from knowledge_rag.drift.age import Ages
     from knowledge_rag.drift.code import Code
-    from knowledge_rag.drift.names import Mention
-    from knowledge_rag.drift.owners import Owners
-    from knowledge_rag.drift.resources import Resource
+    from knowledge_rag.drift.upkeep import Ages, Owners
 
     Recall = Callable[[Sequence[bytes | str], Callable[[], Any]], Any]
 
@@ -42,7 +41,6 @@ class World:
 
     Args:
         exists: whether there is, or may be, a file of a path relative to the documents' folder.
-        checks: that are run.
         code: reads the code for the words and settings that it is given; ``None`` if there is none.
         owners: the known ones; ``None`` if there is no list.
         warns: whether a text tells to take care; ``None`` if dangers aren't looked for.
@@ -69,18 +67,87 @@ class World:
         return json.dumps([sorted(self.checks), owners, handles_only, has])
 
 
-def check_documents(documents: Iterable[tuple[str, str]], world: World) -> list[Finding]:
-    """Return the findings of all documents, in the order of their places.
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What one document says that other documents, code or an account may contradict, and what it shows by itself.
+
+    Facts are all that is kept of a document, so memory stays flat; as JSON they are what the cache keeps.
 
     Args:
-        documents: path relative to the folder, and text as Markdown, line for line.
-        world: what they are compared with.
+        page: the document without its text: front matter, links, anchors, and spans that may be paths.
+        findings: that need nothing but the document and a list of owners.
+        mentions: names to compare with code.
+        statements: figures to compare with those of the code's alerts.
+        resources: to look up in an account.
+        settings: values to compare with those of the code.
+        items: action items to compare with the runbooks' history.
     """
+
+    page: Page
+    findings: tuple[Finding, ...] = ()
+    mentions: tuple[Mention, ...] = ()
+    statements: tuple[Statement, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    settings: tuple[Setting, ...] = ()
+    items: tuple[Item, ...] = ()
+
+    def to_wire(self) -> dict[str, Any]:
+        """Return the facts as JSON, without the document's path."""
+        page = self.page
+        return {
+            "front": page.lines,
+            "spans": [(code.text, code.places, code.language) for code in page.codes],
+            "links": [astuple(link) for link in page.links],
+            "anchors": sorted(page.anchors),
+            "retired": page.retired,
+            "findings": [astuple(it)[1:] for it in self.findings],
+            "mentions": [astuple(it)[1:] for it in self.mentions],
+            "statements": [it.to_wire() for it in self.statements],
+            "settings": [astuple(it)[1:] for it in self.settings],
+            "is_report": page.is_report,
+            "items": [astuple(it)[1:] for it in self.items],
+            "resources": [
+                (it.place[1:], it.kind, it.name, it.region, it.account, it.within, it.unknown)
+                for it in self.resources
+            ],
+        }
+
+    @classmethod
+    def of_wire(cls, path: str, wire: dict[str, Any]) -> Facts:
+        """Return the facts of a document of this path."""
+        front = tuple(wire["front"])
+        spans = tuple(
+            Span(text, tuple((line, column) for line, column in places), language)
+            for text, places, language in wire["spans"]
+        )
+        links = tuple(Link(*link) for link in wire["links"])
+        return cls(
+            Page(
+                path,
+                front,
+                spans,
+                links,
+                frozenset(wire["anchors"]),
+                front_matter_lines=len(front),
+                retired=wire["retired"],
+                is_report=wire["is_report"],
+            ),
+            _findings_of(path, wire["findings"]),
+            tuple(Mention(path, *it) for it in wire["mentions"]),
+            tuple(Statement.of_wire(path, it) for it in wire["statements"]),
+            tuple(Resource(Place(path, *place), *of) for place, *of in wire["resources"]),
+            tuple(Setting(path, *it) for it in wire["settings"]),
+            tuple(Item.of_wire(path, it) for it in wire["items"]),
+        )
+
+
+def check_documents(documents: Iterable[tuple[str, str]], world: World) -> list[Finding]:
+    """Return the findings of all documents, in the order of their places, see :func:`facts_of`."""
     return check_facts((facts_of(path, text, world) for path, text in documents), world)
 
 
 def facts_of(path: str, text: str, world: World) -> Facts:
-    """Return the facts of one document, which is all that the checks need of it.
+    """Return the facts of a document, which are all that the checks need of it.
 
     Args:
         path: relative to the folder, ``/``-separated.
@@ -92,13 +159,13 @@ def facts_of(path: str, text: str, world: World) -> Facts:
     if Check.COMMANDS in world.checks:
         findings += check_commands(page)
     if Check.DANGER in world.checks and world.warns is not None:
-        findings += check_unguarded(page, world.warns)
+        findings += _unguarded(page, world.warns)
     if Check.OWNERS in world.checks and world.owners is not None:
         findings += check_owners(page, world.owners)
     has_names = Check.NAMES in world.checks and world.code is not None
     has_statements = Check.AGREEMENT in world.checks and world.code is not None
     return Facts(
-        without_text(page),
+        _without_text(page),
         tuple(findings),
         tuple(mentions_in(page)) if has_names else (),
         tuple(statements_in(page)) if has_statements else (),
@@ -170,9 +237,96 @@ def _of_names(facts: Sequence[Facts], code: Code, recall: Recall) -> Iterator[Fi
             json.dumps({name: astuple(code.removed[name]) for name in sorted(own & code.removed.keys())}),
         )  # fmt: skip
         wire = recall(parts, lambda of=mentions: [astuple(it)[1:] for it in names.check(of)])  # type: ignore[misc]
-        yield from findings_of(path, wire)
+        yield from _findings_of(path, wire)
 
 
 def unreadable(path: str, reason: str) -> Finding:
     """Return the finding of a document that can't be read."""
     return Finding(path, 1, 1, 1, Kind.UNREADABLE, "", reason)
+
+
+def _without_text(page: Page) -> Page:
+    """Return what of a page is compared with other pages and with code."""
+    spans = tuple(code for code in page.codes if not code.is_block and "/" in code.text)
+    front = tuple(page.lines[: page.front_matter_lines])
+    return replace(page, lines=front, codes=spans, headings=(), paragraphs=(), sections=(), rows=())
+
+
+def _findings_of(path: str, wire: Sequence[Sequence[Any]]) -> tuple[Finding, ...]:
+    """Return findings of a document of this path, each as JSON holds it without the path."""
+    return tuple(
+        Finding(path, line, column, end, Kind(kind), *texts)
+        for line, column, end, kind, *texts in wire
+    )
+
+
+# destructive commands
+
+BEHIND: Final = 3
+"""Lines behind a block in which a warning still counts."""
+
+
+def _unguarded(page: Page, warns: Callable[[str], bool]) -> Iterator[Finding]:
+    """Find destructive commands in code blocks that nothing near them warns of.
+
+    One is no finding if its section up to a few lines behind the block, or the introduction of a section that
+    holds it, tells to take care.
+    """
+    warnings = _Warnings(page, warns)
+    for code in page.codes:
+        if not code.is_block or not is_shell(code):
+            continue
+        dangers = dangers_in(script_of(code))
+        last = code.places[-1][0] + BEHIND
+        if not dangers or warnings.around(code.places[0][0], last):
+            continue
+        for danger in dangers:
+            line, column = code.place(danger.start)
+            command = " ".join(code.text[danger.start : danger.end].split())
+            end = column + len(code.text[danger.start : danger.end].split("\n")[0])
+            yield Finding(
+                page.path, line, column, end, Kind.UNGUARDED, command[:200],
+                f"{danger.label}: nothing near it warns",
+            )  # fmt: skip
+
+
+class _Warnings:
+    """Where a document's sections warn; each line is read once, or twice behind a block."""
+
+    def __init__(self, page: Page, warns: Callable[[str], bool]) -> None:
+        self._page = page
+        self._warns = warns
+        self._starts = [line for line, _, _ in page.headings]
+        self._read: dict[int, tuple[int, bool]] = {}
+        self._parents: list[int] = []
+        inside: list[int] = []
+        for at, (_, level, _) in enumerate(page.headings):
+            while inside and page.headings[inside[-1]][1] >= level:
+                inside.pop()
+            self._parents.append(inside[-1] if inside else -1)
+            inside.append(at)
+        self._above = cache(self._warn_above)
+
+    def around(self, first: int, last: int) -> bool:
+        """Whether the section of a line warns up to another, or the introduction of a section that holds it."""
+        own = bisect_right(self._starts, first) - 1
+        return self._own(own, last) or (own >= 0 and self._above(self._parents[own]))
+
+    def _start(self, section: int) -> int:
+        return self._page.front_matter_lines if section < 0 else self._starts[section] - 1
+
+    def _own(self, section: int, last: int) -> bool:
+        start = self._start(section)
+        end, warned = self._read.get(section, (start, False))
+        if not warned:
+            lines = self._page.lines[max(start, end - BEHIND) : last]
+            warned = self._warns("\n".join(lines))
+            self._read[section] = max(end, last), warned
+        return warned
+
+    def _warn_above(self, section: int) -> bool:
+        following = self._starts[section + 1] - 1 if section + 1 < len(self._starts) else None
+        lines = self._page.lines[self._start(section) : following]
+        return self._warns("\n".join(lines)) or (
+            section >= 0 and self._above(self._parents[section])
+        )

@@ -18,11 +18,17 @@ from tree_sitter import Language, Parser
 
 from knowledge_rag.core.formats import is_document
 from knowledge_rag.drift import history
-from knowledge_rag.drift.alerts import ALARM_KEYS, Alert, of_alarm, of_rule, of_values
-from knowledge_rag.drift.assigned import values_in
 from knowledge_rag.drift.cache import afresh
-from knowledge_rag.drift.figures import MAX_EXPRESSION
+from knowledge_rag.drift.figures import (
+    ALARM_KEYS,
+    MAX_EXPRESSION,
+    Alert,
+    of_alarm,
+    of_rule,
+    of_values,
+)
 from knowledge_rag.drift.findings import near
+from knowledge_rag.drift.settings import values_in
 from knowledge_rag.drift.shell import HOLE, parsed
 from knowledge_rag.extract.yaml_nodes import WrongRules, read_yaml
 
@@ -153,16 +159,9 @@ def read_code(
     recall: Recall = afresh,
     settings: frozenset[str] = frozenset(),
 ) -> Code:
-    """Read what repositories define, which wanted words stand in them, and the values that they give to settings.
+    """Read what repositories, folders or files define, which wanted words stand in them, and what they give to settings.
 
     Documents, and whatever lies in the folder of the documents, are no code. Links are not followed.
-
-    Args:
-        roots: repositories, folders or files.
-        wanted: words to look for.
-        docs: the folder of the documents.
-        recall: returns a value that was made of the same parts before, or makes it.
-        settings: whose values are wanted.
     """
     code = Code()
     sought, keyed = _Wanted(wanted), _Wanted(settings)
@@ -203,9 +202,12 @@ def _texts(root: Path, docs: Path) -> Iterator[tuple[str, bytes]]:
 def _add_removals(code: Code, root: Path, gone: frozenset[str], recall: Recall) -> None:
     """Add what commits removed; a history that can't be read is named and not remembered."""
     head, cut = history.position(root)
+
+    def make() -> dict[str, tuple[str, ...]]:
+        return {name: astuple(removal) for name, removal in _removals(root, gone).items()}
+
     try:
-        asked = ("removed", head, cut, *sorted(gone))
-        found = recall(asked, lambda: _wire(_removals(root, gone)))
+        found = recall(("removed", head, cut, *sorted(gone)), make)
     except history.HistoryError as error:
         code.unread.append(f"{root}: {error}: names that commits removed aren't all known")
         return
@@ -224,10 +226,6 @@ def _add(code: Code, name: str, data: bytes, recall: Recall) -> None:
         code.names[kind].setdefault(defined, name)
     if alerts:
         code.alerts[name] += map(Alert.of_wire, alerts)
-
-
-def _wire(removed: Mapping[str, Removal]) -> dict[str, tuple[str, ...]]:
-    return {name: astuple(removal) for name, removal in removed.items()}
 
 
 def _removals(root: Path, wanted: frozenset[str]) -> dict[str, Removal]:
@@ -303,12 +301,7 @@ class _Wanted:
                 self._lasts.discard(last)
 
     def standing(self, data: bytes, parts: set[bytes]) -> set[str]:
-        """Return the words that stand in a file, alone or at the end of a longer name.
-
-        Args:
-            data: of the file.
-            parts: of its words.
-        """
+        """Return the words that stand in a file, whose :func:`_parts` are given, alone or at the end of a longer name."""
         found: set[bytes] = set()
         for run in set(_WORD.findall(data)) if self._lasts & parts else ():
             words = self._of_last.get(run.translate(_PARTED).split()[-1])

@@ -15,6 +15,8 @@ from importlib.resources import files
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+import botocore
+
 from knowledge_rag.drift import aws_model
 from knowledge_rag.drift.findings import Finding, Kind, near
 from knowledge_rag.drift.shell import HOLE, commands_in
@@ -87,7 +89,9 @@ def tools() -> frozenset[str]:
 
 def versions() -> dict[str, str]:
     """Return the version that each tool is checked against."""
-    return {"aws": aws_model.version()} | {k: v["version"] for k, v in _tables().items()}
+    return {"aws": f"botocore {botocore.__version__}"} | {
+        k: v["version"] for k, v in _tables().items()
+    }
 
 
 @cache
@@ -132,12 +136,8 @@ class _Checker:
         self._said: list[str] = [self._tool]
         """The tool and its commands, as far as they are read, as the document writes them."""
 
-    def _finding(
-        self, word: Word, kind: Kind, subject: str, message: str, fix: str = ""
-    ) -> Finding:
-        return Finding(
-            self._path, word.line, word.column, word.end_column, kind, subject, message, fix
-        )
+    def _finding(self, word: Word, kind: Kind, *texts: str) -> Finding:
+        return Finding(self._path, word.line, word.column, word.end_column, kind, *texts)
 
     @property
     def _name(self) -> str:

@@ -137,12 +137,7 @@ def position(folder: Path) -> tuple[str, str]:
 
 
 def commits_to(folder: Path, paths: Collection[str]) -> dict[str, list[Commit]]:
-    """Return the commits that changed files or folders, of the last MAX_COMMITS of any of them, newest first.
-
-    Args:
-        folder: in a repository.
-        paths: relative to it, ``/``-separated.
-    """
+    """Return the commits that changed files or folders, by paths below it, of the last MAX_COMMITS of any, newest first."""
     found: dict[str, list[Commit]] = {path: [] for path in paths}
     literal = [f":(literal){path}" for path in sorted(paths)]
     for commit, lines in _readable(folder, "--name-only", "--relative", "--", *literal):
@@ -184,12 +179,7 @@ def _commit(sha: str, about: Mapping[str, str]) -> Commit:
 
 
 def last_changes(folder: Path, names: Collection[str]) -> dict[str, Change]:
-    """Return the last change of each file, for those that the last MAX_COMMITS of the folder changed.
-
-    Args:
-        folder: in a repository, or not.
-        names: paths relative to it, ``/``-separated.
-    """
+    """Return the last change of each file, by paths below it, for those that the last MAX_COMMITS of the folder changed."""
     left = set(names)
     found: dict[str, Change] = {}
     for commit, lines in _readable(folder, "--raw", "--no-abbrev", "--relative", "--", "."):

@@ -34,18 +34,14 @@ _PAGE: Final = re.compile(r"(?:^|/)[^/.]*$|\.html?$", re.IGNORECASE)
 def check_links(
     page: Page, anchors: Mapping[str, frozenset[str]], exists: Callable[[str], bool]
 ) -> Iterator[Finding]:
-    """Find dead relative links.
-
-    Args:
-        page: the document.
-        anchors: of each document, by its path.
-        exists: whether there is, or may be, a file or folder of a path relative to the folder.
-    """
+    """Find dead relative links of a page; ``anchors`` are those of each document, by its path."""
     likes = _Likes(anchors)
     for link, path, anchor in _followed(page):
         target = resolved(page.path, path)
         if path and not (target in anchors or _PAGE.search(target) or exists(target)):
-            yield _dead(page, link, target, likes)
+            like = likes.path(target)
+            fix = posixpath.relpath(like, posixpath.dirname(page.path) or ".") if like else ""
+            yield _finding(page, link, Kind.DEAD_LINK, f"{link.target} leads to no file", fix)
         elif anchor and target in anchors and not _has(anchors[target], anchor):
             fix = likes.near(anchor.lower(), anchors[target])
             message = f"{target} has no heading for #{anchor}"
@@ -53,13 +49,9 @@ def check_links(
 
 
 def check_superseded(page: Page, retired: Mapping[str, str | None]) -> Iterator[Finding]:
-    """Find links from a page that is used to one that isn't.
+    """Find links from a page that is used to one that isn't: ``retired`` has the status of each, ``None`` if it is used.
 
     It is no finding where the paragraph or a heading above it says so, or where the page is the other's successor.
-
-    Args:
-        page: the document.
-        retired: status of each document, ``None`` for those that are used.
     """
     if retired.get(page.path) is not None:
         return
@@ -122,12 +114,6 @@ class _Likes:
         """Return the document that the path of no file may mean."""
         same = self._of_name.get(posixpath.basename(target), [])
         return same[0] if len(same) == 1 else self.near(target, self._paths, 0.85)
-
-
-def _dead(page: Page, link: Link, target: str, likes: _Likes) -> Finding:
-    like = likes.path(target)
-    fix = posixpath.relpath(like, posixpath.dirname(page.path) or ".") if like else ""
-    return _finding(page, link, Kind.DEAD_LINK, f"{link.target} leads to no file", fix)
 
 
 def _finding(page: Page, link: Link, kind: Kind, message: str, fix: str) -> Finding:

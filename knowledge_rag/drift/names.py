@@ -23,7 +23,7 @@ from knowledge_rag.drift.shell import HOLE, commands_in
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from knowledge_rag.drift.code import Code, Removal
+    from knowledge_rag.drift.code import Code
     from knowledge_rag.drift.page import Code as Span
     from knowledge_rag.drift.page import Page
     from knowledge_rag.drift.shell import Command, Word
@@ -201,8 +201,10 @@ class Names:
                     yield _undefined(mention, kind, like, known[kind])
             elif mention.name not in code.words and not everything.has(mention.name):
                 of = known.get(mention.kind) if mention.kind else everything
-                if mention.name in code.removed:
-                    yield _removed(mention, code.removed[mention.name])
+                if removal := code.removed.get(mention.name):
+                    commit = f"commit {removal.commit} of {removal.day}"
+                    message = f"{commit} removed {mention.name} from {removal.file}"
+                    yield _finding(mention, message, removal.instead)
                 elif of and not mention.is_id and not mention.level:
                     like = of.like(mention.name, typed=bool(mention.kind))
                     yield from [_undefined(mention, mention.kind or "name", like, of)] if like else []  # fmt: skip
@@ -218,11 +220,6 @@ def _finding(mention: Mention, message: str, fix: str) -> Finding:
 def _undefined(mention: Mention, kind: str, like: str, known: _Known) -> Finding:
     where = f", but {like} in {known.files[like]}" if like else ""
     return _finding(mention, f"the code defines no {kind} {mention.name}{where}", like)
-
-
-def _removed(mention: Mention, removal: Removal) -> Finding:
-    message = f"commit {removal.commit} of {removal.day} removed {mention.name} from {removal.file}"
-    return _finding(mention, message, removal.instead)
 
 
 def _lists(mentions: Sequence[Mention], known: Mapping[str, _Known]) -> dict[tuple[str, int], str]:

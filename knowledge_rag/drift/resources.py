@@ -77,7 +77,6 @@ class Resource:
     """A resource that a command names.
 
     Args:
-        place: of its name.
         kind: one of those of ``NAMED``.
         name: without what an ARN or an address has before it.
         region: that the command or the ARN names; ``""`` for the caller's.

@@ -1,7 +1,8 @@
 """Whether runbooks state the values that settings have in the code.
 
 A statement says what a setting is, and not what to set it to: "`RETRY_LIMIT` is 5", or a row of a table that begins with the setting. The code
-has to give the setting that value somewhere.
+has to give the setting that value somewhere, in whatever language: YAML, JSON, HCL, environment files, and defaults in programs. Lines of it are read,
+and no grammar: a value stands behind its key's `=` or `:`, in the `value` behind a `name`, in a variable's `default`, or as the second argument of a call.
 """
 
 from __future__ import annotations
@@ -12,17 +13,121 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
+from knowledge_rag.drift.figures import same
 from knowledge_rag.drift.findings import Finding, Kind
 from knowledge_rag.drift.page import row_of
-from knowledge_rag.drift.values import AMOUNT, SWITCH, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.drift.page import Page, Row
-    from knowledge_rag.drift.values import Value
+
+# values, as runbooks and code write them
+
+_TIMES: Final[Mapping[str, float]] = {
+    name: seconds
+    for names, seconds in (
+        ("ms msec msecs millis millisecond milliseconds", 0.001),
+        ("s sec secs second seconds", 1),
+        ("m min mins minute minutes", 60),
+        ("h hr hrs hour hours", 3600),
+        ("d day days", 86_400),
+        ("w week weeks", 604_800),
+    )
+    for name in names.split()
+}
+_SIZES: Final[Mapping[str, tuple[float, float]]] = {
+    letter + rest: (1000.0**power, 1024.0**power)
+    for power, letter in enumerate("kmgt", 1)
+    for rest in ("", "b", "i", "ib")
+} | {"b": (1.0, 1.0), "byte": (1.0, 1.0), "bytes": (1.0, 1.0)}
+"""Powers of 1,000 and of 1,024, which are written alike."""
+_SWITCHES: Final[Mapping[str, float]] = {
+    "true": 1, "on": 1, "yes": 1, "enabled": 1, "false": 0, "off": 0, "no": 0, "disabled": 0,
+}  # fmt: skip
+_NUMBERS: Final[Mapping[str, float]] = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "fifteen": 15, "twenty": 20, "thirty": 30, "sixty": 60, "a": 1, "an": 1,
+}  # fmt: skip
+_UNITS: Final = "|".join(sorted({*_TIMES, *_SIZES}, key=len, reverse=True))
+_DIGITS: Final = r"-?(?:\d{1,3}(?:[ ,]\d{3})+(?![\d,])|\d[\d_]*)(?:\.\d+)?"
+_LONG: Final = "|".join(unit for unit in _TIMES if len(unit) > 2)
+AMOUNT: Final = (
+    rf"(?:{_DIGITS}|(?:{'|'.join(it for it in _NUMBERS if it not in ('a', 'an'))})\b|(?<!of )(?<!half )\ban?\b(?=\s(?:{_LONG})\b(?!\s+and\b)))"
+    rf"(?:\s?%|[\s-]?(?:{_UNITS})\b)?"
+)
+"""Pattern of a number, with its unit if it has one; case doesn't count."""
+SWITCH: Final = rf"(?:{'|'.join(_SWITCHES)})\b"
+"""Pattern of a switch's two states."""
+_AMOUNT_IN: Final = re.compile(rf"({_DIGITS}|[a-z]+)[\s-]?(%|[a-z]+)?")
+_WORD: Final = re.compile(r"[A-Za-z][\w./:-]*")
+_PARTS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+
+
+class Value(NamedTuple):
+    """The value of a setting.
+
+    Args:
+        number: as written; 1 or 0 of a switch, ``NaN`` of a word.
+        kind: ``time``, ``size``, ``share``, ``switch`` or ``word``; ``""`` of a number without a unit.
+        bases: the number in seconds, bytes or hundredths, else as written; of a size in both powers.
+        word: in lower case, ``""`` of a number.
+    """
+
+    number: float
+    kind: str = ""
+    bases: tuple[float, ...] = ()
+    word: str = ""
+
+    def same(self, other: Value) -> bool:
+        """Whether both may be the same: a number without a unit may be of any."""
+        if self.word or other.word:
+            return self.word == other.word
+        if self.kind == other.kind or "switch" in (self.kind, other.kind):
+            pairs = zip(self.bases or (self.number,), other.bases or (other.number,), strict=False)
+            return any(same(*pair) for pair in pairs)
+        if self.kind and other.kind:
+            return False
+        bare, of = (self, other) if not self.kind else (other, self)
+        small = {"time": 1000, "size": 1, "share": 0.01}[of.kind]
+        return any(
+            same(bare.number, it) for base in of.bases for it in (of.number, base, base * small)
+        )
+
+
+def value_of(text: str, key: str) -> Value | None:
+    """Return the value that a text is, ``None`` if it is none; a key's name may end in the unit of its number.
+
+    >>> value_of("1.5 min", "WAIT").same(value_of("90", "WAIT_SECONDS"))
+    True
+    """
+    low = text.strip().casefold()
+    if low in _SWITCHES:
+        return Value(_SWITCHES[low], "switch")
+    found = _AMOUNT_IN.fullmatch(low)
+    digits = re.sub(r"[,_ ]", "", found[1]) if found else ""
+    if found is None or not (digits in _NUMBERS or digits.lstrip("-")[:1].isdigit()):
+        return Value(math.nan, "word", word=low) if _WORD.fullmatch(low) else None
+    number = _NUMBERS[digits] if digits in _NUMBERS else float(digits)
+    unit = found[2] or _unit_of(key)
+    if unit == "%":
+        return Value(number, "share", (number,))
+    if unit in _TIMES and not (unit == "m" and text.strip().endswith("M")):
+        return Value(number, "time", (number * _TIMES[unit],))
+    if unit in _SIZES:
+        return Value(number, "size", tuple(number * it for it in _SIZES[unit]))
+    return None if found[2] else Value(number)
+
+
+def _unit_of(key: str) -> str:
+    """Return the unit in which a key's name ends."""
+    last = (_PARTS.findall(key) or [""])[-1].casefold()
+    return "%" if last in ("percent", "percentage", "pct") else last if len(last) > 1 else ""
+
+
+# what runbooks state
 
 MAX_SETTINGS: Final = 1_000
 """Of a document that are compared."""
@@ -98,15 +203,7 @@ _CURRENT: Final = re.compile(r"\b(?:values?|current(?:ly)?|prod(?:uction)?|live|
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A value that a document states of a setting.
-
-    Args:
-        path: of the document.
-        line: 1-based.
-        column: 1-based, in characters; of the value.
-        key: the setting.
-        text: the value as it stands there.
-    """
+    """A value that a document states of a setting: its line and column (1-based, in characters), and its text."""
 
     path: str
     line: int
@@ -213,14 +310,94 @@ def _is_elsewhere(heading: str) -> bool:
     return _ELSEWHERE.search(heading) is not None
 
 
+# what code gives
+
+MAX_VALUES: Final = 50
+"""Of one setting in one file."""
+MAX_LENGTH: Final = 200
+"""Characters of a value that is read."""
+MAX_BEFORE: Final = 100
+"""Characters before a key that say what it is."""
+_LITERAL: Final = re.compile(r"(?P<quote>[\"'])(?P<quoted>[^\"'\n]*)(?P=quote)|(?P<plain>[^\s\"',;{}()\[\]#]+(?: [^\s\"',;{}()\[\]#]+)*)")  # fmt: skip
+_FILLED_IN: Final = re.compile(r"[$*!&<(\[{`]|\b(?:var|local|each|module|data|self|config|settings|values|env|os|process)\.", re.IGNORECASE)  # fmt: skip
+"""What of a value only a deployment or a program knows."""
+_DURATION: Final = re.compile(r"(\d+) ?\* ?time\.(Millisecond|Second|Minute|Hour)\b")
+"""How Go writes one."""
+_COMMENTED: Final = re.compile(r"\s*(?:#|//|--(?!\w)|\*|;)")
+_OPENED: Final = re.compile(
+    r"(?P<named>[\"']?[ \t]*+[:=][ \t]*+[\"']?eman\b)|(?P<variable>[\"'][ \t]++elbairav\b)|(?P<call>[\"'][ \t]*+\()"
+)
+"""What stands before a key whose value isn't directly behind it, read backwards from the key."""
+_BEHIND: Final[Mapping[str, re.Pattern[str]]] = {
+    "named": re.compile(r"[\"']?[ \t]*+,?\s*+[\"']?value[\"']?[ \t]*+[:=][ \t]*+"),
+    "variable": re.compile(r"[\"'][ \t]*+\{[^{}]*?\bdefault[ \t]*+=[ \t]*+"),
+    "call": re.compile(r"[\"'][ \t]*+,[ \t]*+"),
+}
+"""What is between such a key and its value."""
+_ASSIGNED: Final = re.compile(
+    r"[\"']?[ \t]*+(?::[\w\[\], |\t]++=(?!=)|:=|=>|:(?![:/])|=(?![=~]))[ \t]*+"
+)
+_PART_OF_MORE: Final = re.compile(r"[\w.$%{]$")
+"""What stands before a key that is a part of a longer name, or that is filled in."""
+
+
+def values_in(text: str, keys: Iterable[str]) -> dict[str, list[str | None]]:
+    """Return the values that a file gives to each of these settings; ``None`` stands for one that isn't known before it runs."""
+    return {key: found for key in keys if (found := list(islice(_values(text, key), MAX_VALUES)))}
+
+
+def _values(text: str, key: str) -> Iterator[str | None]:
+    """Yield the values of a key; a line has one at most."""
+    at = begins = read = 0
+    while (at := text.find(key, at)) >= 0:
+        begins, read = max(begins, text.rfind("\n", read, at) + 1), at
+        value = _value_at(text, at, at + len(key), begins)
+        if value is None:
+            at += len(key)
+            continue
+        start, before = value
+        is_comment = _COMMENTED.match(text, begins, before + 1)
+        rest = text[start : start + MAX_LENGTH].partition("\n")[0].strip()
+        is_read = key in rest and re.search(rf"\([ \t]*[\"']{re.escape(key)}[\"']", rest)
+        if is_read and not is_comment:
+            at = start  # its default comes next
+            continue
+        at = begins = read = (text.find("\n", start) + 1) or len(text)
+        if is_comment or not rest or _COMMENTED.match(rest) or rest[0] in "{[|>":
+            continue
+        yield _literal(rest)
+
+
+def _value_at(text: str, key: int, end: int, begins: int) -> tuple[int, int] | None:
+    """Return where the value of a key begins, and what gives it."""
+    opened = _OPENED.match(text[max(begins, key - MAX_BEFORE) : key][::-1])
+    if opened and (behind := _BEHIND[opened.lastgroup or ""].match(text, end)):
+        return behind.end(), key - opened.end()
+    if _PART_OF_MORE.search(text, max(begins, key - 1), key):
+        return None
+    assigned = _ASSIGNED.match(text, end)
+    if assigned is None:
+        return None
+    return assigned.end(), key
+
+
+def _literal(rest: str) -> str | None:
+    """Return the value with which a text begins, ``None`` if it is computed."""
+    if duration := _DURATION.match(rest):
+        return f"{duration[1]} {duration[2]}"
+    literal = _LITERAL.match(rest)
+    if literal is None or _FILLED_IN.search(literal[0]) or rest[literal.end() :].startswith("("):
+        return None
+    return (literal["quoted"] if literal["quote"] else literal["plain"]).strip()
+
+
 def check_settings(
     settings: Sequence[Setting], given: Mapping[str, Mapping[str, Sequence[str | None]]]
 ) -> Iterator[Finding]:
-    """Find values that the code doesn't give a setting. Nothing is compared where it doesn't know one of a setting's values before it runs.
+    """Find values that the code doesn't give a setting.
 
-    Args:
-        settings: of all documents.
-        given: values of each setting by the file that gives them; ``None`` stands for an unknown one.
+    ``given`` has the values of each by the file that gives them. ``None`` stands for one that isn't known before the code
+    runs: then nothing is compared.
     """
     of_key: dict[str, list[Setting]] = defaultdict(list)
     for each in settings:
@@ -245,10 +422,7 @@ def _compared(
         listed = list(like)
         shown = ", ".join(listed[:SHOWN]) + (" and others" if len(listed) > SHOWN else "")
         said = " ".join(each.text.split())
-        message = f"{key} in {_file_of(listed[0], files)} is {shown}, not {said}"
+        file = next(file for file, values in files.items() if listed[0] in values)
+        message = f"{key} in {file} is {shown}, not {said}"
         end = each.column + len(each.text.partition("\n")[0])
         yield Finding(each.path, each.line, each.column, end, Kind.OTHER_VALUE, f"{key} {said}", message)  # fmt: skip
-
-
-def _file_of(text: str, files: Mapping[str, Sequence[str | None]]) -> str:
-    return next(file for file, values in files.items() if text in values)

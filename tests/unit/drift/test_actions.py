@@ -6,10 +6,10 @@ from datetime import date
 
 import pytest
 
-from knowledge_rag.drift.age import Ages
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.findings import Check
 from knowledge_rag.drift.history import Commit
+from knowledge_rag.drift.upkeep import Ages
 
 RUNBOOKS = ("runbooks/db-failover.md", "runbooks/redis.md", "runbooks/cert-rotation.md")
 BEFORE = Commit("4f2a1c", "2026-01-05", "ada")

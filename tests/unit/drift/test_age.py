@@ -2,10 +2,10 @@ from datetime import date
 
 import pytest
 
-from knowledge_rag.drift.age import Ages
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.findings import Check
 from knowledge_rag.drift.history import Commit, commits_of_lines, commits_to
+from knowledge_rag.drift.upkeep import Ages
 from tests.support.repository import Repository
 
 TODAY = date(2026, 11, 24)

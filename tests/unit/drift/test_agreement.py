@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.drift.check import World, check_documents, check_facts, facts_of
+from knowledge_rag.drift.check import Facts, World, check_documents, check_facts, facts_of
 from knowledge_rag.drift.code import read_code
-from knowledge_rag.drift.facts import Facts
 from knowledge_rag.drift.findings import Check
 from tests.support.local import write_files
 

@@ -10,11 +10,10 @@ import pytest
 
 from knowledge_rag.drift import cache as caching
 from knowledge_rag.drift.cache import Cache, afresh, digest
-from knowledge_rag.drift.check import World, check_documents, check_facts, facts_of
+from knowledge_rag.drift.check import Facts, World, check_documents, check_facts, facts_of
 from knowledge_rag.drift.code import read_code
-from knowledge_rag.drift.facts import Facts
 from knowledge_rag.drift.findings import Check
-from knowledge_rag.drift.owners import read_owners
+from knowledge_rag.drift.upkeep import read_owners
 from tests.support.local import write_files
 from tests.support.repository import Repository
 

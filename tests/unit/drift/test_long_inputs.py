@@ -10,18 +10,16 @@ from datetime import date
 import pytest
 
 from knowledge_rag.drift.actions import check_items, items_in
-from knowledge_rag.drift.age import Ages
-from knowledge_rag.drift.alerts import of_rule
-from knowledge_rag.drift.assigned import MAX_VALUES, values_in
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.code import MAX_NAME, MAX_TAILS, read_code, tails
-from knowledge_rag.drift.figures import MAX_EXPRESSION, figures_of
+from knowledge_rag.drift.figures import MAX_EXPRESSION, figures_of, of_rule
 from knowledge_rag.drift.findings import Check, near
 from knowledge_rag.drift.history import Commit
 from knowledge_rag.drift.links import MAX_COMPARED, check_links
 from knowledge_rag.drift.page import MAX_HEADING, Code, read_page
-from knowledge_rag.drift.settings import settings_in
+from knowledge_rag.drift.settings import MAX_VALUES, settings_in, values_in
 from knowledge_rag.drift.shell import commands_in
+from knowledge_rag.drift.upkeep import Ages
 from knowledge_rag.guardrails.retired import is_retired
 from knowledge_rag.orchestrator.governing import warns
 from tests.support.local import write_files

@@ -2,7 +2,7 @@ import pytest
 
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.findings import Check
-from knowledge_rag.drift.owners import read_owners
+from knowledge_rag.drift.upkeep import read_owners
 
 CODEOWNERS = """\
 # comment

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.drift.assigned import values_in
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.code import read_code
 from knowledge_rag.drift.findings import Check
-from knowledge_rag.drift.values import value_of
+from knowledge_rag.drift.settings import value_of, values_in
 from tests.support.local import write_files
 
 CODE = {

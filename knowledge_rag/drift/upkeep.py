@@ -1,4 +1,4 @@
-"""How old documents are: their last review, and what has changed since in the code that they name."""
+"""Whether documents are kept up: their last review, what has changed since in the code that they name, and their owners."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.drift.findings import Finding, Kind
+from knowledge_rag.drift.findings import Finding, Kind, near
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,8 +17,14 @@ if TYPE_CHECKING:
 
 REVIEWED: Final = ("last_reviewed", "last_reviewed_on", "reviewed")
 """Fields of front matter that say when a document was reviewed."""
-_KEY: Final = re.compile(rf"[\"']?(?:{'|'.join(REVIEWED)})[\"']?\s*:\s*(?P<value>\S.*)")
-_PATH: Final = re.compile(r"(?:\./)?[\w.-]+(?:/[\w.-]+)+/?")
+_REVIEW_KEY: Final = re.compile(rf"[\"']?(?:{'|'.join(REVIEWED)})[\"']?\s*:\s*(?P<value>\S.*)")
+_CODE_PATH: Final = re.compile(r"(?:\./)?[\w.-]+(?:/[\w.-]+)+/?")
+CODEOWNERS: Final = (".github/CODEOWNERS", ".gitlab/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
+"""Where a repository keeps its list."""
+_OWNER_KEY: Final = re.compile(r"[\"']?(?:owners?|team|owner_slack)[\"']?\s*:\s*(?P<value>.*)$")
+_ITEM: Final = re.compile(r"\s+-\s+(?P<value>.*)$|-\s+(?P<other>.*)$")
+_NAME: Final = re.compile(r"[\"']?([#@]?[\w./@+-]+(?: [\w./@+-]+)*)[\"']?")
+_COMMENT: Final = re.compile(r"\s#(?![\w]).*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +64,11 @@ def check_age(pages: Sequence[Page], ages: Ages) -> Iterator[Finding]:
     reviews = {page.path: _review(page) for page in pages}
     for page in pages:
         if found := reviews[page.path]:
-            yield from _overdue(page, *found, ages)
+            line, column, day = found
+            days = (ages.today - day).days
+            if ages.max_days is not None and days > ages.max_days:
+                message = f"last reviewed {days} days ago, at most {ages.max_days} are allowed"
+                yield Finding(page.path, line, column, column + 10, Kind.OVERDUE, "last_reviewed", message)  # fmt: skip
     mentions = [mention for page in pages for mention in _mentions(page, ages.is_code)]
     commits = ages.commits(frozenset(mention.path for mention in mentions)) if mentions else {}
     for mention in mentions:
@@ -70,7 +80,7 @@ def check_age(pages: Sequence[Page], ages: Ages) -> Iterator[Finding]:
 def _review(page: Page) -> tuple[int, int, date] | None:
     """Return line, column and day of what front matter says of the last review."""
     for number, line in enumerate(page.lines[: page.front_matter_lines], 1):
-        said = _KEY.match(line)
+        said = _REVIEW_KEY.match(line)
         value = said["value"].rstrip().strip("\"'")[:10] if said else ""
         try:
             if said and re.fullmatch(r"\d{4}-\d\d-\d\d", value):
@@ -80,17 +90,10 @@ def _review(page: Page) -> tuple[int, int, date] | None:
     return None
 
 
-def _overdue(page: Page, line: int, column: int, day: date, ages: Ages) -> Iterator[Finding]:
-    days = (ages.today - day).days
-    if ages.max_days is not None and days > ages.max_days:
-        message = f"last reviewed {days} days ago, at most {ages.max_days} are allowed"
-        yield Finding(page.path, line, column, column + 10, Kind.OVERDUE, "last_reviewed", message)
-
-
 def _mentions(page: Page, is_code: Callable[[str], bool]) -> Iterator[_Mention]:
     for code in page.codes:
         path = code.text.strip()
-        if not code.is_block and len(path) <= 200 and _PATH.fullmatch(path):
+        if not code.is_block and len(path) <= 200 and _CODE_PATH.fullmatch(path):
             path = path.removeprefix("./").rstrip("/")
             if ".." not in path.split("/") and is_code(path):
                 line, column = code.places[0]
@@ -119,3 +122,62 @@ def _changed(
         mention.page.path, mention.line, mention.column, mention.end_column,
         Kind.CODE_CHANGED, mention.path, message,
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """A list of owners.
+
+    Args:
+        names: as :func:`key` makes them comparable, each as it is written.
+        handles_only: whether only names that begin with ``@`` are compared: a repository's list says
+            nothing of others.
+    """
+
+    names: dict[str, str]
+    handles_only: bool = False
+
+
+def key(name: str) -> str:
+    """Return what two ways to write an owner share.
+
+    >>> key("@acme/Data-Platform"), key("data platform"), key("#data_platform")
+    ('data-platform', 'data-platform', 'data-platform')
+    """
+    return re.sub(r"[-_ ]+", "-", name.strip().lstrip("@#").rpartition("/")[2].lower())
+
+
+def read_owners(text: str, *, handles_only: bool = False) -> Owners:
+    """Read CODEOWNERS, or a list with one owner on each line."""
+    names: dict[str, str] = {}
+    for line in text.split("\n"):
+        row = _COMMENT.sub("", line).strip()
+        if not row or row.startswith(("# ", "[")) or row == "#":
+            continue
+        words = row.split()
+        owners = [word for word in words[1:] if "@" in word]
+        for name in owners or ([row] if not handles_only else []):
+            names.setdefault(key(name), name)
+    return Owners(names, handles_only)
+
+
+def check_owners(page: Page, owners: Owners) -> Iterator[Finding]:
+    """Find owners in a document's front matter that are in no list."""
+    is_inside = False
+    for number, line in enumerate(page.lines[: page.front_matter_lines], 1):
+        said, item = _OWNER_KEY.match(line), _ITEM.match(line)
+        is_inside = said is not None or (is_inside and item is not None)
+        found = said or (item if is_inside else None)
+        if found is None:
+            continue
+        start = found.start(found.lastgroup or 0)
+        for name in _NAME.finditer(_COMMENT.sub("", line), start):
+            written = name[1]
+            if key(written) in owners.names or (owners.handles_only and written[0] != "@"):
+                continue
+            like = near(key(written), owners.names)
+            column = name.start(1) + 1
+            yield Finding(
+                page.path, number, column, column + len(written), Kind.UNKNOWN_OWNER, written,
+                f"{written} is in no list of owners", owners.names.get(like, ""),
+            )  # fmt: skip
