@@ -75,6 +75,7 @@ class Played:
 
     def open(self):
         self.queue = Queue(self.path)
+        self.queue._connection.execute("PRAGMA synchronous = OFF")  # no test loses power
         self.worker = Worker(self.queue, self.settings, self.answer, self.send, lambda: 0.5)
 
     def restart(self):
@@ -90,15 +91,20 @@ class Played:
         found = events_of(self.settings.hooks[hook].maker, payload)
         return self.queue.receive(hook, found, self.now)
 
+    def fired(self, *args, seconds=0.0, **more):
+        """Receive Alertmanager's webhook for one alert, and work."""
+        self.receive(fires(*args, **more))
+        self.run(seconds)
+
     def run(self, seconds=0.0):
         """Work as long as there is something to do, until so many seconds have passed."""
-        until = self.now + seconds
+        until, step = self.now + seconds, max(1.0, seconds / 60)
         while True:
             while self.worker.step(self.now):
                 pass
             if self.now >= until:
                 return
-            self.now = min(until, self.now + 1.0)
+            self.now = min(until, self.now + step)
 
 
 @pytest.fixture

@@ -46,8 +46,7 @@ def forms(makers):
 
 def test_an_answer_is_published_for_mail_text_messages_and_chat(posting, makers):
     played = posting(Kind.SNS)
-    played.receive(fires("DiskFull"))
-    played.run()
+    played.fired("DiskFull")
     published = forms(makers)
     assert "Look at DiskFull" in published["default"]
     assert len(published["sms"]) <= 300
@@ -60,8 +59,7 @@ def test_an_answer_is_published_for_mail_text_messages_and_chat(posting, makers)
 def test_an_answer_is_one_ops_item_however_often_it_is_sent(posting, makers):
     makers.plan = ["lost"]
     played = posting(Kind.OPS_ITEM)
-    played.receive(fires("DiskFull"))
-    played.run(60)
+    played.fired("DiskFull", seconds=60)
     (item,) = makers.of(Kind.OPS_ITEM)
     assert item["Title"].startswith("DiskFull")
     assert "Receipt kr-" in item["Description"]
@@ -71,8 +69,7 @@ def test_an_answer_is_one_ops_item_however_often_it_is_sent(posting, makers):
 @pytest.mark.parametrize("kind", AWS)
 def test_a_long_answer_is_cut_between_lines_and_keeps_its_receipt(posting, makers, kind):
     played = posting(kind, answers=lambda event, now: answer(event, now, 600))
-    played.receive(fires("DiskFull"))
-    played.run()
+    played.fired("DiskFull")
     assert played.states() == {"done": 1}
     shown = (
         json.loads(forms(makers)["https"])["content"]["description"].strip("`\n")
@@ -174,8 +171,7 @@ def test_without_credentials_a_post_waits(play, makers, client):
         raise httpx.ConnectError("no AWS credentials")
 
     played = play(Kind.SNS, send=sender(client, none))
-    played.receive(fires("DiskFull"))
-    played.run(10)
+    played.fired("DiskFull", seconds=10)
     assert played.states() == {"waiting": 1}
     assert not makers.taken
 

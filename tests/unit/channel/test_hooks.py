@@ -6,14 +6,12 @@ import base64
 import hashlib
 import hmac
 import json
-import statistics
-import time
 
 import pytest
 from starlette.testclient import TestClient
 
 from knowledge_rag.channel.events import MAX_ALERTS, MAX_SHARED, events_of
-from knowledge_rag.channel.queue import Queue
+from knowledge_rag.channel.queue import Queue, handled
 from knowledge_rag.channel.server import MAX_BODY, create_hooks
 from knowledge_rag.channel.settings import Hook, HookSettings, Maker
 from knowledge_rag.core.resources import shipped
@@ -51,6 +49,14 @@ def signed(maker, body, now=NOW):
     return {"Authorization": f"Bearer {SECRET}"}
 
 
+def taken(queue):
+    """Yield the events that wait, each of which is then handled."""
+    while (it := queue.next_event()) is not None:
+        yield it.event
+        with queue.change() as changed:
+            handled(changed, it)
+
+
 def sample(name):
     return json.loads((SAMPLES / name).read_text(encoding="utf-8"))
 
@@ -70,6 +76,7 @@ PAYLOADS = {
 @pytest.fixture
 def kept(tmp_path):
     queue = Queue(tmp_path / "queue.sqlite")
+    queue._connection.execute("PRAGMA synchronous = OFF")  # no test loses power
     yield queue
     queue.close()
 
@@ -164,14 +171,12 @@ def test_json_in_the_words_of_an_alert_is_no_alert_of_its_own(payload):
     assert (event.name, event.over) == ("QueueBacksUp", False)
 
 
-@pytest.mark.parametrize(
-    "payload", [[], {}, None, 1, "x", [1], {"alerts": 5}, {"event": []}, {"alert": {"alertId": {}}}]
-)
 @pytest.mark.parametrize("maker", Maker)
-def test_json_of_another_form_is_acknowledged_and_asks_nothing(post, maker, payload):
-    response = post(maker, payload)
-    assert response.status_code == 202
-    assert response.json()["events"] <= 1
+def test_json_of_another_form_is_acknowledged_and_asks_nothing(post, maker):
+    for payload in ([], {}, None, 1, "x", [1], {"alerts": 5}, {"event": []}, {"alert": {"alertId": {}}}):  # fmt: skip
+        response = post(maker, payload)
+        assert response.status_code == 202
+        assert response.json()["events"] <= 1
 
 
 @pytest.mark.parametrize("maker", [it for it in Maker if it is not Maker.OTHER])
@@ -190,6 +195,7 @@ def test_a_payload_of_another_maker_is_acknowledged_with_a_warning(post, caplog,
     ("maker", "payload"),
     [
         (Maker.PAGERDUTY, pagerduty(1, kind="incident.acknowledged")),
+        (Maker.PAGERDUTY, pagerduty(1, kind="incident.annotated")),  # as our own notes come back
         (Maker.PAGERDUTY, {"event": {"event_type": "pagey.ping", "data": {"message": "Hello"}}}),
         (Maker.OTHER, {"event": {"event_type": "pagey.ping", "data": {"message": "Hello"}}}),
         (Maker.OTHER, pagerduty(1, kind="incident.annotated")),
@@ -231,11 +237,7 @@ def test_a_state_of_an_unknown_maker_ends_the_alert_that_it_is_of(post, kept):
     fired = {"alert": "DiskFull", "summary": "/data is full", "status": "firing"}
     for status in ("firing", "resolved", "RESOLVED", "success"):
         post(Maker.OTHER, {**fired, "status": status})
-    events = []
-    while (it := kept.next_event()) is not None:
-        events.append(it.event)
-        with kept.change() as changed:
-            changed.execute("UPDATE events SET handled = 1 WHERE id = ?", (it.id,))
+    events = list(taken(kept))
     assert [it.over for it in events] == [False, True, True, False]
     assert len({it.alert for it in events}) == 1
     assert not events_of(Maker.OTHER, {"alert": "X", "state": "open"})[0].over
@@ -271,14 +273,6 @@ def test_a_queue_that_cannot_be_written_is_told_to_send_again(post, kept):
     response = post(Maker.ALERTMANAGER, fires("DiskFull"))
     assert response.status_code == 503
     assert "ProgrammingError" not in response.text
-
-
-def test_a_number_that_cannot_be_written_again_is_refused_once_and_for_all(post, kept):
-    delivery = {**fires("DiskFull"), "x": 0.5}
-    body = json.dumps(delivery).replace("0.5", "1e999").encode()
-    assert post(Maker.ALERTMANAGER, body).status_code == 400
-    assert post(Maker.ALERTMANAGER, delivery).status_code == 202
-    assert kept.waiting() == 1
 
 
 def test_what_a_delivery_says_of_all_its_alerts_is_not_kept_with_each(post, kept):
@@ -328,13 +322,6 @@ def test_names_that_begin_alike_are_of_different_alerts():
     assert max(len(one.name), len(two.name)) <= MAX_NAME
 
 
-def test_our_own_notes_come_back_as_no_events():
-    for kind in ("incident.annotated", "incident.acknowledged", "incident.status_update_published"):
-        assert not events_of(Maker.PAGERDUTY, pagerduty(1, kind=kind))
-    alert = {"alertId": "a", "message": "DiskFull"}
-    assert not events_of(Maker.OPSGENIE, {"action": "AddNote", "alert": alert})
-
-
 def test_a_group_in_one_incident_is_named_by_all_of_its_alerts():
     (event,) = events_of(Maker.PAGERDUTY, sample("pagerduty-alertmanager.json"))
     assert event.name == "2 alerts: NodeDiskFull, NodeClockSkew"
@@ -352,21 +339,6 @@ def test_a_group_that_grows_brings_only_what_is_new(post, kept):
     assert post(Maker.ALERTMANAGER, both).json() == {"events": 2, "new": 1}
     ended = fires("DiskFull", 1, "resolved")
     assert post(Maker.ALERTMANAGER, ended).json()["new"] == 1
-    alerts = []
-    while (it := kept.next_event()) is not None:
-        alerts.append((it.event.alert, it.event.over))
-        with kept.change() as changed:
-            changed.execute("UPDATE events SET handled = 1 WHERE id = ?", (it.id,))
-    assert alerts[0][0] == alerts[2][0] != alerts[1][0]
-    assert [over for _, over in alerts] == [False, False, True]
-
-
-def test_how_long_an_acknowledgement_takes_is_reported(post, record_property):
-    """Measured, and not asserted: a busy machine must not fail it."""
-    taken = []
-    for number in range(60):
-        begun = time.perf_counter()
-        assert post(Maker.ALERTMANAGER, fires("DiskFull", number)).json()["new"] == 1
-        taken.append(time.perf_counter() - begun)
-    p95 = statistics.quantiles(taken, n=20)[-1]
-    record_property("acknowledged_p95_ms", round(p95 * 1000, 1))
+    first, second, third = taken(kept)
+    assert first.alert == third.alert != second.alert
+    assert [it.over for it in (first, second, third)] == [False, False, True]

@@ -72,7 +72,7 @@ def test_what_stands_below_a_command_stays_with_it(write, below):
     text = f"1. Look.\n\nDrop it:\n\n```sh\ndrop --now\n```\n\n{below}\n\n2. Wait {'x ' * 400}"
     made = written(text, by_model=False, warnings=[])
     whole = write(made)
-    for most in range(300, len(whole), 7):
+    for most in range(300, len(whole), 31):
         shown = shortened(made, write, most)
         assert ("drop --now" in shown) == ("primary." in shown)
         assert "missing here" in shown or "doesn't fit" in shown.replace("\\", "")
@@ -82,7 +82,7 @@ def test_a_note_ends_outside_code_whatever_stands_around_its_fences():
     code = "````md\n  # Title\n\n  ```sh\n  run\n\n  stop\n  ```\n  ````"
     made = steps_and("Look. ", 30, after=30, mark="- " + code + "\n\n  ")
     note = to_note(made)
-    for most in range(2_000, len(note), 311):
+    for most in range(2_000, len(note), 1_111):
         shown = shortened(made, to_note, most)
         assert len(shown) <= most
         tokens = MarkdownIt("commonmark").parse(shown)

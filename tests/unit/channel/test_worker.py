@@ -63,8 +63,7 @@ def titles(makers):
 class TestPosting:
     def test_an_alert_is_answered_in_every_shared_destination(self, play, makers):
         played = play(*SHARED)
-        played.receive(fires("DiskFull"))
-        played.run()
+        played.fired("DiskFull")
         assert [kind for kind, _, _ in makers.taken] == list(SHARED)
         (slack,), (issue,), (hook,) = (makers.of(kind) for kind in SHARED)
         assert slack["metadata"]["event_payload"]["id"] == f"{hook['id']}-1"
@@ -74,8 +73,7 @@ class TestPosting:
 
     def test_a_webhook_is_signed(self, play, makers):
         played = play(Kind.WEBHOOK)
-        played.receive(fires("DiskFull"))
-        played.run()
+        played.fired("DiskFull")
         ((header, body),) = makers.signed
         signed = b"%d." % played.now + body
         expected = hmac.new(b"webhook-key", signed, hashlib.sha256).hexdigest()
@@ -96,14 +94,12 @@ class TestPosting:
 
     def test_a_pager_gets_no_note_about_anothers_alert(self, play, makers):
         played = play(Kind.PAGERDUTY, Kind.SLACK)
-        played.receive(fires("DiskFull"))
-        played.run()
+        played.fired("DiskFull")
         assert [kind for kind, _, _ in makers.taken] == [Kind.SLACK]
 
     def test_a_long_answer_stands_in_one_thread_in_its_order(self, play, makers):
         played = play(Kind.SLACK, answers=lambda event, now: answer(event, now, 120))
-        played.receive(fires("DiskFull"))
-        played.run()
+        played.fired("DiskFull")
         head, *others = makers.of(Kind.SLACK)
         assert others
         assert "thread_ts" not in head
@@ -115,23 +111,12 @@ class TestPosting:
         played = play(Kind.SLACK)
         for status in ("firing", "resolved"):
             played.receive(fires("DiskFull", status=status))
-        played.receive(fires("Other", status="resolved"))
-        played.run()
+        played.fired("Other", status="resolved")
         head, end = makers.of(Kind.SLACK)
         assert end["text"] == "DiskFull is resolved."
         assert end["thread_ts"] == head["ts"]
 
-    def test_an_answer_that_fails_is_no_answer_that_nothing_is_documented(self, play, makers):
-        def fails(event, now):
-            raise RuntimeError(event.name, now)
-
-        played = play(Kind.SLACK, answers=fails)
-        played.receive(fires("DiskFull"))
-        played.run()
-        (posted,) = makers.of(Kind.SLACK)
-        assert "could not be searched" in posted["text"]
-
-    def test_a_failed_look_up_answers_no_name(self, play, makers):
+    def test_a_failed_look_up_says_so_and_answers_no_name(self, play, makers):
         def fails_first(event, now):
             if not makers.taken:
                 raise RuntimeError(event.name, now)
@@ -139,8 +124,7 @@ class TestPosting:
 
         played = play(Kind.SLACK, answers=fails_first)
         for number in range(3):
-            played.receive(fires("DiskFull", number))
-            played.run(70)
+            played.fired("DiskFull", number, seconds=70)
         failed, answered, summary = makers.of(Kind.SLACK)
         assert "could not be searched" in failed["text"]
         assert "Look at DiskFull" in str(answered["blocks"])
@@ -151,14 +135,12 @@ class TestPosting:
     ):
         played = play(Kind.SLACK, Kind.GITHUB, answers=lambda event, now: answer(event, now, 120))
         with caplog.at_level("INFO", "knowledge_rag.channel"):
-            played.receive(fires("Disk\nFull"))
-            played.run()
+            played.fired("Disk\nFull")
             played.receive(fires("Disk\nFull", 2))
             for number in range(5):
                 played.receive(fires(f"Alert{number}", number))
             played.run()
-            played.receive(fires("Disk\nFull", status="resolved"))
-            played.run()
+            played.fired("Disk\nFull", status="resolved")
         assert len(makers.of(Kind.SLACK)) > 7
         said = [re.sub("receipt=.*", "", it.getMessage()) for it in caplog.records]
         slack = [it.removeprefix("destination=slack | alert=") for it in said if "=slack" in it]
@@ -200,8 +182,7 @@ class TestPosting:
         played = play(Kind.SLACK, Kind.GITHUB)
         name, slack = next(iter(played.settings.destinations.items()))
         played.settings.destinations[name] = replace(slack, secret="k\u00e9y\u2026")
-        played.receive(fires("DiskFull"))
-        played.run(5)
+        played.fired("DiskFull", seconds=5)
         assert len(makers.of(Kind.GITHUB)) == 1
         assert "key refused" in caplog.text
 
@@ -210,8 +191,7 @@ class TestTrouble:
     def test_a_destination_that_asks_to_wait_is_left_alone_until_then(self, play, makers):
         makers.plan = [429]
         played = play(Kind.SLACK)
-        played.receive(fires("DiskFull"))
-        played.run(29)
+        played.fired("DiskFull", seconds=29)
         assert not makers.taken
         assert makers.calls == 1
         played.run(2)
@@ -220,11 +200,9 @@ class TestTrouble:
     def test_what_follows_waits_for_what_comes_first_also_after_a_restart(self, play, makers):
         makers.plan = [429]
         played = play(Kind.SLACK, answers=lambda event, now: answer(event, now, 120))
-        played.receive(fires("DiskFull"))
-        played.run()
+        played.fired("DiskFull")
         played.restart()
-        played.receive(fires("Other"))
-        played.run(5)
+        played.fired("Other", seconds=5)
         assert {it["text"].partition(":")[0] for it in makers.of(Kind.SLACK)} == {"Other"}
         played.run(60)
         mine = [it for it in makers.of(Kind.SLACK) if it["text"].startswith("DiskFull")]
@@ -264,8 +242,7 @@ class TestTrouble:
     ):
         makers.plan = [ending, ending, "lost"]
         played = play(kind)
-        played.receive(fires("DiskFull"))
-        played.run(600)
+        played.fired("DiskFull", seconds=600)
         assert len(makers.of(kind)) == 1
         assert played.states() == {"done": 1}
 
@@ -274,8 +251,7 @@ class TestTrouble:
     def test_a_post_of_unknown_fate_is_found_among_many_others(self, play, makers, kind, others):
         makers.plan, makers.others = ["lost"], others
         played = play(kind)
-        played.receive(fires("DiskFull"))
-        played.run(60)
+        played.fired("DiskFull", seconds=60)
         assert len(makers.of(kind)) == 1
         assert makers.reads == others // 100 + 1
 
@@ -292,15 +268,13 @@ class TestTrouble:
 
         makers.plan = ["cut"]
         played = play(kind, send=oddly)
-        played.receive(fires("DiskFull"))
-        played.run(60)
+        played.fired("DiskFull", seconds=60)
         assert len(makers.of(kind)) == 1
 
     def test_a_list_without_an_end_is_left_after_some_pages(self, play, makers):
         makers.plan, makers.others = ["cut"], 5_000
         played = play(Kind.SLACK)
-        played.receive(fires("DiskFull"))
-        played.run(60)
+        played.fired("DiskFull", seconds=60)
         assert (len(makers.of(Kind.SLACK)), makers.reads) == (1, MAX_PAGES)
 
     def test_a_post_of_unknown_fate_is_looked_for_where_clocks_differ_by_minutes(
@@ -315,18 +289,16 @@ class TestTrouble:
         makers.plan = ["lost"]
         played = play(Kind.SLACK, send=notes)
         sent = played.now
-        played.receive(fires("DiskFull"))
-        played.run(60)
+        played.fired("DiskFull", seconds=60)
         ((oldest, latest),) = [(int(it["oldest"][0]), int(it["latest"][0])) for it in asked]
         assert oldest <= sent - 300 < sent + 300 <= latest
 
-    @pytest.mark.parametrize("kind", [Kind.PAGERDUTY])
-    def test_a_note_of_unknown_fate_is_looked_for_too(self, play, makers, kind):
+    def test_a_note_of_unknown_fate_is_looked_for_too(self, play, makers):
         makers.plan = ["lost"]
-        played = play(kind, maker=Maker.PAGERDUTY)
+        played = play(Kind.PAGERDUTY, maker=Maker.PAGERDUTY)
         played.receive(pagerduty(7))
         played.run(60)
-        assert len(makers.of(kind)) == makers.reads == 1
+        assert len(makers.of(Kind.PAGERDUTY)) == makers.reads == 1
 
     @pytest.mark.parametrize("kind", SHARED)
     def test_a_process_that_dies_after_a_post_was_taken_does_not_repeat_it(
@@ -360,8 +332,7 @@ class TestTrouble:
     def test_a_channel_that_is_gone_gets_nothing_and_others_get_all(self, play, makers, caplog):
         makers.plan = ["channel_not_found"]
         played = play(Kind.SLACK, Kind.GITHUB)
-        played.receive(fires("DiskFull"))
-        played.run(60)
+        played.fired("DiskFull", seconds=60)
         assert "channel_not_found | given up" in caplog.text
         assert played.states() == {"dead": 1, "done": 1}
         assert len(makers.of(Kind.GITHUB)) == 1
@@ -370,8 +341,7 @@ class TestTrouble:
     def test_a_part_whose_text_is_refused_says_so_in_its_place(self, play, makers, caplog, part):
         makers.plan = [*[""] * part, "invalid_blocks"]
         played = play(Kind.SLACK, answers=lambda event, now: answer(event, now, 120))
-        played.receive(fires("DiskFull", 1))
-        played.run()
+        played.fired("DiskFull", 1)
         posted = makers.of(Kind.SLACK)
         told = "Slack refused a part of the answer to DiskFull (invalid_blocks). Steps are missing here."
         assert [it["text"] for it in posted].count(told) == 1
@@ -379,27 +349,23 @@ class TestTrouble:
         assert {it["thread_ts"] for it in posted[1:]} == {posted[0]["ts"]}
         assert "invalid_blocks | text refused" in caplog.text
         assert played.states() == {"done": len(posted)}
-        played.receive(fires("DiskFull", 2))
-        played.run()
+        played.fired("DiskFull", 2)
         # without its first part, nobody was told what is documented
         assert (len(makers.of(Kind.SLACK)) > len(posted)) == (part == 0)
 
     def test_where_no_text_is_taken_a_post_is_given_up(self, play, makers):
         makers.plan = ["msg_too_long"] * 2
         played = play(Kind.SLACK)
-        played.receive(fires("DiskFull"))
-        played.run(60)
+        played.fired("DiskFull", seconds=60)
         assert played.states() == {"dead": 1}
         assert makers.calls == 2
 
     def test_an_answer_that_was_given_up_answers_no_name(self, play, makers):
         makers.plan = ["channel_not_found"]
         played = play(Kind.SLACK)
-        played.receive(fires("DiskFull", 1))
-        played.run(60)
+        played.fired("DiskFull", 1, seconds=60)
         assert not makers.taken
-        played.receive(fires("DiskFull", 2))
-        played.run(120)
+        played.fired("DiskFull", 2, seconds=120)
         (posted,) = makers.of(Kind.SLACK)
         assert "Look at DiskFull" in str(posted["blocks"])
 
@@ -408,10 +374,8 @@ class TestTrouble:
     ):
         makers.plan = [429, "channel_not_found"]
         played = play(Kind.SLACK)
-        played.receive(fires("DiskFull", 1))
-        played.run(1)
-        played.receive(fires("DiskFull", 2))  # while the first one is being tried
-        played.run(STORM_QUIET + 60)
+        played.fired("DiskFull", 1, seconds=1)
+        played.fired("DiskFull", 2, seconds=STORM_QUIET + 60)  # while the first one is being tried
         summary, posted = makers.of(Kind.SLACK)
         assert summary["text"].startswith("1 further alert. Answers follow")
         assert "Look at DiskFull" in str(posted["blocks"])
@@ -423,10 +387,8 @@ class TestTrouble:
     ):
         makers.plan = [429]
         played = play(Kind.SLACK)
-        played.receive(fires("DiskFull", 1))
-        played.run(1)
-        played.receive(fires("DiskFull", 2))
-        played.run(STORM_LONGEST)
+        played.fired("DiskFull", 1, seconds=1)
+        played.fired("DiskFull", 2, seconds=STORM_LONGEST)
         posted, summary = makers.of(Kind.SLACK)
         assert "Look at DiskFull" in str(posted["blocks"])
         assert summary["text"].endswith("Answered before: DiskFull (1).")
@@ -434,11 +396,9 @@ class TestTrouble:
 
     def test_a_deleted_message_leaves_the_rest_to_stand_alone(self, play, makers):
         played = play(Kind.SLACK)
-        played.receive(fires("DiskFull"))
-        played.run()
+        played.fired("DiskFull")
         makers.of(Kind.SLACK)[0]["gone"] = True
-        played.receive(fires("DiskFull", status="resolved"))
-        played.run()
+        played.fired("DiskFull", status="resolved")
         assert "thread_ts" not in makers.of(Kind.SLACK)[1]
 
     def test_a_post_is_given_up_after_a_day(self, play, makers, caplog):
@@ -452,37 +412,26 @@ class TestTrouble:
         assert played.states() == {"dead": 1}
         assert "given up" in caplog.text
 
+    @pytest.mark.parametrize("comes_back", [True, False])
     def test_posts_for_a_destination_that_was_removed_wait_for_a_day_and_are_reported(
-        self, play, makers, caplog
+        self, play, makers, caplog, comes_back
     ):
         makers.down = True
         played = play(Kind.SLACK, Kind.GITHUB)
-        played.receive(fires("DiskFull"))
-        played.run()
+        played.fired("DiskFull")
         makers.down = False
         removed = played.settings.destinations.pop("slack")
         played.run(LONGEST_WAIT)
         assert played.states() == {"waiting": 1, "done": 1}
         assert caplog.text.count("slack | no longer in the settings: 1 post kept for a day") == 1
-        played.now += GIVE_UP - LONGEST_WAIT + 1
-        played.run()
-        assert played.states() == {"dead": 1, "done": 1}
-        assert "slack | no longer in the settings: 1 post given up" in caplog.text
+        if not comes_back:
+            played.now += GIVE_UP - LONGEST_WAIT + 1
+            played.run()
+            assert played.states() == {"dead": 1, "done": 1}
+            assert "slack | no longer in the settings: 1 post given up" in caplog.text
         played.settings.destinations["slack"] = removed
         played.run(LONGEST_WAIT)
-        assert not makers.of(Kind.SLACK)
-
-    def test_a_destination_that_comes_back_within_a_day_gets_what_waits_for_it(self, play, makers):
-        makers.down = True
-        played = play(Kind.SLACK, Kind.GITHUB)
-        played.receive(fires("DiskFull"))
-        played.run()
-        makers.down = False
-        removed = played.settings.destinations.pop("slack")
-        played.run(LONGEST_WAIT)
-        played.settings.destinations["slack"] = removed
-        played.run(LONGEST_WAIT)
-        assert titles(makers) == ["DiskFull"]
+        assert titles(makers) == ["DiskFull"] * comes_back
 
     @pytest.mark.parametrize("restarts", [False, True])
     def test_a_clock_that_was_ahead_and_is_set_back_stops_no_answer_and_no_post(
@@ -494,13 +443,11 @@ class TestTrouble:
             played.receive(fires(f"Ahead{number}"))
         played.run(5)
         makers.down = True
-        played.receive(fires("Ahead0", status="resolved"))
-        played.run(5)
+        played.fired("Ahead0", status="resolved", seconds=5)
         makers.down, played.now = False, played.now - 10 * DAY
         if restarts:
             played.restart()
-        played.receive(fires("DiskFull"))
-        played.run(STORM_QUIET + 60)
+        played.fired("DiskFull", seconds=STORM_QUIET + 60)
         assert "Ahead0 is resolved." in titles(makers)
         assert "DiskFull" in titles(makers)
         assert played.queue.waiting_since(["slack"]) is None
@@ -512,8 +459,7 @@ class TestTrouble:
 
         with httpx.Client(transport=httpx.MockTransport(redirects)) as made:
             played = play(Kind.SLACK, send=sender(made))
-            played.receive(fires("DiskFull"))
-            played.run()
+            played.fired("DiskFull")
         assert played.states() == {"dead": 1}
 
 
@@ -560,11 +506,11 @@ def storm(play, tmp_path, *kinds, **more):
 
 
 class TestStorm:
-    def test_five_hundred_alarms_become_a_few_messages_that_count_all(self, play, makers):
+    def test_hundreds_of_alarms_become_a_few_messages_that_count_all(self, play, makers):
         played = play(Kind.SLACK)
-        for number in range(500):
+        for number in range(250):
             played.receive(fires(f"Alert{number % 50}", number))
-            if not number % 100:
+            if not number % 50:
                 played.run(1)
         played.run(100)
         posted = makers.of(Kind.SLACK)
@@ -575,7 +521,7 @@ class TestStorm:
             if "further alert" in it["text"]
         )
         answers = sum("further alert" not in it["text"] for it in posted)
-        assert told + answers == 500
+        assert told + answers == 250
         played.run(100)
         (listed,) = makers.of(Kind.SLACK)[len(posted) :]
         assert listed["text"].startswith(f"{50 - answers} alerts without an answer so far")
@@ -602,8 +548,7 @@ class TestStorm:
         played = storm(play, tmp_path, Kind.SLACK, Kind.GITHUB)
         for number in range(20):
             played.receive(fires(f"Alarm{chr(65 + number)}x", number))
-        played.receive(fires("Unwritten", 99))
-        played.run(STORM_QUIET + 60)
+        played.fired("Unwritten", 99, seconds=STORM_QUIET + 60)
         head, more = makers.of(Kind.SLACK)[-2:]
         assert head["text"].startswith("16 alerts without an answer so far (1/2)")
         assert more["thread_ts"] == head["ts"]
@@ -665,27 +610,24 @@ class TestStorm:
         played.run(60)
         broken.clear()
         played.receive(fires("Alert9", 99))
-        played.receive(fires("Alert8", 99))
-        played.run(60)
+        played.fired("Alert8", 99, seconds=60)
         *_, posted, summary = makers.of(Kind.SLACK)
         assert "Look at Alert9" in str(posted["blocks"])
         assert summary["text"] == "1 further alert. Answered before: Alert8 (1)."
 
     def test_a_name_that_was_quiet_counts_as_one_without_an_answer(self, play, makers):
         played = play(Kind.SLACK)
-        played.receive(fires("DiskFull", 1))
-        played.run(31 * 60)
+        played.fired("DiskFull", 1, seconds=31 * 60)
         for number in range(5):
             played.receive(fires(f"Alert{number}", number))
-        played.receive(fires("DiskFull", 2))
-        played.run(STORM_QUIET + 60)
+        played.fired("DiskFull", 2, seconds=STORM_QUIET + 60)
         assert "Answers follow when it is quieter: DiskFull (1)." in str(makers.of(Kind.SLACK))
         assert titles(makers).count("DiskFull") == 2
 
     def test_a_storm_without_an_end_is_listed_nevertheless(self, play, makers):
         played = play(Kind.SLACK)
         for number in range(20):
-            for more in range(8):
+            for more in range(7):
                 played.receive(fires(f"Alert{number}a{more}", number))
             played.run(60)
         assert any("without an answer so far" in it["text"] for it in makers.of(Kind.SLACK))
@@ -693,11 +635,9 @@ class TestStorm:
     def test_a_name_is_answered_once_until_it_has_been_quiet(self, play, makers):
         played = play(Kind.SLACK)
         for number in range(3):
-            played.receive(fires("DiskFull", number))
-            played.run(90)
+            played.fired("DiskFull", number, seconds=90)
         played.run(31 * 60)
-        played.receive(fires("DiskFull", 9))
-        played.run()
+        played.fired("DiskFull", 9)
         assert Counter(titles(makers))["DiskFull"] == 2
 
     def test_each_incident_of_a_pager_gets_its_note(self, play, makers):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.drift.check import Facts, World, check_documents, check_facts, facts_of
-from knowledge_rag.drift.code import read_code
+from knowledge_rag.drift.check import Facts, check_documents, check_facts, facts_of
 from knowledge_rag.drift.findings import Check
 from tests.support.local import write_files
+from tests.unit.drift.conftest import world_of
 
 CODE = {
     "rules.yaml": """
@@ -54,11 +54,7 @@ resource "aws_cloudwatch_metric_alarm" "memory" {
 @pytest.fixture
 def found(tmp_path):
     write_files(tmp_path / "code", CODE)
-    world = World(
-        lambda _: True,
-        frozenset({Check.AGREEMENT}),
-        lambda words, keys: read_code([tmp_path / "code"], words, tmp_path / "docs", settings=keys),
-    )
+    world = world_of(tmp_path / "code", Check.AGREEMENT)
 
     def find(text, path="a.md"):
         findings = check_documents([(path, text)], world)

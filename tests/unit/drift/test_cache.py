@@ -11,11 +11,11 @@ import pytest
 from knowledge_rag.drift import cache as caching
 from knowledge_rag.drift.cache import Cache, afresh, digest
 from knowledge_rag.drift.check import Facts, World, check_documents, check_facts, facts_of
-from knowledge_rag.drift.code import read_code
 from knowledge_rag.drift.findings import Check
 from knowledge_rag.drift.upkeep import read_owners
 from tests.support.local import write_files
 from tests.support.repository import Repository
+from tests.unit.drift.conftest import world_of
 
 WORDS = ("orders-api", "orders-worker", "billing-queue", "billing-quue", "checkout-main")
 LINES = (
@@ -40,14 +40,14 @@ class Counting:
 
 
 def world(folder, recall=afresh, owners="sre\n"):
-    return World(
-        lambda path: path in ("1.md", "2.md"),
-        frozenset(Check),
-        lambda words, keys: read_code([folder / "code"], words, folder / "docs", recall, keys),
+    return world_of(
+        folder / "code",
+        *Check,
+        exists=lambda path: path in ("1.md", "2.md"),
+        recall=recall,
         owners=read_owners(owners),
         warns=lambda text: "careful" in text,
         live=lambda _: (),
-        recall=recall,
     )
 
 
@@ -59,7 +59,7 @@ def run(documents, world):
     return check_facts((facts(*each) for each in documents.items()), world)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_each_of_many_runs_finds_what_a_full_one_does(seed, tmp_path):
     chance = random.Random(seed)
     repository = Repository(tmp_path / "code")

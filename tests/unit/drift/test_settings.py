@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.drift.check import World, check_documents
-from knowledge_rag.drift.code import read_code
+from knowledge_rag.drift.check import check_documents
 from knowledge_rag.drift.findings import Check
 from knowledge_rag.drift.settings import value_of, values_in
 from tests.support.local import write_files
+from tests.unit.drift.conftest import world_of
 
 CODE = {
     "deploy.yaml": """
@@ -35,11 +35,7 @@ resource "aws_sqs_queue" "a" {
 @pytest.fixture
 def found(tmp_path):
     write_files(tmp_path / "code", CODE)
-    world = World(
-        lambda _: True,
-        frozenset({Check.AGREEMENT}),
-        lambda words, keys: read_code([tmp_path / "code"], words, tmp_path / "docs", settings=keys),
-    )
+    world = world_of(tmp_path / "code", Check.AGREEMENT)
 
     def check(text, path="runbooks/a.md"):
         return [(it.line, it.column, it.message) for it in check_documents([(path, text)], world)]

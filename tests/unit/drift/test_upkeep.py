@@ -1,3 +1,5 @@
+"""Reviews, code that changed since, and owners."""
+
 from datetime import date
 
 import pytest
@@ -5,7 +7,7 @@ import pytest
 from knowledge_rag.drift.check import World, check_documents
 from knowledge_rag.drift.findings import Check
 from knowledge_rag.drift.history import Commit, commits_of_lines, commits_to
-from knowledge_rag.drift.upkeep import Ages
+from knowledge_rag.drift.upkeep import Ages, read_owners
 from tests.support.repository import Repository
 
 TODAY = date(2026, 11, 24)
@@ -74,3 +76,45 @@ def test_git_knows_the_commits_of_lines_and_of_paths(tmp_path):
         "modules/rds": [third, first], "modules/rds/a.tf": [first], "gone": [], "*.tf": [],
     }  # fmt: skip
     assert commits_of_lines(tmp_path, "gone.md") == []
+
+
+CODEOWNERS = """\
+# comment
+[Section]
+/runbooks/  @acme/data-platform ada@acme.example  # why
+*.tf @bob
+"""
+LIST = "data-platform\nSite Reliability\n#oncall\n"
+
+
+def owners_found(text, owners):
+    world = World(lambda _: True, frozenset({Check.OWNERS}), owners=owners)
+    return [
+        (each.line, each.column, each.subject, each.fix)
+        for each in check_documents([("a.md", text)], world)
+    ]
+
+
+@pytest.mark.parametrize(
+    "front",
+    ["owner: data-platform", "owner: Data_Platform", 'owner: "@acme/data-platform"', "team: site reliability",
+     "owners: [oncall, data-platform]", "owners:\n- oncall\n- data platform", 'owner_slack: "#oncall"',
+     "owner: data-platform # since May", "title: nobody", "tags:\n- nobody"],
+)  # fmt: skip
+def test_an_owner_of_the_list_is_fine_however_it_is_written(front):
+    assert owners_found(f"---\n{front}\n---\n# A\n", read_owners(LIST)) == []
+
+
+def test_another_owner_is_found_at_its_place_with_the_one_that_may_be_meant():
+    text = "---\nowner: data-plattform\nowners:\n  - oncall\n  - nobody\n---\nowner: else\n"
+    assert owners_found(text, read_owners(LIST)) == [
+        (2, 8, "data-plattform", "data-platform"),
+        (5, 5, "nobody", ""),
+    ]
+
+
+def test_a_repository_s_own_list_says_nothing_of_names_that_are_no_handles():
+    owners = read_owners(CODEOWNERS, handles_only=True)
+    assert set(owners.names.values()) == {"@acme/data-platform", "ada@acme.example", "@bob"}
+    text = '---\nowner: sre\nowners: ["@acme/data-platform", "@carl", "@bob"]\n---\n'
+    assert owners_found(text, owners) == [(3, 34, "@carl", "")]
