@@ -42,8 +42,6 @@ class Event:
     Args:
         key: the same for each delivery of this state of this alert.
         alert: the same for all states of this alert, which are handled in order.
-        name: the alert's name, for matching procedures.
-        over: whether it is over.
         payload: for :mod:`~knowledge_rag.orchestrator.pagers` to read.
         subject: the pager's id of the incident or alert, to which a note can be added; ``""`` for none.
     """

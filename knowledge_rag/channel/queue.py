@@ -101,8 +101,6 @@ class Outgoing:
 
     Args:
         unsure: whether it may have been accepted already.
-        created: when it was queued.
-        sent: when it was last sent.
         follows: whether it belongs to the thread of another one.
     """
 

@@ -63,7 +63,6 @@ class Offered:
     """A procedure that a posted answer offered.
 
     Args:
-        question: of the answer.
         name: of the procedure; ``""`` for all steps of the one in the answer.
         at: document and line, like ``Incident.at``.
         document_sha256: of the document when it was offered.
@@ -194,13 +193,9 @@ class Receipts:
         raise InvalidRequest(f"no receipt {number[:80]} in {self._folder}")
 
     def report(self, number: str, citation: Citation, person: str, reported_at: str) -> bool:
-        """Record that a person reports a citation of a receipt as wrong; return whether that is new.
+        """Record that a person reports a citation of a receipt's evidence as wrong; return whether that is new.
 
-        Args:
-            number: of the receipt.
-            citation: of its evidence.
-            person: pseudonym of the reporter; never a name or an account.
-            reported_at: ISO 8601, UTC.
+        ``person`` is a pseudonym, never a name or an account; ``reported_at`` is ISO 8601, UTC.
         """
         told = {"id": number, "citation": citation.to_dict(), "by": person}
         with self._opened(_REPORTS) as (path, append):
@@ -319,13 +314,8 @@ class Answering:
     ) -> Message:
         """Return the message for an incident, with its receipt.
 
-        Args:
-            incident: to look up.
-            title: the question as asked.
-            now: seconds since 1970.
-            queries: by default those that the incident suggests.
-            offered: by an earlier answer: return this procedure.
-            event: key of the event, so that no two events share a receipt.
+        The title is the question as asked; the queries are by default those that the incident suggests; ``offered`` by
+        an earlier answer, a procedure is returned alone; with an event's key, no two events share a receipt.
 
         Raises:
             InvalidRequest: the offered procedure is gone or has changed.

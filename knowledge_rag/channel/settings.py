@@ -97,11 +97,8 @@ class Destination:
     """A place to post to.
 
     Args:
-        name: in the settings.
-        kind: of its API.
         url: of the API, without a final slash; for a webhook the whole address.
         secret: its key, or the secret that signs webhooks.
-        channel: Slack's id of a channel.
         sender: PagerDuty user who signs notes.
         repository: GitHub's ``owner/name``, and the number of an ``issue`` there.
         buttons: whether the Slack app runs, which answers them.

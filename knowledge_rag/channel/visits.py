@@ -100,7 +100,6 @@ class Visit:
     """The result of a visit.
 
     Args:
-        alerts: number of new ones.
         posts: number that destinations accepted.
         given_up: number of posts that a destination never accepts.
         waiting_seconds: how long the oldest alert or post has waited.

@@ -64,11 +64,9 @@ class Item:
     """An action item that asks for a change of a runbook.
 
     Args:
-        path: of the postmortem.
         line: 1-based, of its beginning.
         day: ISO day, the earliest that the postmortem's head has.
         due: ISO day, the last in the item; ``""`` without one.
-        is_done: whether it says so.
         targets: paths that it names, or else those that its postmortem does, relative to the folder.
         words: of the runbook's name, in lower case, where the item has no path.
     """
@@ -170,13 +168,10 @@ def check_items(
     changed: Callable[[str], Commit | None],
     today: date,
 ) -> Iterator[Finding]:
-    """Find items, done or overdue, whose runbook hasn't changed since the incident.
+    """Find items, done or overdue by today, whose runbook hasn't changed since the incident.
 
-    Args:
-        items: of all postmortems.
-        runbooks: paths of the documents that aren't postmortems.
-        changed: returns the commit that last changed a document, ``None`` if Git doesn't know.
-        today: the day by which an item is overdue.
+    ``runbooks`` are the documents that aren't postmortems; ``changed`` returns the last commit of one, ``None`` if Git
+    doesn't know.
     """
     known = _Runbooks(runbooks)
     for each in items:

@@ -61,11 +61,7 @@ class Statement:
     """A duration or share that a document states of an alert.
 
     Args:
-        path: of the document.
-        line: 1-based.
-        column: 1-based, in characters.
-        text: as it stands there.
-        quantity: what it is.
+        line: 1-based, as ``column`` is, which counts characters.
         named: names that the sentence has, of which one may be an alert's.
         above: names of the sections that hold it and of the file, the innermost first.
         is_wait: whether it is the ``for`` of a rule that the document quotes.

@@ -66,10 +66,15 @@ class Operation:
 
 
 @cache
-def _table() -> dict[str, Any]:
-    text = files("knowledge_rag.drift").joinpath("tables/aws.json").read_text(encoding="utf-8")
+def read_table(name: str) -> dict[str, Any]:
+    """Return one of the tables that ``tools/command_tables.py`` makes."""
+    text = files("knowledge_rag.drift").joinpath(f"tables/{name}.json").read_text(encoding="utf-8")
     table: dict[str, Any] = json.loads(text)
     return table
+
+
+def _table() -> dict[str, Any]:
+    return read_table("aws")
 
 
 @cache

@@ -37,15 +37,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What documents are compared with.
+    """What documents are compared with; nothing is compared with what is ``None``.
 
     Args:
         exists: whether there is, or may be, a file of a path relative to the documents' folder.
-        code: reads the code for the words and settings that it is given; ``None`` if there is none.
-        owners: the known ones; ``None`` if there is no list.
-        warns: whether a text tells to take care; ``None`` if dangers aren't looked for.
-        ages: what age is measured by; ``None`` if it isn't.
-        live: looks resources up in an account; ``None`` if it isn't asked.
+        code: reads the code for the words and settings that it is given.
+        warns: whether a text tells to take care.
+        live: looks resources up in an account.
         recall: returns a value that was made of the same parts before, or makes it.
     """
 
@@ -76,10 +74,7 @@ class Facts:
     Args:
         page: the document without its text: front matter, links, anchors, and spans that may be paths.
         findings: that need nothing but the document and a list of owners.
-        mentions: names to compare with code.
         statements: figures to compare with those of the code's alerts.
-        resources: to look up in an account.
-        settings: values to compare with those of the code.
         items: action items to compare with the runbooks' history.
     """
 
@@ -149,10 +144,7 @@ def check_documents(documents: Iterable[tuple[str, str]], world: World) -> list[
 def facts_of(path: str, text: str, world: World) -> Facts:
     """Return the facts of a document, which are all that the checks need of it.
 
-    Args:
-        path: relative to the folder, ``/``-separated.
-        text: as Markdown, line for line.
-        world: what it is compared with.
+    The path is relative to the folder, ``/``-separated; the text is Markdown, line for line.
     """
     page = read_page(path, text)
     findings: list[Finding] = []

@@ -7,13 +7,11 @@ neither is anything that a placeholder could stand for.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import botocore
 
@@ -75,28 +73,21 @@ class _Node:
 
 
 @cache
-def _tables() -> dict[str, Any]:
-    text = files("knowledge_rag.drift").joinpath("tables/tools.json").read_text(encoding="utf-8")
-    tables: dict[str, Any] = json.loads(text)
-    return tables
-
-
-@cache
 def tools() -> frozenset[str]:
     """Return the tools whose commands are checked."""
-    return frozenset((*_tables(), "aws"))
+    return frozenset((*aws_model.read_table("tools"), "aws"))
 
 
 def versions() -> dict[str, str]:
     """Return the version that each tool is checked against."""
     return {"aws": f"botocore {botocore.__version__}"} | {
-        k: v["version"] for k, v in _tables().items()
+        k: v["version"] for k, v in aws_model.read_table("tools").items()
     }
 
 
 @cache
 def _node(tool: str, path: str) -> _Node:
-    commands = _tables()[tool]["commands"]
+    commands = aws_model.read_table("tools")[tool]["commands"]
     own = commands.get(path) or {**commands[""], "below": []}  # systemctl's take the same options
     start = f"{path} " if path else ""
     below = {}

@@ -53,8 +53,7 @@ class Quantity(NamedTuple):
     """A duration or a share in a text.
 
     Args:
-        start: offset in the text.
-        end: offset, exclusive.
+        start: offset in the text; ``end`` is exclusive.
         seconds: of a duration, else 0.
         parts: the number and seconds of each part of a duration: of "1 hour and 30 minutes", (1, 3600) and (30, 1800).
         percent: of a share, else 0.

@@ -104,10 +104,8 @@ class Finding:
 
     Args:
         path: of the document, relative to the folder, ``/``-separated.
-        line: 1-based.
-        column: 1-based, in characters.
+        line: 1-based, as ``column`` is, which counts characters.
         end_column: exclusive, on the same line.
-        kind: what is wrong.
         subject: what the finding is about, without its place, such as ``kubectl get --al``.
         message: one sentence without a full stop.
         fix: what to write instead, ``""`` if unknown.

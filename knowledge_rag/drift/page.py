@@ -59,7 +59,6 @@ class Code:
         text: as it stands in the document, without fences and without what indents its lines.
         places: line and column (1-based) at which each line of ``text`` begins in the document.
         language: of a block as its fence names it, lowercase; ``""`` without one.
-        is_block: whether it is a block.
     """
 
     text: str
@@ -78,8 +77,7 @@ class Code:
 class Link:
     """A link or image: its target as written, line and columns (1-based, the last exclusive).
 
-    Args:
-        says_old: whether its paragraph, or a heading above it, speaks of what isn't used any more.
+    ``says_old``: its paragraph, or a heading above it, speaks of what isn't used any more.
     """
 
     target: str
@@ -113,21 +111,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What of a document is checked.
+    """What of a document is checked, in its order; ``is_report``: it is a postmortem.
 
     Args:
         path: relative to the folder, ``/``-separated.
-        lines: of the text.
-        codes: in their order.
-        links: in their order.
         anchors: that a link may name: slugs of headings and ids of elements.
         headings: line, level and text of each.
         front_matter_lines: how many lines at the beginning are front matter.
-        paragraphs: in their order.
         retired: its status if it isn't used any more, else ``None``.
         sections: line of each heading, and its text and those of the sections that hold it, the innermost first, each up to MAX_HEADING.
-        rows: of tables.
-        is_report: whether it is a postmortem.
     """
 
     path: str
@@ -351,10 +343,7 @@ def _is_retired(
 class _Text:
     """The text of a block as Markdown has it, and where each of its characters stands in the document.
 
-    Args:
-        token: of the text.
-        lines: of the document.
-        cell: of a cell of a table, where the one before it ends in its line; ``None`` elsewhere.
+    ``cell`` is, for one of a table, where the one before it ends in its line.
     """
 
     def __init__(self, token: Token, lines: Sequence[str], cell: int | None) -> None:

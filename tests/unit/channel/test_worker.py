@@ -21,12 +21,14 @@ from knowledge_rag.channel.queue import Queue, QueueUnusable
 from knowledge_rag.channel.receipts import Answering, Receipts, offer_in
 from knowledge_rag.channel.server import working
 from knowledge_rag.channel.settings import Kind, Maker
+from knowledge_rag.channel.slack import to_slack
 from knowledge_rag.channel.worker import (
     DAY,
     GIVE_UP,
     LONGEST_WAIT,
     STORM_LONGEST,
     STORM_QUIET,
+    lists_of,
 )
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.incident import Incident
@@ -35,6 +37,7 @@ from tests.support.cli import SECONDS, eventually
 from tests.support.makers import CHANNEL
 from tests.support.runbooks import Search
 from tests.unit.channel.conftest import answer, fires, pagerduty
+from tests.unit.channel.test_rendering import LINKS, cites, written
 
 NOTES = {
     Kind.PAGERDUTY: (Maker.PAGERDUTY, pagerduty(7), "P7"),
@@ -699,3 +702,22 @@ def test_one_queue_is_of_one_process(play, tmp_path):
     played.receive(fires("DiskFull"))
     with pytest.raises(QueueUnusable, match="another `serve --hooks`"):
         Queue(tmp_path / "queue.sqlite")
+
+
+def test_long_names_take_no_place_of_where_the_steps_begin():
+    made = written([{"text": "1. Look. "}, cites()], by_model=False, warnings=[])
+    made = replace(made, links=LINKS, offers=(Offer("", "runbooks/a.md", 3),))
+    names = [f"Alarm-{n:03d}-" + "n" * 170 for n in range(500)]
+    lists = lists_of(
+        [(it, 1, made) for it in names[:5]]
+        + [(it, 1, replace(made, offers=())) for it in names[5:50]],
+        [(it, 2) for it in names[50:]],
+        "storm",
+    )
+    assert lists[0].reading_title == "Where the steps begin"
+    assert not lists[0].warnings
+    posted = [page for one in lists for page in to_slack(one)]
+    assert len(posted) == len(lists)  # none goes on elsewhere, and nothing is left out
+    told = json.dumps(posted)
+    assert "not posted here" not in told
+    assert all(it[:10] in told for it in names)
