@@ -139,7 +139,7 @@ def _body(message: Message) -> list[str]:
     def in_code(citation: Citation) -> str:
         return _mark(message.number(citation), "c")
 
-    body = written(message.marked, message.references, cite, in_code)
+    body = _Writer(message.references, cite, in_code).written(message.marked)
     if not message.by_model:
         return body
     quoted = (f"> {line}".rstrip() for line in "\n".join(body).split("\n"))
@@ -151,29 +151,13 @@ def _mark(number: int, code: str = "") -> str:
 
 
 def rewritten(parts: Iterable[Mapping[str, Any]], *, levels: int = DEMOTED) -> list[str]:
-    """Return the parts of an answer as :func:`written` does, with its citations by file and lines."""
-    references: list[Reference] = []
-    return written(marked_parts(parts, references), references, citation_words, levels=levels)
+    """Return the parts of an answer as Markdown lines in which only its citations, by file and lines, read as citations.
 
-
-def written(
-    marked: str,
-    references: Sequence[Reference],
-    cite: Callable[[Citation], str],
-    code: Callable[[Citation], str] | None = None,
-    *,
-    levels: int = DEMOTED,
-) -> list[str]:
-    """Return marked Markdown as lines in which only its citations read as citations.
-
-    Args:
-        marked: see :func:`~knowledge_rag.channel.marks.marked_parts`.
-        references: in it.
-        cite: writes a citation.
-        code: the same inside code; by default as in the answer.
-        levels: by which its headings are lowered.
+    Its headings are lowered by so many levels.
     """
-    return _Writer(references, cite, code, levels).written(marked)
+    references: list[Reference] = []
+    marked = marked_parts(parts, references)
+    return _Writer(references, citation_words, levels=levels).written(marked)
 
 
 def words(text: str) -> str:
@@ -194,14 +178,17 @@ def fenced(text: str, language: str = "text") -> Iterator[str]:
 
 
 class _Writer(LineWriter):
+    """Writes Markdown in which only citations read as citations; inside code, by default, as the answer has them."""
+
     breaks: ClassVar = {"softbreak": "\n", "hardbreak": "\\\n"}
 
     def __init__(
         self,
         references: Sequence[Reference],
         cite: Callable[[Citation], str],
-        code: Callable[[Citation], str] | None,
-        levels: int,
+        code: Callable[[Citation], str] | None = None,
+        *,
+        levels: int = DEMOTED,
     ) -> None:
         super().__init__(references)
         self._cite = cite
