@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.marks import (
     citations_of,
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from markdown_it.tree import SyntaxTreeNode
 
     from knowledge_rag.channel.marks import Reference
+    from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.orchestrator.consultation import Consultation
     from knowledge_rag.orchestrator.incident import Incident
 
@@ -64,13 +65,6 @@ _OUTCOMES: Final = {
     Status.NO_MATCH: "Nothing documented.",
     Status.DEGRADED: "The knowledge base could not be searched, or no advice could be verified.",
 }
-
-
-class Links(Protocol):
-    """Returns links to cited lines."""
-
-    def url(self, source_file: str, start_line: int, end_line: int) -> str:
-        """Return the address of lines; ``""`` if they have none."""
 
 
 Place = tuple[str, int, int]
@@ -134,7 +128,7 @@ class Message:
     dangerous: int = 0
     offers: tuple[Offer, ...] = ()
     folded: bool = False
-    links: Links | None = None
+    links: RepositoryLinks | None = None
     receipt: str = ""
 
     def number(self, citation: Citation) -> int:
@@ -170,7 +164,7 @@ def lines_of(cited: Place) -> str:
 def message_of(
     incident: Incident,
     consultation: Consultation,
-    links: Links | None = None,
+    links: RepositoryLinks | None = None,
     *,
     title: str = "",
 ) -> Message:

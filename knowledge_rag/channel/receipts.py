@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from knowledge_rag.channel.message import Links, Message
+    from knowledge_rag.channel.message import Message
+    from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.core.retrieval import Query
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.consultation import Consultation
@@ -299,7 +300,7 @@ class Answering:
 
     retrieval: Retrieval
     advisor: Advisor | None
-    links: Links | None
+    links: RepositoryLinks | None
     receipts: KeepsReceipts
 
     def answer(  # noqa: PLR0913 - what is asked, and what it belongs to

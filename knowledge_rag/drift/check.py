@@ -59,10 +59,9 @@ class World:
     @property
     def of_facts(self) -> str:
         """Return what the facts of a document depend on besides the document."""
-        owners = sorted(self.owners.names.items()) if self.owners else None
-        handles_only = self.owners is not None and self.owners.handles_only
+        owners = self.owners and (sorted(self.owners.names.items()), self.owners.handles_only)
         has = (self.code is not None, self.warns is not None, self.live is not None)
-        return json.dumps([sorted(self.checks), owners, handles_only, has])
+        return json.dumps([sorted(self.checks), owners, has])
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,22 +110,18 @@ class Facts:
     def of_wire(cls, path: str, wire: dict[str, Any]) -> Facts:
         """Return the facts of a document of this path."""
         front = tuple(wire["front"])
-        spans = tuple(
-            Span(text, tuple((line, column) for line, column in places), language)
-            for text, places, language in wire["spans"]
+        page = Page(
+            path,
+            front,
+            tuple(Span(text, tuple(map(tuple, places)), of) for text, places, of in wire["spans"]),
+            tuple(Link(*link) for link in wire["links"]),
+            frozenset(wire["anchors"]),
+            front_matter_lines=len(front),
+            retired=wire["retired"],
+            is_report=wire["is_report"],
         )
-        links = tuple(Link(*link) for link in wire["links"])
         return cls(
-            Page(
-                path,
-                front,
-                spans,
-                links,
-                frozenset(wire["anchors"]),
-                front_matter_lines=len(front),
-                retired=wire["retired"],
-                is_report=wire["is_report"],
-            ),
+            page,
             _findings_of(path, wire["findings"]),
             tuple(Mention(path, *it) for it in wire["mentions"]),
             tuple(Statement.of_wire(path, it) for it in wire["statements"]),

@@ -477,7 +477,7 @@ def _terraform(data: bytes) -> Iterator[tuple[str, str, Alert | None]]:
     tree = parsed(_parser(), data)
     body = next(iter(tree.root_node.children), None) if tree else None
     for block in body.children if body else ():
-        labels = [_unquoted(child) for child in block.children if child.type == "string_lit"]
+        labels = [_source(it).strip('"') for it in block.children if it.type == "string_lit"]
         head = block.children[0].text if block.children else b""
         if head != b"resource" or len(labels) != 2 or labels[0] not in TERRAFORM:
             continue
@@ -496,7 +496,7 @@ def _attributes(block: Tree, depth: int = 3) -> Iterator[tuple[str, Tree]]:
     children = inner.children if inner else []
     for child in children:
         if child.type == "attribute":
-            yield (child.children[0].text or b"").decode(errors="replace"), child.children[-1]
+            yield _source(child.children[0]), child.children[-1]
     for child in children:
         if child.type == "block" and depth:
             yield from _attributes(child, depth - 1)
@@ -506,7 +506,7 @@ def _hcl_alarm(name: str, attributes: Sequence[tuple[str, Tree]]) -> Alert:
     values: dict[str, list[str]] = defaultdict(list)
     for key, value in attributes:
         if key in ALARM_KEYS.values():
-            text = (value.text or b"").decode(errors="replace").strip().strip('"')
+            text = _source(value).strip('"')
             is_known = key == "expression" or re.fullmatch(r"-?[\d.]+", text)
             if not is_known or len(text) > MAX_EXPRESSION:
                 return Alert(name, None, is_alarm=True)
@@ -514,12 +514,11 @@ def _hcl_alarm(name: str, attributes: Sequence[tuple[str, Tree]]) -> Alert:
     return Alert(name, of_values(values), is_alarm=True)
 
 
-def _unquoted(node: Tree) -> str:
-    return (node.text or b"").decode(errors="replace").strip('"')
+def _source(node: Tree) -> str:
+    return (node.text or b"").decode(errors="replace").strip()
 
 
 def _hcl_text(node: Tree) -> str:
-    text = (node.text or b"").decode(errors="replace").strip()
-    if not (text.startswith('"') and text.endswith('"')):
-        return HOLE
-    return _filled_in(text[1:-1])
+    text = _source(node)
+    is_string = text.startswith('"') and text.endswith('"')
+    return _filled_in(text[1:-1]) if is_string else HOLE

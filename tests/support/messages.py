@@ -12,10 +12,11 @@ from tests.support.runbooks import Search, alert
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowledge_rag.channel.message import Links, Message
+    from knowledge_rag.channel.message import Message
+    from knowledge_rag.core.repository_links import RepositoryLinks
 
 
-def answered(name: str, texts: Mapping[str, str], links: Links | None = None) -> Message:
+def answered(name: str, texts: Mapping[str, str], links: RepositoryLinks | None = None) -> Message:
     """Return the message for an alert, from a search over some documents."""
     incident = alert(name)
     consultation = asyncio.run(consult(incident, Search(texts)))
