@@ -187,11 +187,7 @@ def message_of(
 
 
 def message_from(
-    title: str,
-    whole: Mapping[str, Any],
-    parts: Sequence[Mapping[str, Any]],
-    *,
-    by_model: bool,
+    title: str, whole: Mapping[str, Any], parts: Sequence[Mapping[str, Any]], *, by_model: bool
 ) -> Message:
     """Return the message for a recommendation (``schemas/recommendation.schema.json``) and the parts of its text."""
     advice = whole["recommendation"]

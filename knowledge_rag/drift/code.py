@@ -33,7 +33,7 @@ from knowledge_rag.drift.shell import HOLE, parsed
 from knowledge_rag.extract.yaml_nodes import WrongRules, read_yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
@@ -70,53 +70,41 @@ _PARTED: Final = bytes(it if chr(it).isascii() and chr(it).isalnum() else 0x20 f
 """What makes of a text its parts: of words, and of names."""
 _SUB: Final = re.compile(r"\$\{[^}]*(?P<end>\})?")
 
-CLOUDFORMATION: Final[Mapping[str, tuple[str, str]]] = {
-    "AWS::CloudWatch::Alarm": ("alarm", "AlarmName"),
-    "AWS::CloudWatch::CompositeAlarm": ("alarm", "AlarmName"),
-    "AWS::CloudWatch::Dashboard": ("dashboard", "DashboardName"),
-    "AWS::Lambda::Function": ("function", "FunctionName"),
-    "AWS::SQS::Queue": ("queue", "QueueName"),
-    "AWS::SNS::Topic": ("topic", "TopicName"),
-    "AWS::DynamoDB::Table": ("table", "TableName"),
-    "AWS::DynamoDB::GlobalTable": ("table", "TableName"),
-    "AWS::RDS::DBCluster": ("database", "DBClusterIdentifier"),
-    "AWS::RDS::DBInstance": ("database", "DBInstanceIdentifier"),
-    "AWS::ECS::Cluster": ("cluster", "ClusterName"),
-    "AWS::EKS::Cluster": ("cluster", "Name"),
-    "AWS::ECS::Service": ("service", "ServiceName"),
-    "AWS::Logs::LogGroup": ("log group", "LogGroupName"),
-    "AWS::S3::Bucket": ("bucket", "BucketName"),
-    "AWS::SecretsManager::Secret": ("secret", "Name"),
-    "AWS::SSM::Parameter": ("parameter", "Name"),
-    "AWS::StepFunctions::StateMachine": ("state machine", "StateMachineName"),
-    "AWS::AutoScaling::AutoScalingGroup": ("auto scaling group", "AutoScalingGroupName"),
-    "AWS::ECR::Repository": ("repository", "RepositoryName"),
-    "AWS::Kinesis::Stream": ("stream", "Name"),
-}
-"""The kind of name that a resource has, and its property."""
-TERRAFORM: Final[Mapping[str, tuple[str, str]]] = {
-    "aws_cloudwatch_metric_alarm": ("alarm", "alarm_name"),
-    "aws_cloudwatch_composite_alarm": ("alarm", "alarm_name"),
-    "aws_cloudwatch_dashboard": ("dashboard", "dashboard_name"),
-    "aws_lambda_function": ("function", "function_name"),
-    "aws_sqs_queue": ("queue", "name"),
-    "aws_sns_topic": ("topic", "name"),
-    "aws_dynamodb_table": ("table", "name"),
-    "aws_rds_cluster": ("database", "cluster_identifier"),
-    "aws_db_instance": ("database", "identifier"),
-    "aws_rds_cluster_instance": ("database", "identifier"),
-    "aws_ecs_cluster": ("cluster", "name"),
-    "aws_eks_cluster": ("cluster", "name"),
-    "aws_ecs_service": ("service", "name"),
-    "aws_cloudwatch_log_group": ("log group", "name"),
-    "aws_s3_bucket": ("bucket", "bucket"),
-    "aws_secretsmanager_secret": ("secret", "name"),
-    "aws_ssm_parameter": ("parameter", "name"),
-    "aws_sfn_state_machine": ("state machine", "name"),
-    "aws_autoscaling_group": ("auto scaling group", "name"),
-    "aws_ecr_repository": ("repository", "name"),
-    "aws_kinesis_stream": ("stream", "name"),
-}
+_NAMES: Final = (
+    ("alarm", "AWS::CloudWatch::Alarm.AlarmName", "aws_cloudwatch_metric_alarm.alarm_name"),
+    ("alarm", "AWS::CloudWatch::CompositeAlarm.AlarmName", "aws_cloudwatch_composite_alarm.alarm_name"),
+    ("dashboard", "AWS::CloudWatch::Dashboard.DashboardName", "aws_cloudwatch_dashboard.dashboard_name"),
+    ("function", "AWS::Lambda::Function.FunctionName", "aws_lambda_function.function_name"),
+    ("queue", "AWS::SQS::Queue.QueueName", "aws_sqs_queue.name"),
+    ("topic", "AWS::SNS::Topic.TopicName", "aws_sns_topic.name"),
+    ("table", "AWS::DynamoDB::Table.TableName", "aws_dynamodb_table.name"),
+    ("table", "AWS::DynamoDB::GlobalTable.TableName", ""),
+    ("database", "AWS::RDS::DBCluster.DBClusterIdentifier", "aws_rds_cluster.cluster_identifier"),
+    ("database", "AWS::RDS::DBInstance.DBInstanceIdentifier", "aws_db_instance.identifier"),
+    ("cluster", "AWS::ECS::Cluster.ClusterName", "aws_ecs_cluster.name"),
+    ("cluster", "AWS::EKS::Cluster.Name", "aws_eks_cluster.name"),
+    ("service", "AWS::ECS::Service.ServiceName", "aws_ecs_service.name"),
+    ("log group", "AWS::Logs::LogGroup.LogGroupName", "aws_cloudwatch_log_group.name"),
+    ("bucket", "AWS::S3::Bucket.BucketName", "aws_s3_bucket.bucket"),
+    ("secret", "AWS::SecretsManager::Secret.Name", "aws_secretsmanager_secret.name"),
+    ("parameter", "AWS::SSM::Parameter.Name", "aws_ssm_parameter.name"),
+    ("state machine", "AWS::StepFunctions::StateMachine.StateMachineName", "aws_sfn_state_machine.name"),
+    ("auto scaling group", "AWS::AutoScaling::AutoScalingGroup.AutoScalingGroupName", "aws_autoscaling_group.name"),
+    ("repository", "AWS::ECR::Repository.RepositoryName", "aws_ecr_repository.name"),
+    ("stream", "AWS::Kinesis::Stream.Name", "aws_kinesis_stream.name"),
+    ("database", "", "aws_rds_cluster_instance.identifier"),
+)  # fmt: skip
+"""Kinds of names, each with the type and property that has one in CloudFormation, and in Terraform."""
+
+
+def _properties(column: int) -> dict[str, tuple[str, str]]:
+    """Return the kind of the name that each type of resource has, and its property."""
+    found = (row[column].rpartition(".") for row in _NAMES)
+    return {of: (row[0], key) for row, (of, _, key) in zip(_NAMES, found, strict=True) if of}
+
+
+CLOUDFORMATION: Final = _properties(1)
+TERRAFORM: Final = _properties(2)
 
 
 @dataclass(frozen=True, slots=True)

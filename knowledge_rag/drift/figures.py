@@ -22,14 +22,8 @@ if TYPE_CHECKING:
 MAX_EXPRESSION: Final = 20_000
 """Characters of an expression whose figures are read."""
 _SECONDS: Final = {
-    "ms": 0.001,
-    "s": 1,
-    "m": 60,
-    "h": 3600,
-    "d": 86_400,
-    "w": 604_800,
-    "y": 31_536_000,
-}
+    "ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800, "y": 31_536_000,
+}  # fmt: skip
 _WORDS: Final = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "eleven": 11, "twelve": 12, "fifteen": 15, "twenty": 20, "thirty": 30, "sixty": 60,

@@ -87,10 +87,7 @@ _OF: Final[Mapping[Kind, tuple[str, str]]] = {
     Kind.UNGUARDED: ("note", "Nothing near the destructive command warns."),
     Kind.UNKNOWN_OWNER: ("warning", "The owner is in no list of owners."),
     Kind.OTHER_FIGURE: ("warning", "The alert fires by other figures."),
-    Kind.OTHER_VALUE: (
-        "warning",
-        "The code gives the setting another value.",
-    ),
+    Kind.OTHER_VALUE: ("warning", "The code gives the setting another value."),
     Kind.ACTION_ITEM: ("warning", "The runbook hasn't changed since the incident."),
     Kind.SUPERSEDED: ("warning", "The link leads to a page that isn't used any more."),
     Kind.MISSING_RESOURCE: ("error", "The AWS account has no such resource."),

@@ -37,8 +37,7 @@ def shell(text: str, *tools: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize(
-    ("heading", "anchor"),
-    [("# a" + " " * MILLION + "{b", "a"), ("# b {#" + "a" * MILLION, "b")],
+    ("heading", "anchor"), [("# a" + " " * MILLION + "{b", "a"), ("# b {#" + "a" * MILLION, "b")]
 )
 def test_a_heading_that_opens_an_id_and_does_not_close_it_has_none(heading, anchor):
     page = read_page("a.md", f"{heading}\n\n# c {{#own}}\n")
@@ -180,8 +179,7 @@ def test_a_warning_holds_for_every_block_behind_it():
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["a: 1\n" + "\n" * MILLION, "a: " + " ," * MILLION, "kind: A\n#" + "{{" * MILLION],
+    "text", ["a: 1\n" + "\n" * MILLION, "a: " + " ," * MILLION, "kind: A\n#" + "{{" * MILLION]
 )
 def test_a_definition_is_told_by_its_keys_alone(tmp_path, text):
     (tmp_path / "a.yaml").write_text(text)
