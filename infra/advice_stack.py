@@ -18,12 +18,11 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sqs as sqs
 
 from infra.agent import invoke_statements
-from infra.buckets import PRIVATE, expire_uploads
+from infra.buckets import private_bucket
 from infra.cloudformation import acknowledge, allow, explain_objects
 from infra.deploy_steps import DeploySteps
 from infra.encryption import stack_key, use_key
-from infra.python_function import ALIAS, PythonFunction
-from infra.queues import dead_letters, serve
+from infra.python_function import ALIAS, PythonFunction, dead_letters, serve, serving
 from infra.settings import Removal
 from infra.sources import load_sources
 from knowledge_rag.channel.settings import Kind, read_destinations
@@ -114,20 +113,11 @@ class AdviceStack(cdk.Stack):
         )
 
     def _bucket(self) -> s3.Bucket:
-        bucket = s3.Bucket(
-            self,
-            "Kept",
-            encryption=s3.BucketEncryption.KMS if self._key else s3.BucketEncryption.S3_MANAGED,
-            encryption_key=self._key,
-            bucket_key_enabled=self._key is not None,
-            removal_policy=cdk.RemovalPolicy[self._settings.removal.name],
-            lifecycle_rules=[
-                expire_uploads(),
-                s3.LifecycleRule(
-                    id="receipts", prefix=RECEIPTS, expiration=cdk.Duration.days(RECEIPT_DAYS)
-                ),
-            ],
-            **PRIVATE,
+        receipts = s3.LifecycleRule(
+            id="receipts", prefix=RECEIPTS, expiration=cdk.Duration.days(RECEIPT_DAYS)
+        )
+        bucket = private_bucket(
+            self, "Kept", settings=self._settings, encryption_key=self._key, expiry=receipts
         )
         acknowledge(
             bucket,
@@ -175,11 +165,7 @@ class AdviceStack(cdk.Stack):
             "Post",
             roles=[role],
             statements=[
-                allow(
-                    "ServeAlerts",
-                    ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
-                    [queue.queue_arn],
-                ),
+                serving("ServeAlerts", queue),
                 allow("MoveUnreadable", ["sqs:SendMessage"], [self._dead.queue_arn]),
                 allow("AskRetrieval", ["lambda:InvokeFunction"], [self._retrieve_arn()]),
                 # without it S3 answers "access denied" for an object that doesn't exist yet
@@ -196,9 +182,8 @@ class AdviceStack(cdk.Stack):
         )
         explain_objects(policy, bucket, "An object for each day's receipts.", f"{RECEIPTS}*")
         if advice.secret:
-            policy.add_statements(
-                allow("ReadKeys", ["secretsmanager:GetSecretValue"], [advice.secret])
-            )
+            keys = allow("ReadKeys", ["secretsmanager:GetSecretValue"], [advice.secret])
+            policy.add_statements(keys)
         if advice.secret_key:
             key = kms.Key.from_key_arn(self, "SecretKey", advice.secret_key)
             policy.add_statements(*use_key(self, key, via="secretsmanager", sid="UseKeyOfSecret"))
@@ -273,20 +258,7 @@ class AdviceStack(cdk.Stack):
             name=f"{self._settings.name}-advice-steps",
             encryption_key=self._key,
         )
-        step, policy = steps.step(
-            "TearDown",
-            [
-                allow("ListVersions", ["s3:ListBucketVersions"], [bucket.bucket_arn]),
-                allow(
-                    "EmptyWithTheStack",
-                    ["s3:DeleteObject", "s3:DeleteObjectVersion"],
-                    [bucket.arn_for_objects("*")],
-                ),
-            ],
-            {"EmptiedBuckets": [bucket.bucket_name]},
-        )
-        explain_objects(policy, bucket, "It is emptied when the stack is deleted.")
-        return step
+        return steps.tear_down([bucket])
 
     def _outputs(self, bus: events.EventBus, bucket: s3.Bucket) -> None:
         alert = json.dumps({"alerts": [{"status": "firing", "labels": {"alertname": "DiskFull"}}]})

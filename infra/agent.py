@@ -10,7 +10,7 @@ from aws_cdk import aws_bedrock as bedrock
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from infra.cloudformation import allow, model_arn, on_behalf_of
+from infra.cloudformation import allow, model_arn, service_role
 from infra.models import split_profile
 
 if TYPE_CHECKING:
@@ -114,14 +114,13 @@ class Agent(Construct):
                 {"ArnLike": {"kms:EncryptionContext:aws:bedrock:arn": agents}},
             )
             statements.append(own_prompt)
-        return iam.Role(
+        return service_role(
             self,
-            "Role",
+            "bedrock",
+            agents,
             description=f"{settings.name}: what the knowledge agent may do",
-            assumed_by=iam.ServicePrincipal(
-                "bedrock.amazonaws.com", conditions=on_behalf_of(agents)
-            ),
-            inline_policies={"agent": iam.PolicyDocument(statements=statements)},
+            policy="agent",
+            statements=statements,
         )
 
 

@@ -51,28 +51,24 @@ class Buckets(Construct):
         super().__init__(scope, construct_id)
         # the log bucket's policy lets the service write, not an ACL: ACLs are off everywhere
         self.node.set_context("@aws-cdk/aws-s3:serverAccessLogsUseBucketPolicy", True)  # noqa: FBT003 - a flag's value
-        self._removal = cdk.RemovalPolicy[settings.removal.name]
-        self._key = encryption_key
         given = settings.documents
         self._foreign_key = (
             kms.Key.from_key_arn(self, "DocumentsKey", given.key) if given.key else None
         )
         logs = self._log_bucket(settings) if settings.removal is Removal.RETAIN else None
-        own = [] if given.bucket else [self._corpus(logs)]
+        own = [] if given.bucket else [self._corpus(settings, encryption_key, logs)]
         self.corpus: s3.IBucket = (
             own[0] if own else s3.Bucket.from_bucket_name(self, "Documents", given.bucket)
         )
         self._documents = f"{given.prefix}*"
-        self.intermediate = self._bucket(
+        self.intermediate = private_bucket(
+            self,
             "Intermediate",
-            lifecycle_rules=[
-                expire_uploads(),
-                s3.LifecycleRule(
-                    id="batches",
-                    prefix=BATCHES,
-                    expiration=cdk.Duration.days(INTERMEDIATE_DAYS),
-                ),
-            ],
+            settings=settings,
+            encryption_key=encryption_key,
+            expiry=s3.LifecycleRule(
+                id="batches", prefix=BATCHES, expiration=cdk.Duration.days(INTERMEDIATE_DAYS)
+            ),
             **_logged(logs, "intermediate/"),
         )
         self.own: list[s3.Bucket] = [*own, self.intermediate]
@@ -86,17 +82,19 @@ class Buckets(Construct):
                     " deletion. With removal_policy=retain access is logged.",
                 )
 
-    def _corpus(self, logs: s3.Bucket | None) -> s3.Bucket:
-        corpus = self._bucket(
+    def _corpus(
+        self, settings: Settings, key: kms.IKey | None, logs: s3.Bucket | None
+    ) -> s3.Bucket:
+        corpus = private_bucket(
+            self,
             "Corpus",
+            settings=settings,
+            encryption_key=key,
+            expiry=s3.LifecycleRule(
+                id="old-versions",
+                noncurrent_version_expiration=cdk.Duration.days(OLD_VERSION_DAYS),
+            ),
             versioned=True,
-            lifecycle_rules=[
-                expire_uploads(),
-                s3.LifecycleRule(
-                    id="old-versions",
-                    noncurrent_version_expiration=cdk.Duration.days(OLD_VERSION_DAYS),
-                ),
-            ],
             **_logged(logs, "corpus/"),
         )
         # CDK's own property would add a function with an AWS-managed policy
@@ -130,48 +128,42 @@ class Buckets(Construct):
         """Acknowledge that a policy of ``holder`` reaches every document."""
         explain_objects(holder, self.corpus, reason, self._documents)
 
-    def _bucket(self, construct_id: str, **more: Any) -> s3.Bucket:  # noqa: ANN401 - a bucket's own
-        return s3.Bucket(
-            self,
-            construct_id,
-            encryption=s3.BucketEncryption.KMS if self._key else s3.BucketEncryption.S3_MANAGED,
-            encryption_key=self._key,
-            bucket_key_enabled=self._key is not None,
-            removal_policy=self._removal,
-            **PRIVATE,
-            **more,
-        )
-
     def _log_bucket(self, settings: Settings) -> s3.Bucket:
         """Create the bucket of access logs; S3 can deliver them under its own key only."""
-        return s3.Bucket(
-            self,
-            "AccessLogs",
-            encryption=s3.BucketEncryption.S3_MANAGED,
-            removal_policy=self._removal,
-            lifecycle_rules=[
-                expire_uploads(),
-                s3.LifecycleRule(
-                    id="logs", expiration=cdk.Duration.days(settings.log_retention_days)
-                ),
-            ],
-            **PRIVATE,
+        expiry = s3.LifecycleRule(
+            id="logs", expiration=cdk.Duration.days(settings.log_retention_days)
+        )
+        return private_bucket(
+            self, "AccessLogs", settings=settings, encryption_key=None, expiry=expiry
         )
 
 
-PRIVATE: Final[dict[str, Any]] = {
-    "block_public_access": s3.BlockPublicAccess.BLOCK_ALL,
-    "object_ownership": s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
-    "enforce_ssl": True,
-    "minimum_tls_version": 1.2,
-}
-"""Properties of every bucket: for this account only, over TLS."""
-
-
-def expire_uploads() -> s3.LifecycleRule:
-    """Return the rule that aborts incomplete uploads."""
-    return s3.LifecycleRule(
+def private_bucket(
+    scope: Construct,
+    construct_id: str,
+    *,
+    settings: Settings,
+    encryption_key: kms.IKey | None,
+    expiry: s3.LifecycleRule,
+    **more: Any,  # noqa: ANN401 - a bucket's own
+) -> s3.Bucket:
+    """Create a bucket for this account only, over TLS, whose incomplete uploads are aborted."""
+    uploads = s3.LifecycleRule(
         id="uploads", abort_incomplete_multipart_upload_after=cdk.Duration.days(_UPLOAD_DAYS)
+    )
+    return s3.Bucket(
+        scope,
+        construct_id,
+        encryption=s3.BucketEncryption.KMS if encryption_key else s3.BucketEncryption.S3_MANAGED,
+        encryption_key=encryption_key,
+        bucket_key_enabled=encryption_key is not None,
+        removal_policy=cdk.RemovalPolicy[settings.removal.name],
+        lifecycle_rules=[uploads, expiry],
+        block_public_access=s3.BlockPublicAccess.BLOCK_ALL,
+        object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
+        enforce_ssl=True,
+        minimum_tls_version=1.2,
+        **more,
     )
 
 

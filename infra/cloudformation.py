@@ -40,6 +40,28 @@ def allow(
     )
 
 
+def service_role(  # noqa: PLR0913 - a role's own parts
+    scope: Construct,
+    service: str,
+    arn: str,
+    *,
+    description: str,
+    policy: str,
+    statements: Sequence[iam.PolicyStatement],
+) -> iam.Role:
+    """Create a role that a service assumes for this account's resources that match an ARN.
+
+    Its policy is inline, so that the role never exists without it: a service may use it at once.
+    """
+    return iam.Role(
+        scope,
+        "Role",
+        description=description,
+        assumed_by=iam.ServicePrincipal(f"{service}.amazonaws.com", conditions=on_behalf_of(arn)),
+        inline_policies={policy: iam.PolicyDocument(statements=list(statements))},
+    )
+
+
 def on_behalf_of(arn: str) -> dict[str, Any]:
     """Return the conditions that let a service act only for resources of this account that match an ARN."""
     return {

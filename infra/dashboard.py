@@ -110,16 +110,19 @@ class Doors:
     guardrail_arn: str = ""
 
 
+_Lines = tuple[tuple[Metric, str, str], ...]
+
+
 class MetricChart(NamedTuple):
     """A chart of unmodified metrics: each line is a metric, its label and its color."""
 
     title: str
     unit: str
     width: int
-    lines: tuple[tuple[Metric, str, str], ...]
+    lines: _Lines
 
 
-def _sums(source: Source, *lines: tuple[str, str, str]) -> tuple[tuple[Metric, str, str], ...]:
+def _sums(source: Source, *lines: tuple[str, str, str]) -> _Lines:
     return tuple((Metric(name, "Sum", source), label, color) for name, label, color in lines)
 
 
@@ -157,22 +160,16 @@ WITHHELD: Final = MetricChart(
         (telemetry.RETRIEVAL_TIMEOUTS, "queries given up", NEUTRAL),
     ),
 )
+_CONCURRENT: Final = Metric("ConcurrentExecutions", "Maximum", Source.RETRIEVE_FUNCTION)
 FUNCTION: Final = MetricChart(
     "The retrieval function, in five minutes",
     "calls",
     THIRD,
     (
         *_sums(Source.RETRIEVE_FUNCTION, ("Invocations", "calls", GOOD)),
-        (
-            Metric("ConcurrentExecutions", "Maximum", Source.RETRIEVE_FUNCTION),
-            "at the same time",
-            NEUTRAL,
-        ),
-        *_sums(
-            Source.RETRIEVE_FUNCTION,
-            ("Throttles", "turned away", DOUBTFUL),
-            ("Errors", "crashed", BAD),
-        ),
+        (_CONCURRENT, "at the same time", NEUTRAL),
+        *_sums(Source.RETRIEVE_FUNCTION, ("Throttles", "turned away", DOUBTFUL)),
+        *_sums(Source.RETRIEVE_FUNCTION, ("Errors", "crashed", BAD)),
         *_sums(Source.RETRIEVE_LOG, (telemetry.RETRIEVAL_INIT_FAILURES, "could not start", _CRASH)),
     ),
 )
@@ -219,33 +216,21 @@ ADVICE_WAIT: Final = MetricChart(
     "Oldest post that waits",
     "seconds",
     HALF,
-    (
-        (
-            Metric(telemetry.ADVICE_WAITING_SECONDS, "Maximum", Source.ADVICE),
-            "waiting",
-            DOUBTFUL,
-        ),
-    ),
+    ((Metric(telemetry.ADVICE_WAITING_SECONDS, "Maximum", Source.ADVICE), "waiting", DOUBTFUL),),
 )
 GATEWAY: Final = (
     ("Gateway, in five minutes", "calls", "Invocations Throttles SystemErrors UserErrors"),
     ("Gateway: time of calls, and of its target", "ms", "Latency TargetExecutionTime"),
 )
+_AGENT_CALLS: Final = (
+    "InvocationCount InvocationThrottles InvocationServerErrors InvocationClientErrors"
+)
 AGENT: Final = (
-    (
-        "Agent, in five minutes",
-        "calls",
-        "InvocationCount InvocationThrottles InvocationServerErrors InvocationClientErrors",
-    ),
+    ("Agent, in five minutes", "calls", _AGENT_CALLS),
     ("Agent: time of answers", "ms", "TotalTime"),
 )
-GUARDRAIL: Final = (
-    (
-        "Guardrail, in five minutes",
-        "calls",
-        "Invocations InvocationsIntervened InvocationThrottles",
-    ),
-)
+_GUARDED: Final = "Invocations InvocationsIntervened InvocationThrottles"
+GUARDRAIL: Final = (("Guardrail, in five minutes", "calls", _GUARDED),)
 """Charts of the entry points and the guardrail: title, unit, and metrics of their services."""
 
 
@@ -297,20 +282,13 @@ class Dashboard(Construct):
             ],
         ]
         if emitters.ingestion_function:
+            problems = _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD)
             rows.append(
-                [
-                    _metric_chart(emitters, JOBS),
-                    _metric_chart(emitters, CHUNKING),
-                    _table("Ingestion problems", INGESTION_PROBLEMS, ingestion_logs, THIRD),
-                ]
+                [_metric_chart(emitters, JOBS), _metric_chart(emitters, CHUNKING), problems]
             )
         if emitters.advice_function:
-            rows.append(
-                [
-                    _metric_chart(emitters, ADVICE),
-                    _metric_chart(emitters, ADVICE_WAIT, [_bound(LATE_SECONDS, "alarm")]),
-                ]
-            )
+            wait = _metric_chart(emitters, ADVICE_WAIT, [_bound(LATE_SECONDS, "alarm")])
+            rows.append([_metric_chart(emitters, ADVICE), wait])
         rows.append([_table("Versions that answered, hour by hour", VERSIONS, log, 3 * THIRD)])
         rows += _door_rows(doors)
         rows.append([_metric_chart(emitters, FUNCTION)])
@@ -334,23 +312,21 @@ class Dashboard(Construct):
 
 def _is_it_working(alarms: Alarms) -> cloudwatch.IWidget:
     """Show the states of the alarms, then those of the warnings; red ones come first."""
+
+    def states(title: str, shown: Sequence[cloudwatch.IAlarm], height: int) -> cloudwatch.IWidget:
+        return cloudwatch.AlarmStatusWidget(
+            title=title,
+            alarms=list(shown),
+            sort_by=cloudwatch.AlarmStatusWidgetSortBy.STATE_UPDATED_TIMESTAMP,
+            width=8,
+            height=height,
+        )
+
     column = cloudwatch.Column(
-        _states("Is it working?", [alarms.health, *alarms.loud], 7),
-        _states("Warnings, for the morning", alarms.quiet, STATUS_HEIGHT - 7),
+        states("Is it working?", [alarms.health, *alarms.loud], 7),
+        states("Warnings, for the morning", alarms.quiet, STATUS_HEIGHT - 7),
     )
     return cast("cloudwatch.IWidget", column)  # it is one; its type stub lacks optional members
-
-
-def _states(
-    title: str, alarms: Sequence[cloudwatch.IAlarm], height: int
-) -> cloudwatch.AlarmStatusWidget:
-    return cloudwatch.AlarmStatusWidget(
-        title=title,
-        alarms=list(alarms),
-        sort_by=cloudwatch.AlarmStatusWidgetSortBy.STATE_UPDATED_TIMESTAMP,
-        width=8,
-        height=height,
-    )
 
 
 def _figures(emitters: Emitters) -> cloudwatch.SingleValueWidget:
@@ -381,11 +357,13 @@ def _what_to_do(settings: Settings) -> cloudwatch.TextWidget:
         for alarm in retrieval_alarms(settings.thresholds)
         if alarm.severity is Severity.ALARM
     ]
+    found = handbook(settings)
+    where = f"`{HANDBOOK}` in the project" if found == HANDBOOK else f"[the handbook]({found})"
     text = [
         f"## {settings.name}: what to do",
         HONEST,
         "",
-        f"More on each alarm: {_where(settings)}.",
+        f"More on each alarm: {where}.",
         "",
         "| red | first |",
         "|---|---|",
@@ -394,15 +372,9 @@ def _what_to_do(settings: Settings) -> cloudwatch.TextWidget:
     return cloudwatch.TextWidget(markdown="\n".join(text), width=12, height=STATUS_HEIGHT)
 
 
-def _where(settings: Settings) -> str:
-    found = handbook(settings)
-    return f"`{HANDBOOK}` in the project" if found == HANDBOOK else f"[the handbook]({found})"
-
-
 def _table(
     title: str, query: Sequence[str], log_groups: Sequence[str], width: int
 ) -> cloudwatch.LogQueryWidget:
-    """Return a table of the rows that a CloudWatch Logs Insights query finds."""
     return cloudwatch.LogQueryWidget(
         title=title,
         log_group_names=list(log_groups),
@@ -416,7 +388,6 @@ def _table(
 def _metric_chart(
     emitters: Emitters, of: MetricChart, bounds: Sequence[cloudwatch.HorizontalAnnotation] = ()
 ) -> cloudwatch.GraphWidget:
-    """Return a chart of unmodified metrics."""
     lines = [emitters.metric(metric, label=label, color=color) for metric, label, color in of.lines]
     return _chart(of.title, lines, unit=of.unit, width=of.width, bounds=bounds)
 
@@ -444,7 +415,6 @@ def _chart(  # noqa: PLR0913 - a chart's own parts
 
 
 def _bound(value: float, label: str, color: str = BAD) -> cloudwatch.HorizontalAnnotation:
-    """Return a horizontal line across a chart."""
     return cloudwatch.HorizontalAnnotation(value=value, label=label, color=color)
 
 
@@ -478,7 +448,6 @@ def _counts(emitters: Emitters) -> dict[str, cloudwatch.Metric]:
 
 
 def _traffic(emitters: Emitters) -> cloudwatch.GraphWidget:
-    """Show the number of queries by outcome."""
     metrics = _counts(emitters)
     found = _computed(WITH_RESULTS, metrics, "found something", GOOD)
     return _chart(
@@ -541,7 +510,6 @@ def _capacity(store: StoreSettings) -> cloudwatch.GraphWidget:
 
 
 def _cost() -> cloudwatch.GraphWidget:
-    """Show the cost of that capacity."""
     price = f"${USD_AN_OCU_HOUR} an OCU-hour, us-east-1, 2026"
     both = _ocu(s="SearchOCU", i="IndexingOCU")
     return cloudwatch.GraphWidget(
@@ -557,19 +525,12 @@ def _cost() -> cloudwatch.GraphWidget:
 
 def _store_searches(collection: str) -> list[cloudwatch.IWidget]:
     """Show the collection's own metrics of its searches, to distinguish its faults from Bedrock's."""
+    title = "Searches, as the vector store sees them"
+    latency = _search(collection, "SearchRequestLatency", "Average", NEUTRAL)
+    errors = _search(collection, "SearchRequestErrors", "Sum", BAD)
     return [
-        _chart(
-            "Searches, as the vector store sees them: latency",
-            [_search(collection, "SearchRequestLatency", "Average")],
-            unit="ms",
-            width=HALF,
-        ),
-        _chart(
-            "Searches, as the vector store sees them: errors in five minutes",
-            [_search(collection, "SearchRequestErrors", "Sum", BAD)],
-            unit="errors",
-            width=HALF,
-        ),
+        _chart(f"{title}: latency", [latency], unit="ms", width=HALF),
+        _chart(f"{title}: errors in five minutes", [errors], unit="errors", width=HALF),
     ]
 
 
@@ -607,9 +568,7 @@ def _of_service(
     return _chart(title, lines, unit=unit, width=HALF)
 
 
-def _search(
-    collection: str, metric: str, statistic: str, color: str = NEUTRAL
-) -> cloudwatch.MathExpression:
+def _search(collection: str, metric: str, statistic: str, color: str) -> cloudwatch.MathExpression:
     # the collection's id is a dimension too, but only the data stack knows it: search by name
     dimensions = f"{STORE_NAMESPACE},ClientId,CollectionId,CollectionName"
     place = f'{{{dimensions}}} CollectionName="{collection}"'

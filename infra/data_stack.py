@@ -8,16 +8,13 @@ from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_ssm as ssm
 
 from infra.buckets import Buckets
-from infra.chunk_documents import ChunkDocuments
-from infra.deploy_steps import DeploySteps
+from infra.deploy_steps import DeploySteps, check_documents_bucket
 from infra.encryption import stack_key
-from infra.given import check_documents_bucket
-from infra.ingestion import Ingestion
+from infra.ingestion import ChunkDocuments, Ingestion
 from infra.knowledge_base import KnowledgeBase
 from infra.log_delivery import LogDelivery
-from infra.s3_vectors import S3VectorsStore
 from infra.settings import VectorStore
-from infra.vector_store import OpenSearchStore
+from infra.vector_store import OpenSearchStore, S3VectorsStore
 
 if TYPE_CHECKING:
     from constructs import Construct

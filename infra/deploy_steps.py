@@ -1,22 +1,29 @@
-"""The function for deployment steps that CloudFormation can't do by itself."""
+"""The function for deployment steps that CloudFormation can't do by itself, and checks of existing resources.
+
+The checks run on the first deployment, and whenever a setting that they check changes.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
 import aws_cdk as cdk
+from aws_cdk import CfnOutput, Stack
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
+from infra.cloudformation import allow, explain_objects
 from infra.python_function import PythonFunction
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from aws_cdk import aws_kms as kms
+    from aws_cdk import aws_s3 as s3
     from constructs import IDependable
 
     from infra.settings import Settings
+
 
 TIMEOUT: Final = cdk.Duration.minutes(15)
 """Lambda's maximum."""
@@ -90,3 +97,91 @@ class DeploySteps(Construct):
         )
         resource.node.add_dependency(policy, *after)
         return resource, policy
+
+    def tear_down(
+        self, emptied: Sequence[s3.Bucket], *statements: iam.PolicyStatement, **properties: str
+    ) -> cdk.CustomResource:
+        """Add the step that empties buckets when the stack is deleted, with other rights and input, if any."""
+        rights = [*statements]
+        if emptied:
+            listed = [bucket.bucket_arn for bucket in emptied]
+            objects = [bucket.arn_for_objects("*") for bucket in emptied]
+            deleting = ["s3:DeleteObject", "s3:DeleteObjectVersion"]
+            rights.append(allow("ListVersions", ["s3:ListBucketVersions"], listed))
+            rights.append(allow("EmptyWithTheStack", deleting, objects))
+        names = [bucket.bucket_name for bucket in emptied]
+        step, policy = self.step("TearDown", rights, {**properties, "EmptiedBuckets": names})
+        for bucket in emptied:
+            explain_objects(policy, bucket, "It is emptied when the stack is deleted.")
+        return step
+
+
+def check_documents_bucket(steps: DeploySteps, settings: Settings) -> None:
+    """Refuse a ``documents_bucket`` that can't be read; report one that can't be watched well."""
+    _check_bucket(
+        steps,
+        "DocumentsBucketCheck",
+        {
+            "Bucket": settings.documents.bucket,
+            "Setting": "documents_bucket",
+            "Key": settings.documents.key,
+            "KeySetting": "documents_key",
+            "Watched": "true",
+        },
+        ["s3:GetBucketNotification", "s3:GetBucketVersioning"],
+    )
+
+
+def check_source_bucket(steps: DeploySteps, settings: Settings) -> None:
+    """Refuse a ``source_bucket`` that can't be read."""
+    _check_bucket(
+        steps,
+        "SourceBucketCheck",
+        {
+            "Bucket": settings.existing.bucket,
+            "Setting": "source_bucket",
+            "Key": settings.existing.key,
+            "KeySetting": "source_key",
+            "Watched": "false",
+        },
+        [],
+    )
+
+
+def _check_bucket(
+    steps: DeploySteps, output: str, properties: dict[str, str], more: list[str]
+) -> None:
+    bucket = Stack.of(steps).format_arn(
+        service="s3", region="", account="", resource=properties["Bucket"]
+    )
+    actions = sorted(["s3:GetEncryptionConfiguration", "s3:ListBucket", *more])
+    step, _ = steps.step("Bucket", [allow("LookAtBucket", actions, [bucket])], properties)
+    CfnOutput(
+        Stack.of(steps),
+        output,
+        value=step.get_att_string("Found"),
+        description=f"found when {properties['Setting']} was set",
+    )
+
+
+def check_knowledge_base(steps: DeploySteps, settings: Settings) -> None:
+    """Refuse a ``knowledge_base_id`` that can't be searched with the settings."""
+    base = settings.existing.knowledge_base_id
+    arn = Stack.of(steps).format_arn(
+        service="bedrock", resource="knowledge-base", resource_name=base
+    )
+    step, _ = steps.step(
+        "Base",
+        [allow("LookAtKnowledgeBase", ["bedrock:GetKnowledgeBase"], [arn])],
+        {
+            "KnowledgeBaseId": base,
+            "Type": settings.existing.kind.value,
+            "SearchType": settings.retrieval.search_type.value,
+        },
+    )
+    CfnOutput(
+        Stack.of(steps),
+        "KnowledgeBaseCheck",
+        value=step.get_att_string("Found"),
+        description="found when knowledge_base_id was set",
+    )

@@ -17,19 +17,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aws_cdk import Stack
 from aws_cdk import aws_bedrockagentcore as agentcore
-from aws_cdk import aws_iam as iam
+from aws_cdk import aws_devopsagent as devopsagent
 from constructs import Construct
 
-from infra.cloudformation import acknowledge, allow, on_behalf_of
+from infra.cloudformation import acknowledge, allow, service_role
 from infra.settings import GatewayAuthorizer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from aws_cdk import aws_iam as iam
     from aws_cdk import aws_lambda as lambda_
 
     from infra.settings import EntrypointSettings, Settings
     from infra.sources import Sources
+
 
 TARGET: Final = "knowledge"
 """The target's name; clients see its tool as ``<target>___<tool>``."""
@@ -62,11 +64,17 @@ class Gateway(Construct):
             description="Read-only search of runbooks and postmortems, with exact citations.",
             role_arn=role.role_arn,
             protocol_type="MCP",
-            protocol_configuration=_protocol(sources),
+            protocol_configuration=agentcore.CfnGateway.GatewayProtocolConfigurationProperty(
+                mcp=agentcore.CfnGateway.MCPGatewayConfigurationProperty(
+                    instructions=sources.document["info"]["description"].strip()
+                )
+            ),
             authorizer_type=_AUTHORIZER_TYPES[settings.entrypoint.gateway_authorizer],
             authorizer_configuration=_authorizer(settings.entrypoint),
             policy_engine_configuration=_policies(settings.entrypoint),
         )
+        ((operation,),) = (path.values() for path in sources.document["paths"].values())
+        tool = _tool(operation)
         target = agentcore.CfnGatewayTarget(
             self,
             "Target",
@@ -78,7 +86,16 @@ class Gateway(Construct):
                     credential_provider_type="GATEWAY_IAM_ROLE"
                 )
             ],
-            target_configuration=_target(sources, retrieve),
+            target_configuration=agentcore.CfnGatewayTarget.TargetConfigurationProperty(
+                mcp=agentcore.CfnGatewayTarget.McpTargetConfigurationProperty(
+                    lambda_=agentcore.CfnGatewayTarget.McpLambdaTargetConfigurationProperty(
+                        lambda_arn=retrieve.function_arn,
+                        tool_schema=agentcore.CfnGatewayTarget.ToolSchemaProperty(
+                            inline_payload=[tool]
+                        ),
+                    )
+                )
+            ),
         )
         if per_minute := settings.entrypoint.gateway_requests_per_minute:
             limit = agentcore.CfnGatewayRateLimit(
@@ -87,10 +104,18 @@ class Gateway(Construct):
                 gateway_identifier=gateway.attr_gateway_identifier,
                 description="Of all callers together.",
                 dimension_keys=["targetName"],
-                entries=[_limit(per_minute)],
+                entries=[
+                    agentcore.CfnGatewayRateLimit.LimitEntryProperty(
+                        dimensions={"targetName": TARGET},
+                        requests=[
+                            agentcore.CfnGatewayRateLimit.RateConfigProperty(
+                                rate=per_minute, period="minute"
+                            )
+                        ],
+                    )
+                ],
             )
             limit.node.add_dependency(target)
-        (tool,) = _tools(sources)
         self.tool = f"{TARGET}___{tool.name}"
         self.url = gateway.attr_gateway_url
         self.arn = gateway.attr_gateway_arn
@@ -113,14 +138,13 @@ def _role(scope: Construct, settings: Settings, retrieve: lambda_.IAlias) -> iam
         allow("InvokeRetrieval", ["lambda:InvokeFunction"], [retrieve.function_arn]),
         *_evaluate_policies(settings.entrypoint.gateway_policy_engine, gateways),
     ]
-    role = iam.Role(
+    role = service_role(
         scope,
-        "Role",
+        "bedrock-agentcore",
+        gateways,
         description=f"{settings.name}: what the knowledge gateway may do",
-        assumed_by=iam.ServicePrincipal(
-            "bedrock-agentcore.amazonaws.com", conditions=on_behalf_of(gateways)
-        ),
-        inline_policies={"gateway": iam.PolicyDocument(statements=statements)},
+        policy="gateway",
+        statements=statements,
     )
     if settings.entrypoint.gateway_policy_engine:
         acknowledge(
@@ -154,14 +178,6 @@ def _policies(
     )
 
 
-def _protocol(sources: Sources) -> agentcore.CfnGateway.GatewayProtocolConfigurationProperty:
-    return agentcore.CfnGateway.GatewayProtocolConfigurationProperty(
-        mcp=agentcore.CfnGateway.MCPGatewayConfigurationProperty(
-            instructions=sources.document["info"]["description"].strip()
-        )
-    )
-
-
 def _authorizer(
     entrypoint: EntrypointSettings,
 ) -> agentcore.CfnGateway.AuthorizerConfigurationProperty | None:
@@ -183,45 +199,19 @@ def _claim(
     name: str, wanted: str | list[str]
 ) -> agentcore.CfnGateway.CustomClaimValidationTypeProperty:
     """Return the rule that a claim equals a string, or contains one of several."""
-    one = isinstance(wanted, str)
-    value = agentcore.CfnGateway.ClaimMatchValueTypeProperty(
-        match_value_string=wanted if isinstance(wanted, str) else None,
-        match_value_string_list=None if isinstance(wanted, str) else wanted,
+    value = agentcore.CfnGateway.ClaimMatchValueTypeProperty
+    kind, operator, match = (
+        ("STRING", "EQUALS", value(match_value_string=wanted))
+        if isinstance(wanted, str)
+        else ("STRING_ARRAY", "CONTAINS_ANY", value(match_value_string_list=wanted))
     )
     return agentcore.CfnGateway.CustomClaimValidationTypeProperty(
         inbound_token_claim_name=name,
-        inbound_token_claim_value_type="STRING" if one else "STRING_ARRAY",
+        inbound_token_claim_value_type=kind,
         authorizing_claim_match_value=agentcore.CfnGateway.AuthorizingClaimMatchValueTypeProperty(
-            claim_match_operator="EQUALS" if one else "CONTAINS_ANY", claim_match_value=value
+            claim_match_operator=operator, claim_match_value=match
         ),
     )
-
-
-def _limit(per_minute: int) -> agentcore.CfnGatewayRateLimit.LimitEntryProperty:
-    rate = agentcore.CfnGatewayRateLimit.RateConfigProperty(rate=per_minute, period="minute")
-    return agentcore.CfnGatewayRateLimit.LimitEntryProperty(
-        dimensions={"targetName": TARGET}, requests=[rate]
-    )
-
-
-def _target(
-    sources: Sources, retrieve: lambda_.IAlias
-) -> agentcore.CfnGatewayTarget.TargetConfigurationProperty:
-    return agentcore.CfnGatewayTarget.TargetConfigurationProperty(
-        mcp=agentcore.CfnGatewayTarget.McpTargetConfigurationProperty(
-            lambda_=agentcore.CfnGatewayTarget.McpLambdaTargetConfigurationProperty(
-                lambda_arn=retrieve.function_arn,
-                tool_schema=agentcore.CfnGatewayTarget.ToolSchemaProperty(
-                    inline_payload=_tools(sources)
-                ),
-            )
-        )
-    )
-
-
-def _tools(sources: Sources) -> list[agentcore.CfnGatewayTarget.ToolDefinitionProperty]:
-    paths = sources.document["paths"].values()
-    return [_tool(operation) for path in paths for operation in path.values()]
 
 
 def _tool(operation: Mapping[str, Any]) -> agentcore.CfnGatewayTarget.ToolDefinitionProperty:
@@ -241,3 +231,63 @@ def _schema(schema: Mapping[str, Any]) -> agentcore.CfnGatewayTarget.SchemaDefin
         required=schema.get("required"),
         items=_schema(schema["items"]) if "items" in schema else None,
     )
+
+
+class DevOpsAgent(Construct):
+    """Registers a gateway as an MCP server of AWS DevOps Agent, and lets one agent space use its tool.
+
+    It signs its calls with a role of its own. The service calls the server during registration, so the gateway's target must exist before.
+
+    Args:
+        gateway: a gateway with IAM authorization.
+    """
+
+    def __init__(
+        self, scope: Construct, construct_id: str, *, settings: Settings, gateway: Gateway
+    ) -> None:
+        super().__init__(scope, construct_id)
+        role = self._role(settings, gateway)
+        server = devopsagent.CfnService(
+            self,
+            "Server",
+            service_type="mcpserversigv4",
+            service_details=devopsagent.CfnService.ServiceDetailsProperty(
+                mcp_server_sig_v4=devopsagent.CfnService.MCPServerSigV4DetailsProperty(
+                    # with an underscore and the tool's name, at most 64 characters
+                    name=settings.name,
+                    endpoint=gateway.url,
+                    description="Read-only search of runbooks and postmortems, with exact citations.",
+                    authorization_config=devopsagent.CfnService.MCPServerSigV4AuthorizationConfigProperty(
+                        region=Stack.of(self).region,
+                        service="bedrock-agentcore",
+                        mcp_role_arn=role.role_arn,
+                    ),
+                )
+            ),
+        )
+        server.node.add_dependency(role, gateway)
+        devopsagent.CfnAssociation(
+            self,
+            "Space",
+            agent_space_id=settings.entrypoint.devops_agent_space,
+            service_id=server.attr_service_id,
+            configuration=devopsagent.CfnAssociation.ServiceConfigurationProperty(
+                mcp_server_sig_v4=devopsagent.CfnAssociation.MCPServerSigV4ConfigurationProperty(
+                    tools=[gateway.tool]
+                )
+            ),
+        )
+
+    def _role(self, settings: Settings, gateway: Gateway) -> iam.Role:
+        # a registration's id is known only once it exists, and creating it needs the role
+        registrations = Stack.of(self).format_arn(
+            service="aidevops", resource="service", resource_name="*"
+        )
+        return service_role(
+            self,
+            "aidevops",
+            registrations,
+            description=f"{settings.name}: what AWS DevOps Agent may do with the knowledge gateway",
+            policy="gateway",
+            statements=[allow("InvokeGateway", ["bedrock-agentcore:InvokeGateway"], [gateway.arn])],
+        )

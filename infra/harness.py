@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Final
 
 from aws_cdk import Stack
 from aws_cdk import aws_bedrockagentcore as agentcore
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.agent import ACTION_GROUP, invoke_statements
-from infra.cloudformation import acknowledge, allow, on_behalf_of
+from infra.cloudformation import acknowledge, allow, service_role
 
 if TYPE_CHECKING:
+    from aws_cdk import aws_iam as iam
+
     from infra.gateway import Gateway
     from infra.settings import Settings
     from infra.sources import Sources
@@ -35,6 +36,14 @@ TIMEOUT_SECONDS: Final = 120
 
 _LOGS: Final = "/aws/bedrock-agentcore/runtimes/*"
 _NAMESPACE: Final = "bedrock-agentcore"
+_IDENTIFYING: Final = (
+    "bedrock-agentcore:GetWorkloadAccessToken",
+    "bedrock-agentcore:GetWorkloadAccessTokenForJWT",
+)
+_TRACING: Final = (
+    *("PutTraceSegments", "PutTelemetryRecords"),
+    *("GetSamplingRules", "GetSamplingTargets"),
+)
 
 
 class Harness(Construct):
@@ -112,27 +121,11 @@ def _role(scope: Construct, settings: Settings, name: str, gateway: Gateway) -> 
             scope, settings.entrypoint.agent_model, settings.entrypoint.agent_model_regions
         ),
         allow("InvokeGateway", ["bedrock-agentcore:InvokeGateway"], [gateway.arn]),
-        allow(
-            "KnowItself",
-            [
-                "bedrock-agentcore:GetWorkloadAccessToken",
-                "bedrock-agentcore:GetWorkloadAccessTokenForJWT",
-            ],
-            [directory, identity],
-        ),
+        allow("KnowItself", _IDENTIFYING, [directory, identity]),
         allow(
             "PullImage", ["ecr-public:GetAuthorizationToken", "sts:GetServiceBearerToken"], ["*"]
         ),
-        allow(
-            "Trace",
-            [
-                "xray:PutTraceSegments",
-                "xray:PutTelemetryRecords",
-                "xray:GetSamplingRules",
-                "xray:GetSamplingTargets",
-            ],
-            ["*"],
-        ),
+        allow("Trace", [f"xray:{it}" for it in _TRACING], ["*"]),
         allow("FindLogs", ["logs:DescribeLogGroups"], [groups]),
         allow("MakeLogs", ["logs:CreateLogGroup", "logs:DescribeLogStreams"], [group]),
         allow("WriteLogs", ["logs:CreateLogStream", "logs:PutLogEvents"], [streams]),
@@ -143,14 +136,13 @@ def _role(scope: Construct, settings: Settings, name: str, gateway: Gateway) -> 
             {"StringEquals": {"cloudwatch:namespace": _NAMESPACE}},
         ),
     ]
-    role = iam.Role(
+    role = service_role(
         scope,
-        "Role",
+        "bedrock-agentcore",
+        everything,
         description=f"{settings.name}: what the knowledge harness may do",
-        assumed_by=iam.ServicePrincipal(
-            "bedrock-agentcore.amazonaws.com", conditions=on_behalf_of(everything)
-        ),
-        inline_policies={"harness": iam.PolicyDocument(statements=statements)},
+        policy="harness",
+        statements=statements,
     )
     reason = (
         "Of the service's own sample: traces, metrics and the image have no resource, and the"

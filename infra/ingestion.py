@@ -1,4 +1,4 @@
-"""Ingestion of documents: a folder's mirror, a bucket's events, and their queue."""
+"""Ingestion of documents: a folder's mirror, a bucket's events, their queue, and the chunking function."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from constructs import Construct
 
 from infra.cloudformation import allow, explain_objects
 from infra.encryption import use_key
-from infra.python_function import PythonFunction
-from infra.queues import dead_letters, serve
+from infra.python_function import PythonFunction, dead_letters, serve, serving
 from infra.settings import Documents, Removal
 from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.extract.documents import EXTRACTION
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from infra.deploy_steps import DeploySteps
     from infra.knowledge_base import KnowledgeBase
     from infra.settings import Settings
+
 
 PROJECT: Final = Path(__file__).parents[1]
 
@@ -53,6 +53,9 @@ MAX_LOOKS: Final = 1_000
 """SQS's maximum number of deliveries; three and a half days at ``LOOK_EVERY``."""
 NIGHTLY: Final = events.Schedule.cron(minute="0", hour="3")
 """In UTC. The nightly job finds changes without an event."""
+RUN_JOBS: Final = tuple(
+    f"bedrock:{it}" for it in ("GetIngestionJob", "ListIngestionJobs", "StartIngestionJob")
+)
 TIMEOUT: Final = cdk.Duration.minutes(1)
 MEMORY_MB: Final = 256
 
@@ -160,20 +163,8 @@ class Ingestion(Construct):
             "Ingest",
             roles=[function.role],
             statements=[
-                allow(
-                    "ServeChanges",
-                    ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"],
-                    [queue.queue_arn],
-                ),
-                allow(
-                    "RunJobs",
-                    [
-                        "bedrock:GetIngestionJob",
-                        "bedrock:ListIngestionJobs",
-                        "bedrock:StartIngestionJob",
-                    ],
-                    [self._base.knowledge_base_arn],
-                ),
+                serving("ServeChanges", queue),
+                allow("RunJobs", RUN_JOBS, [self._base.knowledge_base_arn]),
             ],
         )
         return serve(self, queue, function.alias, batch_size=1, after=policy)
@@ -232,39 +223,17 @@ class Ingestion(Construct):
         return step
 
     def _tear_down(self) -> cdk.CustomResource:
-        emptied = self._buckets.own if self._settings.removal is Removal.DESTROY else ()
-        statements = [
-            allow(
-                "DrainJobs",
-                ["bedrock:ListIngestionJobs", "bedrock:StopIngestionJob"],
-                [self._base.knowledge_base_arn],
-            )
-        ]
-        if emptied:
-            statements += [
-                allow(
-                    "ListVersions",
-                    ["s3:ListBucketVersions"],
-                    [bucket.bucket_arn for bucket in emptied],
-                ),
-                allow(
-                    "EmptyWithTheStack",
-                    ["s3:DeleteObject", "s3:DeleteObjectVersion"],
-                    [bucket.arn_for_objects("*") for bucket in emptied],
-                ),
-            ]
-        step, policy = self._steps.step(
-            "TearDown",
-            statements,
-            {
-                "KnowledgeBaseId": self._base.knowledge_base_id,
-                "DataSourceId": self._base.data_source_id,
-                "EmptiedBuckets": [bucket.bucket_name for bucket in emptied],
-            },
+        drain = allow(
+            "DrainJobs",
+            ["bedrock:ListIngestionJobs", "bedrock:StopIngestionJob"],
+            [self._base.knowledge_base_arn],
         )
-        for bucket in emptied:
-            explain_objects(policy, bucket, "It is emptied when the stack is deleted.")
-        return step
+        return self._steps.tear_down(
+            self._buckets.own if self._settings.removal is Removal.DESTROY else (),
+            drain,
+            KnowledgeBaseId=self._base.knowledge_base_id,
+            DataSourceId=self._base.data_source_id,
+        )
 
 
 WRITTEN: Final = "mirrored.json"
@@ -284,3 +253,58 @@ def _endings(suffixes: Iterable[str]) -> Iterator[str]:
         ending = "".join(f"[{it}{it.upper()}]" if it.isalpha() else it for it in suffix)
         yield f"**/*.{ending}"
         yield f"**/*.{ending}.metadata.json"
+
+
+CHUNK_TIMEOUT: Final = cdk.Duration.minutes(5)
+"""A hundred times the chunker's run time for the largest document that it accepts."""
+CHUNK_MEMORY_MB: Final = 1024
+
+
+class ChunkDocuments(Construct):
+    """``chunk_documents``, the data source's transformation function."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        buckets: Buckets,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.name = f"{settings.name}-chunk-documents"
+        environment = {
+            "DATE_ORDER": settings.retrieval.date_order.value,
+            "CORPUS_PREFIX": settings.documents.prefix,
+        }
+        self.packed = PythonFunction(
+            self,
+            "Chunk",
+            name=self.name,
+            module="lambdas.chunk_documents.handler",
+            description="Cuts documents of an ingestion job into chunks of exact lines.",
+            environment={name: value for name, value in environment.items() if value},
+            timeout=CHUNK_TIMEOUT,
+            memory_mb=CHUNK_MEMORY_MB,
+            settings=settings,
+            encryption_key=encryption_key,
+        )
+        policy = iam.Policy(
+            self,
+            "Documents",
+            roles=[self.packed.role],
+            statements=[
+                *buckets.read_documents(),
+                allow("ListBatches", ["s3:ListBucket"], [buckets.intermediate.bucket_arn]),
+                allow(
+                    "ExchangeBatches",
+                    ["s3:GetObject", "s3:PutObject"],
+                    [buckets.intermediate.arn_for_objects("*")],
+                ),
+                *use_key(self, encryption_key, via="s3", write=True),
+            ],
+        )
+        self.packed.alias.node.add_dependency(policy)
+        buckets.explain_documents(policy, "It reads whichever document Bedrock names.")
+        explain_objects(policy, buckets.intermediate, "Bedrock names the batches of a job itself.")

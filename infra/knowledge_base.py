@@ -6,22 +6,22 @@ from typing import TYPE_CHECKING
 
 import aws_cdk as cdk
 from aws_cdk import aws_bedrock as bedrock
-from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.buckets import BATCHES
-from infra.cloudformation import allow, explain_objects, model_arn, on_behalf_of
+from infra.cloudformation import allow, explain_objects, model_arn, service_role
 from infra.models import CHOOSES_DIMENSION
 from infra.vector_store import short_hash
 
 if TYPE_CHECKING:
+    from aws_cdk import aws_iam as iam
     from aws_cdk import aws_kms as kms
     from aws_cdk import aws_lambda as lambda_
 
     from infra.buckets import Buckets
     from infra.deploy_steps import DeploySteps
     from infra.settings import Settings, StoreSettings
-    from infra.vector_store import Store
+    from infra.vector_store import OpenSearchStore, S3VectorsStore
 
 
 class KnowledgeBase(Construct):
@@ -40,7 +40,7 @@ class KnowledgeBase(Construct):
         construct_id: str,
         *,
         settings: Settings,
-        store: Store,
+        store: OpenSearchStore | S3VectorsStore,
         buckets: Buckets,
         chunker: lambda_.IAlias,
         steps: DeploySteps,
@@ -80,21 +80,16 @@ class KnowledgeBase(Construct):
             allow("Chunk", ["lambda:InvokeFunction"], [chunker.function_arn]),
             *_use_while_ingesting(key),
         ]
-        role = iam.Role(
+        bases = cdk.Stack.of(self).format_arn(
+            service="bedrock", resource="knowledge-base", resource_name="*"
+        )
+        role = service_role(  # see "Service role" in the Bedrock user guide
             self,
-            "Role",
+            "bedrock",
+            bases,
             description="Bedrock ingests the corpus and searches the vectors with it",
-            # for this account's knowledge bases only, see "Service role" in the Bedrock user guide
-            assumed_by=iam.ServicePrincipal(
-                "bedrock.amazonaws.com",
-                conditions=on_behalf_of(
-                    cdk.Stack.of(self).format_arn(
-                        service="bedrock", resource="knowledge-base", resource_name="*"
-                    )
-                ),
-            ),
-            # inline, so that the role never exists without them: Bedrock uses them at once
-            inline_policies={"KnowledgeBase": iam.PolicyDocument(statements=statements)},
+            policy="KnowledgeBase",
+            statements=statements,
         )
         buckets.explain_documents(
             role, "Every object there is a document, and their names are not known here."
@@ -116,6 +111,9 @@ class KnowledgeBase(Construct):
                 )
             ),
         )
+        encryption = None
+        if key is not None:
+            encryption = source.ServerSideEncryptionConfigurationProperty(kms_key_arn=key.key_arn)
         return source(
             self,
             "Corpus",
@@ -124,11 +122,7 @@ class KnowledgeBase(Construct):
             knowledge_base_id=self.knowledge_base_id,
             # the vectors are deleted with their index; by then the rights to delete them singly are gone
             data_deletion_policy="RETAIN",
-            server_side_encryption_configuration=source.ServerSideEncryptionConfigurationProperty(
-                kms_key_arn=key.key_arn
-            )
-            if key
-            else None,
+            server_side_encryption_configuration=encryption,
             data_source_configuration=source.DataSourceConfigurationProperty(
                 type="S3",
                 s3_configuration=source.S3DataSourceConfigurationProperty(

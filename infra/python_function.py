@@ -1,4 +1,7 @@
-"""The project's Lambda construct: Python on arm64, from a bundle, with a minimal role of its own."""
+"""The project's Lambda construct: Python on arm64, from a bundle, with a minimal role of its own.
+
+Some functions serve a FIFO queue, whose failed messages go to a dead-letter queue.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import aws_cdk as cdk
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.bundling import BUNDLES, NO_BYTE_CODE, bundle
@@ -18,12 +22,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from aws_cdk import aws_kms as kms
+    from constructs import IDependable
 
     from infra.bundling import Bundle
     from infra.settings import Settings
 
+
 RUNTIME: Final = lambda_.Runtime.PYTHON_3_13
-"""The runtime that bundles are built for, see ``infra.bundle_target.PYTHON_RUNTIME``."""
+"""The runtime that bundles are built for, see ``infra.bundling.PYTHON_RUNTIME``."""
 
 ALIAS: Final = "live"
 """The alias that callers invoke: SnapStart restores published versions only, and a version never changes."""
@@ -167,3 +173,43 @@ def _annotate(function: lambda_.Function, packed: Bundle) -> None:
     )
     if not packed.byte_code:
         notes.add_warning_v2("knowledge-rag:sourcesOnly", NO_BYTE_CODE)
+
+
+DEAD_LETTER_RETENTION: Final = cdk.Duration.days(14)
+"""SQS's maximum."""
+
+
+def serving(sid: str, queue: sqs.IQueue) -> iam.PolicyStatement:
+    """Return the permissions to serve a queue."""
+    actions = ["sqs:DeleteMessage", "sqs:GetQueueAttributes", "sqs:ReceiveMessage"]
+    return allow(sid, actions, [queue.queue_arn])
+
+
+def dead_letters(scope: Construct, name: str) -> sqs.Queue:
+    """Create the queue of messages that can't be served."""
+    dead = sqs.Queue(
+        scope,
+        "DeadLetters",
+        queue_name=name,
+        fifo=True,
+        enforce_ssl=True,
+        retention_period=DEAD_LETTER_RETENTION,
+    )
+    acknowledge(dead, "AwsSolutions-SQS3", "It is the queue of dead letters itself.")
+    return dead
+
+
+def serve(
+    scope: Construct, queue: sqs.Queue, alias: lambda_.Alias, *, batch_size: int, after: IDependable
+) -> lambda_.EventSourceMapping:
+    """Let a function serve a queue once its grants exist (``after``); only failed messages of a batch are redelivered."""
+    mapping = lambda_.EventSourceMapping(
+        scope,
+        "Served",
+        target=alias,
+        event_source_arn=queue.queue_arn,
+        batch_size=batch_size,
+        report_batch_item_failures=True,
+    )
+    mapping.node.add_dependency(after)
+    return mapping

@@ -1,4 +1,4 @@
-"""The canary release of the retrieval function: a test query first, then a tenth of the calls, then all.
+"""Versions of the retrieval function: the canary release of a new one, and the removal of old ones.
 
 CodeDeploy moves the alias. Its hook queries the new version before any caller reaches it, because at one
 query an hour a tenth of the calls tests nothing. After that, alarms of the function's own faults stop a
@@ -15,7 +15,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from constructs import Construct
 
-from infra.cloudformation import acknowledge, allow, function_arn, on_behalf_of, resource_of
+from infra.cloudformation import acknowledge, allow, function_arn, resource_of, service_role
+from infra.deploy_steps import DeploySteps
 from infra.python_function import PythonFunction
 
 if TYPE_CHECKING:
@@ -26,8 +27,10 @@ if TYPE_CHECKING:
 
     from infra.settings import Settings
 
+
 STEPS: Final = "CodeDeployDefault.LambdaCanary10Percent15Minutes"
 """A tenth of the calls for a quarter of an hour, then all."""
+ROLLED_BACK_AFTER: Final = ("FAILURE", "STOP_ON_ALARM", "STOP_ON_REQUEST")
 WATCHED: Final = frozenset({"permanent-errors", "function-errors", "init-failures"})
 """Alarms that fire at the first fault, if the new version may have caused it."""
 TIMEOUT: Final = cdk.Duration.minutes(2)
@@ -91,10 +94,9 @@ class CanaryRelease(Construct):
                 ),
             ],
         )
-        acknowledge(
+        _explain_versions(
             policy,
-            "AwsSolutions-IAM5[Resource::arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:"
-            f"function:{function_name}:*]",
+            function_name,
             "The next version's number isn't known, and a grant on it alone would come too late.",
         )
         application = codedeploy.CfnApplication(
@@ -118,12 +120,7 @@ class CanaryRelease(Construct):
                 ],
             ),
             auto_rollback_configuration=codedeploy.CfnDeploymentGroup.AutoRollbackConfigurationProperty(
-                enabled=True,
-                events=[
-                    "DEPLOYMENT_FAILURE",
-                    "DEPLOYMENT_STOP_ON_ALARM",
-                    "DEPLOYMENT_STOP_ON_REQUEST",
-                ],
+                enabled=True, events=[f"DEPLOYMENT_{it}" for it in ROLLED_BACK_AFTER]
             ),
         )
         moved = resource_of(alias, lambda_.CfnAlias)
@@ -139,35 +136,20 @@ class CanaryRelease(Construct):
 
     def _role(self, function: str, alias: str, hook: PythonFunction, group: str) -> iam.Role:
         """Create CodeDeploy's role, with the rights of AWSCodeDeployRoleForLambdaLimited on this function only."""
-        role = iam.Role(
+        live = f"{function}:{alias}"
+        statements = [
+            allow("LookAtAlarms", ["cloudwatch:DescribeAlarms"], ["*"]),
+            allow("MoveAlias", ["lambda:GetAlias", "lambda:UpdateAlias"], [function, live]),
+            allow("LookAtConcurrency", ["lambda:GetProvisionedConcurrencyConfig"], [live]),
+            allow("CallHook", ["lambda:InvokeFunction"], [hook.function.function_arn]),
+        ]
+        role = service_role(
             self,
-            "Role",
+            "codedeploy",
+            group,
             description="CodeDeploy moves the retrieval function's alias with it",
-            assumed_by=iam.ServicePrincipal(
-                "codedeploy.amazonaws.com", conditions=on_behalf_of(group)
-            ),
-            inline_policies={
-                "Release": iam.PolicyDocument(
-                    statements=[
-                        allow("LookAtAlarms", ["cloudwatch:DescribeAlarms"], ["*"]),
-                        allow(
-                            "MoveAlias",
-                            ["lambda:GetAlias", "lambda:UpdateAlias"],
-                            [function, f"{function}:{alias}"],
-                        ),
-                        allow(
-                            "LookAtConcurrency",
-                            ["lambda:GetProvisionedConcurrencyConfig"],
-                            [f"{function}:{alias}"],
-                        ),
-                        allow(
-                            "CallHook",
-                            ["lambda:InvokeFunction"],
-                            [hook.function.function_arn],
-                        ),
-                    ]
-                )
-            },
+            policy="Release",
+            statements=statements,
         )
         acknowledge(
             role,
@@ -175,3 +157,59 @@ class CanaryRelease(Construct):
             "CodeDeploy looks at alarms as its managed policy lets it; the statement only reads.",
         )
         return role
+
+
+def _explain_versions(policy: iam.Policy, function_name: str, reason: str) -> None:
+    """Acknowledge that a policy reaches every version of the function."""
+    arn = f"arn:<AWS::Partition>:lambda:<AWS::Region>:<AWS::AccountId>:function:{function_name}:*"
+    acknowledge(policy, f"AwsSolutions-IAM5[Resource::{arn}]", reason)
+
+
+class KeptVersions(Construct):
+    """Deletes old versions whenever the alias moves to a new one; some stay for a rollback.
+
+    Attributes:
+        rollback: the command that moves the alias to the version before the newest.
+        steps: the steps of the service stack's deployment.
+    """
+
+    def __init__(  # noqa: PLR0913 - a construct's properties are keyword arguments
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        function_name: str,
+        alias: lambda_.Alias,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        function = function_arn(self, function_name)
+        self.steps = DeploySteps(
+            self,
+            "Steps",
+            settings=settings,
+            name=f"{settings.name}-service-steps",
+            encryption_key=encryption_key,
+        )
+        listing = ["lambda:ListAliases", "lambda:ListVersionsByFunction"]
+        _, policy = self.steps.step(
+            "Versions",
+            [
+                allow("ListVersions", listing, [function]),
+                # versions only: the ARN of the function itself has no version
+                allow("DeleteVersions", ["lambda:DeleteFunction"], [f"{function}:*"]),
+            ],
+            {"Function": function_name, "Version": alias.version.version},
+            after=[alias],
+        )
+        _explain_versions(
+            policy,
+            function_name,
+            "Which versions will be old isn't known; the function itself is out of reach.",
+        )
+        at = f"--region {cdk.Stack.of(self).region} --function-name {function_name}"
+        self.rollback = (
+            f"aws lambda update-alias {at} --name {alias.alias_name} --function-version"
+            f" $(aws lambda list-versions-by-function {at} --query 'Versions[-2].Version' --output text)"
+        )

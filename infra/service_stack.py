@@ -12,18 +12,15 @@ from aws_cdk import aws_ssm as ssm
 from infra import advice_stack as advice
 from infra.agent import Agent
 from infra.alarms import Emitters
-from infra.canary import Canary, canary_question
 from infra.dashboard import Doors
-from infra.devops_agent import DevOpsAgent
+from infra.deploy_steps import check_knowledge_base, check_source_bucket
 from infra.encryption import stack_key
-from infra.gateway import Gateway
-from infra.given import check_knowledge_base, check_source_bucket
+from infra.gateway import DevOpsAgent, Gateway
 from infra.guardrail import Guardrail
 from infra.harness import Harness
-from infra.kept_versions import KeptVersions
 from infra.log_delivery import LogDelivery
-from infra.monitoring import Monitoring
-from infra.release import WATCHED, CanaryRelease
+from infra.monitoring import Canary, Monitoring, canary_question
+from infra.release import WATCHED, CanaryRelease, KeptVersions
 from infra.retrieval import Retrieval
 from infra.settings import Release
 from infra.sources import load_sources

@@ -1,4 +1,4 @@
-"""The vector store in OpenSearch Serverless: collection, its policies, and the index.
+"""The vector store, in OpenSearch Serverless or in S3 Vectors.
 
 Resources that can't be updated, only replaced, have a name with a hash of their properties: CloudFormation
 creates the new one before it deletes the old one, and the two must not have the same name.
@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import aws_cdk as cdk
 from aws_cdk import aws_bedrock as bedrock
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_opensearchserverless as aoss
+from aws_cdk import aws_s3vectors as s3vectors
 from constructs import Construct, DependencyGroup
 
 from infra.account import execution_role_arn
-from infra.cloudformation import allow
-from infra.encryption import key_identity
+from infra.cloudformation import allow, on_behalf_of
+from infra.encryption import allow_service, key_identity, use_key
 from infra.settings import Generation, Network
 from knowledge_rag.core import metadata
+from knowledge_rag.core.key_policy import VECTORS
 
 if TYPE_CHECKING:
     from aws_cdk import aws_kms as kms
@@ -85,28 +87,16 @@ def short_hash(value: object, length: int = 8) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()[:length]
 
 
-class Store(Protocol):
-    """The interface of a vector store for a knowledge base.
-
-    Attributes:
-        collection_name: name of the collection, ``""`` without one.
-        identity: changes with the store's vectors, so that the knowledge base is replaced too.
-        storage: the store's configuration for the knowledge base.
-    """
-
-    collection_name: str
-    identity: str
-    storage: bedrock.CfnKnowledgeBase.StorageConfigurationProperty
-
-    def open_to(self, role: iam.Role, steps: DeploySteps) -> IDependable:
-        """Grant a knowledge base's role access; return the resources that must exist before the knowledge base."""
-
-
 class OpenSearchStore(Construct):
-    """A collection with one index; see :class:`Store` for its attributes.
+    """A collection with one index.
 
     Vectors are derived data: the collection is deleted with its stack regardless of the settings, since an
     orphan would keep costing money.
+
+    Attributes:
+        collection_name: name of the collection.
+        identity: changes with the store's vectors, so that the knowledge base is replaced too.
+        storage: the store's configuration for the knowledge base.
     """
 
     def __init__(
@@ -296,3 +286,99 @@ def _collection_hash(settings: Settings) -> str:
     """Hash the properties of a collection and its group that can't be updated."""
     store = settings.store
     return short_hash([store.generation, _standby(store), key_identity(settings)], length=6)
+
+
+UNFILTERABLE: Final = (TEXT_FIELD, METADATA_FIELD)
+"""Bedrock's fields for a chunk's text and its own data; filterable metadata is limited to 2 KB."""
+
+_DISTANCE: Final = "cosine"
+
+_ACTIONS: Final = (
+    "s3vectors:DeleteVectors",
+    "s3vectors:GetIndex",
+    "s3vectors:GetVectors",
+    "s3vectors:PutVectors",
+    "s3vectors:QueryVectors",
+)
+"""Actions that "Create a service role for Knowledge Bases" lists for a vector index."""
+
+
+class S3VectorsStore(Construct):
+    """A vector bucket with one index; its attributes are those of :class:`OpenSearchStore`, its collection's name ``""``.
+
+    It costs nothing when idle, and has no keyword search. A knowledge base with it accepts at most 1 KB of metadata
+    per chunk ("Metadata support" in the Bedrock user guide). Ours is 0.5 to 0.9 KB. A rare chunk with more, from very
+    long headings and paths, makes its document fail, which the ingestion job reports and counts. Results are as exact
+    as with OpenSearch.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        construct_id: str,
+        *,
+        settings: Settings,
+        encryption_key: kms.IKey | None = None,
+    ) -> None:
+        super().__init__(scope, construct_id)
+        self.collection_name = ""
+        dimension = settings.store.embedding_dimension
+        self.index_name = f"{INDEX_PREFIX}-{short_hash([dimension, _DISTANCE, UNFILTERABLE])}"
+        self.identity = f"s3-vectors/{self.index_name}/{key_identity(settings)}"
+        bucket = s3vectors.CfnVectorBucket(
+            self, "Vectors", encryption_configuration=_encryption(encryption_key)
+        )
+        self._index = s3vectors.CfnIndex(
+            self,
+            "Index",
+            index_name=self.index_name,
+            vector_bucket_arn=bucket.attr_vector_bucket_arn,
+            data_type="float32",
+            dimension=dimension,
+            distance_metric=_DISTANCE,
+            metadata_configuration=s3vectors.CfnIndex.MetadataConfigurationProperty(
+                non_filterable_metadata_keys=list(UNFILTERABLE)
+            ),
+        )
+        self._key = encryption_key
+        if encryption_key is not None:
+            _allow_indexing(self, encryption_key)
+        self.storage = bedrock.CfnKnowledgeBase.StorageConfigurationProperty(
+            type="S3_VECTORS",
+            s3_vectors_configuration=bedrock.CfnKnowledgeBase.S3VectorsConfigurationProperty(
+                index_arn=self._index.attr_index_arn
+            ),
+        )
+
+    def open_to(self, role: iam.Role, steps: DeploySteps) -> IDependable:  # noqa: ARG002 - an index here is ready once it is made
+        """Let a role read and write the index, by IAM only."""
+        return iam.Policy(
+            self,
+            "Use",
+            roles=[role],
+            statements=[
+                allow("UseVectors", list(_ACTIONS), [self._index.attr_index_arn]),
+                *use_key(self, self._key, via="s3vectors", write=True),
+            ],
+        )
+
+
+def _allow_indexing(scope: Construct, key: kms.IKey) -> None:
+    """Let S3 Vectors maintain the index under the key, as its own service principal.
+
+    Without it no index can be created; see "Data protection and encryption in S3 Vectors".
+    """
+    buckets = cdk.Stack.of(scope).format_arn(
+        service="s3vectors", resource="bucket", resource_name="*"
+    )
+    allow_service(key, VECTORS, on_behalf_of(buckets))
+
+
+def _encryption(
+    key: kms.IKey | None,
+) -> s3vectors.CfnVectorBucket.EncryptionConfigurationProperty | None:
+    if key is None:
+        return None
+    return s3vectors.CfnVectorBucket.EncryptionConfigurationProperty(
+        sse_type="aws:kms", kms_key_arn=key.key_arn
+    )

@@ -132,12 +132,12 @@ def smoke(
     not be checked.
     """
     from knowledge_rag.deployment.aws import Aws
+    from knowledge_rag.deployment.smoke.promises import as_text
     from knowledge_rag.deployment.smoke.questions import (
         floor_questions,
         load_questions,
         shipped_questions,
     )
-    from knowledge_rag.deployment.smoke.report import as_text
     from knowledge_rag.deployment.smoke.trial import try_deployment
     from knowledge_rag.deployment.stacks import check_name
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from knowledge_rag.deployment.errors import CallFailed, Trouble
+from knowledge_rag.deployment.aws import CallFailed, Trouble
 from knowledge_rag.drift.findings import Finding, Kind
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.drift.resources import Resource
+
+    _Parameters = Callable[[Resource, Callable[[str], str]], dict[str, Any]]
+    _Holds = Callable[[dict[str, Any], Resource], bool]
 
 MAX_CALLS: Final = 500
 """Maximum calls of one run; each name costs one."""
@@ -39,12 +42,10 @@ _WORDS: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Lookup:
+class Lookup(NamedTuple):
     """How to find one kind of resource.
 
     Args:
-        action: IAM action that the call needs.
         service: as in boto3.
         operation: as in boto3.
         parameters: returns the call's, from a resource and the prefix of a service's ARN.
@@ -52,115 +53,90 @@ class Lookup:
         holds: whether an answer shows the resource; ``None`` if any answer does.
     """
 
-    action: str
     service: str
     operation: str
-    parameters: Callable[[Resource, Callable[[str], str]], dict[str, Any]]
+    parameters: _Parameters
     absent: tuple[str, ...] = ()
-    holds: Callable[[dict[str, Any], Resource], bool] | None = None
+    holds: _Holds | None = None
 
 
-def _lists(
-    key: str, name: str, *, deleted: str | None = None
-) -> Callable[[dict[str, Any], Resource], bool]:
-    """Return the function that finds a resource in a list by its name.
+def _by(parameter: str) -> _Parameters:
+    return lambda it, _: {parameter: it.name}
 
-    Args:
-        key: of the list.
-        name: of the field with the name.
-        deleted: status of entries that don't count: ECS lists deleted ones for a while.
-    """
+
+def _among(parameter: str) -> _Parameters:
+    return lambda it, _: {parameter: [it.name]}
+
+
+def _lists(key: str, name: str, *, deleted: str | None = None) -> _Holds:
+    """Find a resource in the list ``key`` by its ``name``, unless its status is ``deleted``: ECS lists those for a while."""
     return lambda answer, it: any(
         one.get(name) == it.name and (deleted is None or one.get("status") != deleted)
         for one in answer.get(key, ())
     )
 
 
+_NONE: Final = ("ResourceNotFoundException",)
 LOOKUPS: Final[Mapping[str, Lookup]] = {
     "alarm": Lookup(
-        "cloudwatch:DescribeAlarms", "cloudwatch", "describe_alarms",
+        "cloudwatch", "describe_alarms",
         lambda it, _: {"AlarmNames": [it.name], "AlarmTypes": ["MetricAlarm", "CompositeAlarm"]},
         holds=lambda answer, it: _lists("MetricAlarms", "AlarmName")(answer, it)
         or _lists("CompositeAlarms", "AlarmName")(answer, it),
     ),
     "Auto Scaling group": Lookup(
-        "autoscaling:DescribeAutoScalingGroups", "autoscaling", "describe_auto_scaling_groups",
-        lambda it, _: {"AutoScalingGroupNames": [it.name]},
+        "autoscaling", "describe_auto_scaling_groups", _among("AutoScalingGroupNames"),
         holds=_lists("AutoScalingGroups", "AutoScalingGroupName"),
     ),
-    "bucket": Lookup(
-        "s3:ListBucket", "s3", "head_bucket",
-        lambda it, _: {"Bucket": it.name}, ("404", "NoSuchBucket", "NotFound"),
-    ),
+    "bucket": Lookup("s3", "head_bucket", _by("Bucket"), ("404", "NoSuchBucket", "NotFound")),
     "dashboard": Lookup(
-        "cloudwatch:ListDashboards", "cloudwatch", "list_dashboards",
-        lambda it, _: {"DashboardNamePrefix": it.name},
+        "cloudwatch", "list_dashboards", _by("DashboardNamePrefix"),
         holds=_lists("DashboardEntries", "DashboardName"),
     ),
     "database cluster": Lookup(
-        "rds:DescribeDBClusters", "rds", "describe_db_clusters",
-        lambda it, _: {"DBClusterIdentifier": it.name},
+        "rds", "describe_db_clusters", _by("DBClusterIdentifier"),
         ("DBClusterNotFoundFault", "DBClusterNotFound"),
     ),
     "database instance": Lookup(
-        "rds:DescribeDBInstances", "rds", "describe_db_instances",
-        lambda it, _: {"DBInstanceIdentifier": it.name},
+        "rds", "describe_db_instances", _by("DBInstanceIdentifier"),
         ("DBInstanceNotFound", "DBInstanceNotFoundFault"),
     ),
     "ECR repository": Lookup(
-        "ecr:DescribeRepositories", "ecr", "describe_repositories",
-        lambda it, _: {"repositoryNames": [it.name]}, ("RepositoryNotFoundException",),
+        "ecr", "describe_repositories", _among("repositoryNames"), ("RepositoryNotFoundException",)
     ),
     "ECS cluster": Lookup(
-        "ecs:DescribeClusters", "ecs", "describe_clusters", lambda it, _: {"clusters": [it.name]},
+        "ecs", "describe_clusters", _among("clusters"),
         holds=_lists("clusters", "clusterName", deleted="INACTIVE"),
     ),
     "ECS service": Lookup(
-        "ecs:DescribeServices", "ecs", "describe_services",
-        lambda it, _: {"cluster": it.within, "services": [it.name]},
+        "ecs", "describe_services", lambda it, _: {"cluster": it.within, "services": [it.name]},
         ("ClusterNotFoundException",), _lists("services", "serviceName", deleted="INACTIVE"),
     ),
-    "EKS cluster": Lookup(
-        "eks:DescribeCluster", "eks", "describe_cluster",
-        lambda it, _: {"name": it.name}, ("ResourceNotFoundException",),
-    ),
-    "function": Lookup(
-        "lambda:GetFunctionConfiguration", "lambda", "get_function_configuration",
-        lambda it, _: {"FunctionName": it.name}, ("ResourceNotFoundException",),
-    ),
+    "EKS cluster": Lookup("eks", "describe_cluster", _by("name"), _NONE),
+    "function": Lookup("lambda", "get_function_configuration", _by("FunctionName"), _NONE),
     "log group": Lookup(
-        "logs:DescribeLogGroups", "logs", "describe_log_groups",
-        lambda it, _: {"logGroupNamePrefix": it.name}, holds=_lists("logGroups", "logGroupName"),
+        "logs", "describe_log_groups", _by("logGroupNamePrefix"),
+        holds=_lists("logGroups", "logGroupName"),
     ),
     "queue": Lookup(
-        "sqs:GetQueueUrl", "sqs", "get_queue_url", lambda it, _: {"QueueName": it.name},
+        "sqs", "get_queue_url", _by("QueueName"),
         ("AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"),
     ),
     "replication group": Lookup(
-        "elasticache:DescribeReplicationGroups", "elasticache", "describe_replication_groups",
-        lambda it, _: {"ReplicationGroupId": it.name},
+        "elasticache", "describe_replication_groups", _by("ReplicationGroupId"),
         ("ReplicationGroupNotFoundFault", "ReplicationGroupNotFound"),
     ),
-    "secret": Lookup(
-        "secretsmanager:DescribeSecret", "secretsmanager", "describe_secret",
-        lambda it, _: {"SecretId": it.name}, ("ResourceNotFoundException",),
-    ),
+    "secret": Lookup("secretsmanager", "describe_secret", _by("SecretId"), _NONE),
     "state machine": Lookup(
-        "states:DescribeStateMachine", "stepfunctions", "describe_state_machine",
+        "stepfunctions", "describe_state_machine",
         lambda it, at: {"stateMachineArn": f"{at('states')}:stateMachine:{it.name}"},
         ("StateMachineDoesNotExist",),
     ),
-    "stream": Lookup(
-        "kinesis:DescribeStreamSummary", "kinesis", "describe_stream_summary",
-        lambda it, _: {"StreamName": it.name}, ("ResourceNotFoundException",),
-    ),
-    "table": Lookup(
-        "dynamodb:DescribeTable", "dynamodb", "describe_table",
-        lambda it, _: {"TableName": it.name}, ("ResourceNotFoundException",),
-    ),
+    "stream": Lookup("kinesis", "describe_stream_summary", _by("StreamName"), _NONE),
+    "table": Lookup("dynamodb", "describe_table", _by("TableName"), _NONE),
     "topic": Lookup(
-        "sns:GetTopicAttributes", "sns", "get_topic_attributes",
-        lambda it, at: {"TopicArn": f"{at('sns')}:{it.name}"}, ("NotFound", "NotFoundException"),
+        "sns", "get_topic_attributes", lambda it, at: {"TopicArn": f"{at('sns')}:{it.name}"},
+        ("NotFound", "NotFoundException"),
     ),
 }  # fmt: skip
 """For each kind that :mod:`knowledge_rag.drift.resources` finds. The policy in ``examples`` lists the actions."""
@@ -189,7 +165,7 @@ class Live:
     _calls: int = 0
     _until: float = 0.0
     _barred: dict[tuple[str, str], str] = field(default_factory=dict)
-    """Calls that aren't repeated: an action or a service in a region, or all, and why."""
+    """Calls that aren't repeated: an operation or a service in a region, or all, and why."""
     _regions: dict[str, Aws] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -253,7 +229,7 @@ class Live:
         return answer is not None and (how.holds is None or how.holds(answer, it))
 
     def _reason_not_to_ask(self, it: Resource, how: Lookup, region: str) -> str:
-        for bar in (("", ""), (how.service, region), (how.action, region)):
+        for bar in (("", ""), (how.service, region), (how.operation, region)):
             if bar in self._barred:
                 return self._barred[bar]
         if it.account and it.account != self.account:
@@ -269,7 +245,7 @@ class Live:
         elif error.trouble in _OF_SERVICE:
             self._barred[how.service, region] = reason
         elif error.trouble is Trouble.DENIED and how.service != "s3":  # S3 refuses one by one
-            self._barred[how.action, region] = reason
+            self._barred[how.operation, region] = reason
         return reason
 
 

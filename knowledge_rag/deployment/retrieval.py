@@ -21,9 +21,9 @@ def deployed(
     Call it once per process, and ``close()`` the client at the end. It needs
     ``cloudformation:DescribeStacks`` now, and ``lambda:InvokeFunction`` on the function's alias later.
 
-    name: the deployment's setting ``name``, e.g. ``knowledge-rag-prod``.
+    Args:
+        name: the deployment's setting ``name``, e.g. ``knowledge-rag-prod``.
         region: of the deployment; by default the environment's or the profile's.
-        region: that it is in; otherwise the environment's or the profile's.
         budget: of one query, 2 s by default.
 
     Raises:

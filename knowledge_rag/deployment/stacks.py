@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.deployment.errors import CallFailed
+from knowledge_rag.deployment.aws import CallFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from knowledge_rag.deployment.doctor.examination import Diagnosis
-    from knowledge_rag.deployment.smoke.report import Verdict
+    from knowledge_rag.deployment.smoke.promises import Verdict
     from tools.prove_live.plan import Bill
     from tools.prove_live.record import Record
     from tools.prove_live.redaction import Redactor

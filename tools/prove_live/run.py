@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.deployment.aws import CallFailed
 from knowledge_rag.deployment.doctor.checks import (
     DEFAULT_AGENT_MODEL,
     DEFAULT_EMBEDDING_MODEL,
@@ -18,8 +19,7 @@ from knowledge_rag.deployment.doctor.checks import (
     Status,
 )
 from knowledge_rag.deployment.doctor.examination import as_text, examine
-from knowledge_rag.deployment.errors import CallFailed
-from knowledge_rag.deployment.smoke.report import Verdict
+from knowledge_rag.deployment.smoke.promises import Verdict
 from tools.prove_live import report as reports
 from tools.prove_live.cdk import Cdk
 from tools.prove_live.plan import (

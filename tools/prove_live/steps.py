@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.deployment.errors import CallFailed, Trouble
+from knowledge_rag.deployment.aws import CallFailed, Trouble
 from knowledge_rag.deployment.smoke.clients import FunctionClient
-from knowledge_rag.deployment.smoke.promises import NOTHING_INGESTED, check_ingestion
+from knowledge_rag.deployment.smoke.promises import NOTHING_INGESTED, Verdict, check_ingestion
 from knowledge_rag.deployment.smoke.questions import floor_questions
-from knowledge_rag.deployment.smoke.report import Verdict
 from knowledge_rag.deployment.smoke.trial import try_deployment
 from tools.prove_live.plan import OPENSEARCH, store_of
 from tools.prove_live.teardown import DENIAL, Remover

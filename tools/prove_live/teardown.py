@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.deployment.aws import CallFailed, Trouble
 from knowledge_rag.deployment.doctor import checks
 from knowledge_rag.deployment.doctor.checks import PlannedDeployment, Status
-from knowledge_rag.deployment.errors import CallFailed, Trouble
 from knowledge_rag.deployment.stacks import DATA, SERVICE, find_stack
 from tools.prove_live.plan import OPENSEARCH, S3_VECTORS, store_of
 

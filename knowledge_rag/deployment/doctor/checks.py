@@ -7,13 +7,11 @@ import shutil
 import subprocess
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 
-from knowledge_rag.core.given_bucket import GivenBucket, Harm, faults
-from knowledge_rag.deployment.errors import CallFailed, Trouble
+from knowledge_rag.deployment.aws import CallFailed, Trouble
 from knowledge_rag.deployment.stacks import ADVICE, DATA, find_stack, find_stacks
 
 if TYPE_CHECKING:
@@ -484,20 +482,6 @@ def _stack(stack: StackState) -> Finding:
     else:
         action = "Look at its events in CloudFormation, and fix what they name."
     return problem(detail + (f" ({stack.reason})" if stack.reason else ""), action)
-
-
-def check_documents(planned: PlannedDeployment) -> tuple[Finding, ...]:
-    """Check the bucket that ``documents_bucket`` would name; nothing where none is given."""
-    if not planned.documents_bucket:
-        return ()
-    bucket = GivenBucket(
-        name=planned.documents_bucket, region=planned.aws.region, key=planned.documents_key
-    )
-    found = tuple(
-        (warning if fault.harm is Harm.LOST else problem)(fault.detail, fault.action)
-        for fault in faults(bucket, partial(planned.aws.find, "s3"))
-    )
-    return found or (ok(f"{planned.documents_bucket} can be watched"),)
 
 
 OCU_HOUR_DOLLARS: Final = 0.24

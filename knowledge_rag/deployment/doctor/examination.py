@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 from rich.text import Text
 
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.deployment.bounded import all_within
-from knowledge_rag.deployment.doctor import account, advice, checks
+from knowledge_rag.deployment.aws import CallFailed, Trouble, all_within
+from knowledge_rag.deployment.doctor import checks, settings
 from knowledge_rag.deployment.doctor.checks import Finding, Status
-from knowledge_rag.deployment.errors import CallFailed, Trouble
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ REGION: Final = "region"
 HERE: Final[Mapping[str, Check]] = {
     "Node.js": checks.check_node,
     "CDK command line": checks.check_cli,
-    "advice destinations": advice.check_destinations,
+    "advice destinations": settings.check_destinations,
 }
 """Checks of this machine, and of a file on it."""
 
@@ -45,12 +44,12 @@ THERE: Final[Mapping[str, Check]] = {
     "quota: Retrieve": checks.check_retrieve,
     "quota: Lambda concurrency": checks.check_concurrency,
     "quota: OpenSearch capacity": checks.check_capacity,
-    "documents bucket": checks.check_documents,
-    "encryption key": account.check_key,
-    "permissions boundary": account.check_boundary,
-    "advice topics": advice.check_topics,
-    "advice keys": advice.check_keys,
-    "advice model": advice.check_advice_model,
+    "documents bucket": settings.check_documents,
+    "encryption key": settings.check_key,
+    "permissions boundary": settings.check_boundary,
+    "advice topics": settings.check_topics,
+    "advice keys": settings.check_keys,
+    "advice model": settings.check_advice_model,
     "CDK bootstrap": checks.check_bootstrap,
     "stacks": checks.check_stacks,
     "leftover collections": checks.check_collections,

@@ -20,9 +20,8 @@ from knowledge_rag.channel.queue import Queue, QueueUnusable
 from knowledge_rag.channel.settings import Maker, read_destinations
 from knowledge_rag.core.alarms import LATE_SECONDS
 from knowledge_rag.core.errors import InvalidSettings
-from knowledge_rag.deployment.aws import read_object
-from knowledge_rag.deployment.errors import CallFailed
-from knowledge_rag.deployment.smoke.report import Promise, Verdict
+from knowledge_rag.deployment.aws import CallFailed, read_object
+from knowledge_rag.deployment.smoke.promises import Promise, Verdict
 from knowledge_rag.orchestrator.wording import counted
 
 if TYPE_CHECKING:

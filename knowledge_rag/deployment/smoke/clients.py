@@ -25,8 +25,7 @@ from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.core.outcome import TOOL_NAMES, RetrievalOutcome, Status
 from knowledge_rag.core.response import read_json, read_outcome
 from knowledge_rag.core.retrieval import Query, unproven_count
-from knowledge_rag.deployment.bounded import all_within
-from knowledge_rag.deployment.errors import CallFailed, Trouble, call_failed
+from knowledge_rag.deployment.aws import CallFailed, Trouble, all_within, call_failed
 from knowledge_rag.orchestrator.backends.gateway import Bearer, KnowledgeGateway, Refused, SigV4
 
 if TYPE_CHECKING:

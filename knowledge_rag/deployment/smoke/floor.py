@@ -10,10 +10,10 @@ import numpy as np
 
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.deployment.errors import CallFailed
+from knowledge_rag.deployment.aws import CallFailed
 from knowledge_rag.deployment.smoke.clients import ask_all
+from knowledge_rag.deployment.smoke.promises import Promise, Verdict
 from knowledge_rag.deployment.smoke.questions import Topic
-from knowledge_rag.deployment.smoke.report import Promise, Verdict
 from knowledge_rag.evaluation.floor import (
     MAX_LOST,
     MIN_REJECTED,

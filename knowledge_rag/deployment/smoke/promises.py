@@ -1,30 +1,130 @@
-"""The promises of a deployment: documents ingested, citations exact, relevance, latency."""
+"""The promises of a deployment (documents ingested, citations exact, relevance, latency), and their report."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from rich.text import Text
 
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import slice_lines
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
+from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.deployment.aws import read_object
-from knowledge_rag.deployment.errors import CallFailed
+from knowledge_rag.deployment.aws import CallFailed, read_object
 from knowledge_rag.deployment.smoke.questions import Topic
-from knowledge_rag.deployment.smoke.report import Promise, Verdict
 from knowledge_rag.evaluation.evaluation_report import percentiles
 from knowledge_rag.extract.documents import extract
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.deployment.aws import Aws
     from knowledge_rag.deployment.smoke.clients import Answer
+
+
+class Verdict(StrEnum):
+    """Whether a promise was kept."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    DEGRADED = "degraded"
+    """Kept as far as it could be tested: something was temporarily unavailable."""
+    UNKNOWN = "unknown"
+    """It could not be checked."""
+    NOTE = "note"
+    """Not a promise, but worth knowing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One promise."""
+
+    name: str
+    verdict: Verdict
+    detail: str
+    action: str = ""
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the JSON form."""
+        return {
+            "promise": self.name,
+            "verdict": self.verdict.value,
+            "detail": self.detail,
+            "action": self.action,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One trial of a deployment."""
+
+    deployment: str
+    region: str
+    promises: tuple[Promise, ...]
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def broken(self) -> bool:
+        """Whether any promise was broken."""
+        return any(promise.verdict is Verdict.BROKEN for promise in self.promises)
+
+    @property
+    def doubtful(self) -> bool:
+        """Whether something was unavailable, or could not be checked."""
+        doubts = (Verdict.DEGRADED, Verdict.UNKNOWN)
+        return any(promise.verdict in doubts for promise in self.promises)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the JSON form."""
+        return {
+            "deployment": self.deployment,
+            "region": self.region,
+            "promises": [promise.to_dict() for promise in self.promises],
+            **self.figures,
+        }
+
+
+_COLOURS: Final = {
+    Verdict.KEPT: "green",
+    Verdict.BROKEN: "bold red",
+    Verdict.DEGRADED: "yellow",
+    Verdict.UNKNOWN: "magenta",
+    Verdict.NOTE: "cyan",
+}
+_VERDICT_WIDTH: Final = max(map(len, Verdict)) + 2
+_NAME_WIDTH: Final = 16
+
+
+def as_text(trial: Trial) -> Text:
+    """Lay out a trial."""
+    return Text("\n").join([*_lines(trial), Text(_verdict(trial))])
+
+
+def _lines(trial: Trial) -> Iterator[Text]:
+    for promise in trial.promises:
+        word = Text(f"{promise.verdict.value:<{_VERDICT_WIDTH}}", _COLOURS[promise.verdict])
+        detail = neutralise(" ".join(promise.detail.split()))
+        yield Text.assemble(word, f"{promise.name:<{_NAME_WIDTH}}", detail)
+        if promise.action:
+            yield Text(" " * _VERDICT_WIDTH + "-> " + neutralise(promise.action))
+
+
+def _verdict(trial: Trial) -> str:
+    where = f"{trial.deployment} in {trial.region}"
+    if trial.broken:
+        return f"{where} breaks a promise."
+    if trial.doubtful:
+        return f"{where} keeps the promises that could be tested; some could not."
+    return f"{where} keeps its promises."
+
+
+# ingestion
 
 INGESTION: Final = "ingestion"
 NOTHING_INGESTED: Final = "no document has been ingested"
@@ -100,13 +200,15 @@ class Fit(StrEnum):
     """The file could not be read."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(NamedTuple):
     """One citation, compared with its file."""
 
     citation: str
     fit: Fit
     detail: str = ""
+
+
+# citations, and answers
 
 
 class CorpusBucket:

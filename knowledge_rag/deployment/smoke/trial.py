@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.deployment.errors import CallFailed
+from knowledge_rag.deployment.aws import CallFailed
 from knowledge_rag.deployment.smoke.advice import AdviceStack
 from knowledge_rag.deployment.smoke.clients import (
     AgentClient,
@@ -26,6 +26,9 @@ from knowledge_rag.deployment.smoke.floor import (
 )
 from knowledge_rag.deployment.smoke.promises import (
     CorpusBucket,
+    Promise,
+    Trial,
+    Verdict,
     check_ingestion,
     judge_citations,
     judge_client,
@@ -34,7 +37,6 @@ from knowledge_rag.deployment.smoke.promises import (
     latency_figures,
 )
 from knowledge_rag.deployment.smoke.questions import Topic
-from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
 from knowledge_rag.deployment.stacks import (
     ADVICE,
     DATA,

@@ -6,8 +6,7 @@ import pytest
 
 from infra.setting_values import name as allowed_name
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.deployment.aws import Aws
-from knowledge_rag.deployment.errors import CallFailed, Trouble
+from knowledge_rag.deployment.aws import Aws, CallFailed, Trouble
 from knowledge_rag.deployment.stacks import check_name, find_stack
 from tests.support.played_aws import Fault, Raw
 

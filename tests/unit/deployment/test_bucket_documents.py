@@ -7,8 +7,8 @@ import hashlib
 import pytest
 
 from knowledge_rag.deployment import bucket_documents
+from knowledge_rag.deployment.aws import CallFailed
 from knowledge_rag.deployment.bucket_documents import BucketDocuments
-from knowledge_rag.deployment.errors import CallFailed
 from tests.support.local import RUNBOOKS
 
 ODD = "# Odd\r\n\r\nThe \u2028 quokka: caf\u00e9.\x0b\r\n"

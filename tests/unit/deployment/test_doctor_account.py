@@ -8,8 +8,8 @@ import pytest
 
 from knowledge_rag.core.key_policy import KEY_USERS
 from knowledge_rag.deployment.doctor import checks
-from knowledge_rag.deployment.doctor.account import check_boundary, check_key
 from knowledge_rag.deployment.doctor.checks import Status
+from knowledge_rag.deployment.doctor.settings import check_boundary, check_key
 
 ROOT = {
     "Effect": "Allow",

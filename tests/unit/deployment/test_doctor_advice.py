@@ -7,14 +7,14 @@ import json
 import pytest
 
 from knowledge_rag.channel.settings import MAX_DEPLOYED_BYTES
-from knowledge_rag.deployment.doctor.advice import (
+from knowledge_rag.deployment.aws import CallFailed
+from knowledge_rag.deployment.doctor.checks import Status, check_stacks
+from knowledge_rag.deployment.doctor.settings import (
     check_advice_model,
     check_destinations,
     check_keys,
     check_topics,
 )
-from knowledge_rag.deployment.doctor.checks import Status, check_stacks
-from knowledge_rag.deployment.errors import CallFailed
 from tests.support.played_aws import DENIED, Fault
 
 SLACK = """

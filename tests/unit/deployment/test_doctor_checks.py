@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from infra.settings import load_settings
-from knowledge_rag.deployment.doctor import checks
+from knowledge_rag.deployment.aws import CallFailed, Trouble
+from knowledge_rag.deployment.doctor import checks, settings
 from knowledge_rag.deployment.doctor.checks import Status
-from knowledge_rag.deployment.errors import CallFailed, Trouble
 from tests.support.account import concurrency, retrieve_quota
 from tests.support.played_aws import DENIED, Fault, stack_in
 from tools.local_cloud.deployment import CDK
@@ -420,13 +420,13 @@ def documents(planned, key="", *, events=True):
             "after-call.s3.GetBucketNotificationConfiguration",
             lambda parsed, **_: parsed.update(EventBridgeConfiguration={}),
         )
-    return checks.check_documents(found)
+    return settings.check_documents(found)
 
 
 def test_a_bucket_that_can_be_watched_is_fine(bucket, planned):
     bucket()
     assert only(documents(planned)).status is Status.OK
-    assert checks.check_documents(planned()) == ()
+    assert settings.check_documents(planned()) == ()
 
 
 def test_a_bucket_that_is_not_there_is_a_problem(planned):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from knowledge_rag.deployment.bounded import all_within
+from knowledge_rag.deployment.aws import all_within
 from knowledge_rag.deployment.doctor.checks import Status
 from knowledge_rag.deployment.doctor.examination import ORDER, THERE, as_text, examine, verdict
 from tests.support.played_aws import DENIED, Fault, Raw

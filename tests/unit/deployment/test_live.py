@@ -263,16 +263,11 @@ def test_what_makes_one_thing_still_needs_another():
 
 def test_the_policy_lists_the_actions_of_all_calls_and_only_such_as_read():
     listed = set(POLICY["Statement"][0]["Action"])
-    assert listed == {lookup.action for lookup in LOOKUPS.values()}
+    session = boto3.Session("x", "x", region_name=REGION)
+    assert listed == {
+        action_of(session.client(how.service), how.operation) for how in LOOKUPS.values()
+    }
     for action in listed:
         service, _, name = action.partition(":")
         known = get_action_data(service, name)[service]
         assert {row["access_level"] for row in known} <= {"Read", "List"}
-
-
-@pytest.mark.parametrize("kind", sorted(LOOKUPS))
-def test_each_call_needs_the_action_that_it_states(kind):
-    how = LOOKUPS[kind]
-    client = boto3.client(how.service, region_name=REGION, aws_access_key_id="x", aws_secret_access_key="x")  # fmt: skip
-    stated = action_of(client, how.operation)
-    assert stated.replace("monitoring:", "cloudwatch:") == how.action

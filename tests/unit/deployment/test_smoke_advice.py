@@ -14,7 +14,7 @@ from knowledge_rag.channel.queue import Queue
 from knowledge_rag.channel.settings import Kind, read_destinations
 from knowledge_rag.channel.worker import DAY, LONGEST_WAIT, Worker
 from knowledge_rag.deployment.smoke.advice import QUEUE_KEY, WAIT_SECONDS, AdviceStack
-from knowledge_rag.deployment.smoke.report import Verdict
+from knowledge_rag.deployment.smoke.promises import Verdict
 from lambdas.advise_incident.kept import QUEUE
 from tests.support.makers import CHANNEL
 from tests.support.played_aws import DENIED

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.deployment.errors import CallFailed, Trouble
+from knowledge_rag.deployment.aws import CallFailed, Trouble
 from knowledge_rag.deployment.smoke.clients import (
     GIVE_UP_AFTER,
     AgentClient,

@@ -15,8 +15,8 @@ from knowledge_rag.deployment.smoke.floor import (
     judge_floor,
     measure_floor,
 )
+from knowledge_rag.deployment.smoke.promises import Verdict
 from knowledge_rag.deployment.smoke.questions import Question, Topic, floor_questions
-from knowledge_rag.deployment.smoke.report import Verdict
 from knowledge_rag.evaluation.floor import in_choosing_half
 
 RESULT = RetrievalResult("text", Citation("a.md", 1, 1), 0.5)

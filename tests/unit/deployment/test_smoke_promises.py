@@ -12,6 +12,9 @@ from knowledge_rag.deployment.smoke.clients import Answer
 from knowledge_rag.deployment.smoke.promises import (
     CorpusBucket,
     Fit,
+    Promise,
+    Trial,
+    Verdict,
     judge_citations,
     judge_client,
     judge_latency,
@@ -19,7 +22,6 @@ from knowledge_rag.deployment.smoke.promises import (
     latency_figures,
 )
 from knowledge_rag.deployment.smoke.questions import Question, Topic
-from knowledge_rag.deployment.smoke.report import Promise, Trial, Verdict
 from tests.support.played_aws import Fault
 
 

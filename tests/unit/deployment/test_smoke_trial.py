@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.deployment.smoke.promises import check_ingestion
+from knowledge_rag.deployment.smoke.promises import Verdict, check_ingestion
 from knowledge_rag.deployment.smoke.questions import Question
-from knowledge_rag.deployment.smoke.report import Verdict
 from knowledge_rag.deployment.smoke.trial import try_deployment
 from tests.support.deployed import ALIAS, NAME, Deployment
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended

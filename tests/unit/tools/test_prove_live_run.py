@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.deployment.errors import CallFailed, Trouble
-from knowledge_rag.deployment.smoke.report import Verdict
+from knowledge_rag.deployment.aws import CallFailed, Trouble
+from knowledge_rag.deployment.smoke.promises import Verdict
 from tests.support.played_aws import Fault
 from tools.prove_live import run as running
 from tools.prove_live import steps
