@@ -21,7 +21,7 @@ except ModuleNotFoundError as error:
 
 from infra.account import add_tags, stack_options
 from infra.advice_stack import AdviceStack
-from infra.bundle_target import BundlingError
+from infra.bundling import BundlingError
 from infra.data_stack import DataStack
 from infra.service_stack import ServiceStack
 from infra.settings import SettingsError, load_settings

@@ -134,7 +134,12 @@ class Buckets(Construct):
             id="logs", expiration=cdk.Duration.days(settings.log_retention_days)
         )
         return private_bucket(
-            self, "AccessLogs", settings=settings, encryption_key=None, expiry=expiry
+            self,
+            "AccessLogs",
+            settings=settings,
+            encryption_key=None,
+            expiry=expiry,
+            bucket_key_enabled=None,
         )
 
 
@@ -151,12 +156,12 @@ def private_bucket(
     uploads = s3.LifecycleRule(
         id="uploads", abort_incomplete_multipart_upload_after=cdk.Duration.days(_UPLOAD_DAYS)
     )
+    more.setdefault("bucket_key_enabled", encryption_key is not None)
     return s3.Bucket(
         scope,
         construct_id,
         encryption=s3.BucketEncryption.KMS if encryption_key else s3.BucketEncryption.S3_MANAGED,
         encryption_key=encryption_key,
-        bucket_key_enabled=encryption_key is not None,
         removal_policy=cdk.RemovalPolicy[settings.removal.name],
         lifecycle_rules=[uploads, expiry],
         block_public_access=s3.BlockPublicAccess.BLOCK_ALL,

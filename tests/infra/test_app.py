@@ -13,7 +13,7 @@ import aws_cdk as cdk
 import pytest
 
 import app
-from infra.bundle_target import BundlingError
+from infra.bundling import BundlingError
 from tests.infra.synthesis import DISPOSABLE, synthesized
 
 PROJECT = Path(__file__).parents[2]

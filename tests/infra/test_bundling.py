@@ -8,10 +8,17 @@ import sys
 import grimp
 import pytest
 
-from infra import bundle_target as target
 from infra import bundling
-from infra.bundle_target import BundlingError
-from infra.bundling import BUNDLES, LOCK, LOCKS, SHIPPED, bundle, files_of, zipped_size
+from infra.bundling import (
+    BUNDLES,
+    LOCK,
+    LOCKS,
+    SHIPPED,
+    BundlingError,
+    bundle,
+    files_of,
+    zipped_size,
+)
 from tests.support.bundles import ADVISE, CHUNK, HANDLERS, RETRIEVE, RUNTIME_PACKAGES, make_wheel
 
 MAX_ZIPPED_BYTES = 4_500_000
@@ -193,7 +200,7 @@ def test_byte_code_is_3_13_s_of_every_source_and_needs_no_check(packed, files):
 
 
 def test_nothing_tells_of_the_machine_that_built_it(packed, files):
-    place = os.fsencode(target.ROOT)  # bundles are built below it
+    place = os.fsencode(bundling.ROOT)  # bundles are built below it
     assert [path for path in files if place in (packed.path / path).read_bytes()] == []
 
 
@@ -228,7 +235,7 @@ def test_unchanged_inputs_start_no_installer_and_no_compiler(packed, module, mon
 
 
 def test_without_a_matching_python_sources_alone_ship(tmp_path, monkeypatch):
-    monkeypatch.setattr(target, "find_compiler", lambda _: None)
+    monkeypatch.setattr(bundling, "find_compiler", lambda _: None)
     bare = bundle(RETRIEVE, tmp_path)
     assert not bare.byte_code
     assert {path.suffix for path in files_of(bare.path)} & {".pyc"} == set()

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from infra.bundle_target import ROOT
+from infra.bundling import ROOT
 from knowledge_rag.evaluation.faults.server import refused_port
 from tests.support.bundles import RETRIEVE
 

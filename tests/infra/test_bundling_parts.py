@@ -7,16 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from infra.bundle_target import (
-    ELF_AARCH64,
+from infra.bundling import (
+    KEPT,
     ROOT,
     BundlingError,
+    built_once,
+    check_libraries,
     compile_folder,
+    content_hash,
     find_compiler,
+    import_closure,
+    install,
     lambda_target,
 )
-from infra.bundling import KEPT, built_once, check_libraries, content_hash, import_closure
-from infra.wheels import install
 from tests.support.bundles import CHUNK, make_wheel
 
 ELF_X86_64 = 62
@@ -247,7 +250,7 @@ class TestContents:
         with pytest.raises(
             BundlingError, match=rf"^package/{name} is not a library for Lambda's arm64"
         ):
-            check_libraries(tmp_path, ELF_AARCH64)
+            check_libraries(tmp_path)
 
 
 class TestCache:

@@ -13,8 +13,7 @@ from pathlib import Path
 import botocore
 import pytest
 
-from infra.bundle_target import PYTHON_RUNTIME, find_compiler
-from infra.bundling import BUNDLES, bundle
+from infra.bundling import BUNDLES, PYTHON_RUNTIME, bundle, find_compiler
 from knowledge_rag.evaluation.faults.payloads import FILE, item, retrieved
 from knowledge_rag.evaluation.faults.server import RawServer, answering, http, refused_port
 from tests.support.bundles import ADVISE, CHUNK, HANDLERS, RETRIEVE, invoke_bundle

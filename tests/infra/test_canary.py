@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from infra.canary import canary_question
+from infra.monitoring import canary_question
 from infra.settings import SettingsError, load_settings
 from knowledge_rag.evaluation.faults.payloads import item, retrieved
 from knowledge_rag.evaluation.faults.server import answering, http

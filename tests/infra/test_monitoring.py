@@ -7,7 +7,7 @@ import pytest
 from aws_cdk import aws_kms as kms
 from moto import mock_aws
 
-from infra.notifications import alarm_topic
+from infra.monitoring import alarm_topic
 from infra.settings import SettingsError, load_settings
 from knowledge_rag.core.alarms import (
     Severity,

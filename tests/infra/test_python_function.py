@@ -7,8 +7,7 @@ from aws_cdk.assertions import Annotations, Match
 from cdk_nag import AwsSolutionsChecks
 
 from infra import python_function
-from infra.bundle_target import PYTHON_RUNTIME
-from infra.bundling import BUNDLES, NO_BYTE_CODE, Bundle, bundle
+from infra.bundling import BUNDLES, NO_BYTE_CODE, PYTHON_RUNTIME, Bundle, bundle
 from infra.python_function import RUNTIME, PythonFunction
 from tests.infra.parts import app, bare_stack, only, settings, template_of, the
 from tests.support.bundles import CHUNK, RETRIEVE

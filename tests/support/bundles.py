@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from infra.bundle_target import ROOT
+from infra.bundling import ROOT
 from tests.support.fixtures import ENVIRONMENT
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ def record_templates(_run: Run) -> Recorded:
     The hash of a function's code is left out everywhere: in the key of its zip, and in the logical id of its
     version. It changes with every change of the code.
     """
-    from infra.bundle_target import BundlingError
+    from infra.bundling import BundlingError
     from tests.infra.synthesis import synthesized
 
     values = {}
@@ -53,8 +53,7 @@ def record_bundles(run: Run) -> Recorded:
 
     Only some machines can compile byte code for Lambda, so a size with it is a note.
     """
-    from infra.bundle_target import BundlingError
-    from infra.bundling import BUNDLES, bundle, files_of, zipped_size
+    from infra.bundling import BUNDLES, BundlingError, bundle, files_of, zipped_size
 
     recorded = Recorded()
     for handler in HANDLERS:
