@@ -34,12 +34,8 @@ def _service() -> tuple[Settings, Storage]:
     return settings, Storage(boto3.client("s3"), settings.max_document_bytes)
 
 
-def lambda_handler(event: object, context: object) -> dict[str, Any]:  # noqa: ARG001 - Lambda's
-    """Chunk every document of one transformation event.
-
-    Args:
-        event: Bedrock's event, see :mod:`lambdas.chunk_documents.job`.
-        context: Lambda's context; unused.
+def lambda_handler(event: object, _context: object) -> dict[str, Any]:
+    """Chunk every document of one transformation event, see :mod:`lambdas.chunk_documents.job`.
 
     Returns:
         ``{"outputFiles": [...]}`` with an entry for each input file, in the same order; that of an

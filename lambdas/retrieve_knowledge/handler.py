@@ -24,7 +24,7 @@ from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS, Deadline
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.policy_settings import SourcePolicy
 from knowledge_rag.core.retrieval import degraded
-from lambdas.reporting import begin
+from lambdas.reporting import begin, logger
 from lambdas.retrieve_knowledge import IS_IN_LAMBDA, report
 from lambdas.retrieve_knowledge.events import recognise, unread
 from lambdas.retrieve_knowledge.floor import READ_SECONDS
@@ -109,36 +109,34 @@ def _search(run: _Run, query: Query) -> report.End:
     except RetrievalFailed as error:
         return _failed(run, error)
     except InvalidSettings as error:
-        report.misconfigured(error)
+        logger.error("settings are wrong", problems=str(error))
         permanent = RetrievalFailed(Reason.CONFIGURATION, code="InvalidSettings", permanent=True)
         return _failed(run, permanent)
     if problem := current.floor.new_problem():
-        report.floor_not_read(problem, current.floor.current.value)
+        logger.warning(
+            "evidence floor not read", problem=problem, floor=current.floor.current.value
+        )
     outcome, run.answer = run.call.fitted(retrieval.outcome)
     if run.call.explain:
-        explained = _explanation(retrieval, outcome) | {"evidence": _evidence(retrieval, run)}
-        run.answer |= {"explanation": explained}
+        run.answer |= {"explanation": _explanation(retrieval, outcome, current)}
     if retrieval.secondary_failure is not None:
         report.secondary_failed(run.call, retrieval.secondary_failure)
     code = UNPROVEN_CODE if outcome.reason is Reason.UNVERIFIABLE_RESULTS else ""
     return report.End(outcome, run.settings, retrieval.request_id, code, unread=retrieval.unread)
 
 
-def _explanation(retrieval: Retrieval, outcome: RetrievalOutcome) -> dict[str, Any]:
-    """Explain the order of the results; without a policy, ``policy`` is ``off``."""
-    if retrieval.arrangement is None:
-        return {"policy": SourcePolicy.OFF.value}
-    return retrieval.arrangement.to_dict(outcome.results)
-
-
-def _evidence(retrieval: Retrieval, run: _Run) -> dict[str, Any]:
-    """Explain the score threshold: its value, its source, and the best score, above or below it."""
-    source = run.service.floor.current.source.value if run.service else None
-    return {
+def _explanation(
+    retrieval: Retrieval, outcome: RetrievalOutcome, current: Service
+) -> dict[str, Any]:
+    """Explain the order of the results, and the score threshold with the best score, above or below it."""
+    evidence = {
         "floor": retrieval.evidence_floor,
-        "floor_source": source,
+        "floor_source": current.floor.current.source.value,
         "best_score": retrieval.best_score,
     }
+    if retrieval.arrangement is None:
+        return {"policy": SourcePolicy.OFF.value, "evidence": evidence}
+    return retrieval.arrangement.to_dict(outcome.results) | {"evidence": evidence}
 
 
 def _failed(run: _Run, failure: RetrievalFailed) -> report.End:

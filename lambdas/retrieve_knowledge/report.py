@@ -28,7 +28,7 @@ from lambdas.reporting import MetricUnit, logger, metric_record
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
+    from knowledge_rag.core.errors import InvalidRequest
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.retrieval import Query
     from lambdas.retrieve_knowledge.events import Call
@@ -76,16 +76,6 @@ def defect(error: Exception) -> None:
         error=type(error).__name__,
         frames=[line.strip() for line in traceback.format_tb(error.__traceback__)],
     )
-
-
-def misconfigured(error: InvalidSettings) -> None:
-    """Log the errors in the settings."""
-    logger.error("settings are wrong", problems=str(error))
-
-
-def floor_not_read(problem: str, floor: float | None) -> None:
-    """Log why the score threshold's parameter could not be read, and the threshold that stays in use."""
-    logger.warning("evidence floor not read", problem=problem, floor=floor)
 
 
 def secondary_failed(call: Call, failure: RetrievalFailed) -> None:
@@ -149,18 +139,16 @@ def _write_metrics(call: Call, end: End, latency_ms: float) -> None:
         metrics.write()
         return
     for name, value in _counts(end).items():
-        metrics.add_metric(name=name, unit=MetricUnit.Count, value=value)
+        metrics.add_metric(name, MetricUnit.Count, value)
     properties: dict[str, object] = {"status": end.outcome.status, "latency_ms": latency_ms}
     if end.failed:
         # a query that timed out took as long as its deadline, which isn't the search's latency:
         # its time is a property and not part of the metric
         properties |= {"reason": end.outcome.reason, "code": end.code}
     else:
-        metrics.add_metric(
-            name=telemetry.RETRIEVAL_LATENCY, unit=MetricUnit.Milliseconds, value=latency_ms
-        )
+        metrics.add_metric(telemetry.RETRIEVAL_LATENCY, MetricUnit.Milliseconds, latency_ms)
     for key, property_ in (properties | _ids(call)).items():
-        metrics.add_metadata(key=key, value=property_)
+        metrics.add_metadata(key, property_)
     metrics.write()
 
 
@@ -218,7 +206,7 @@ def subsegment(
     try:
         yield span
     except RetrievalFailed as error:
-        span.failure = error
+        span.failure, span.request_id = error, error.request_id
         raise
     finally:
         header = _trace(environ.get(TRACE_VARIABLE, ""))
@@ -246,15 +234,11 @@ def _document(
         "namespace": "aws",
         "start_time": started,
         "end_time": time.time(),
-        "aws": {"operation": operation, "region": region, "request_id": _request_id(span)},
+        "aws": {"operation": operation, "region": region, "request_id": span.request_id},
     }
     if span.failure is not None:
         document |= _flags(span.failure)
     return _HEADER + json.dumps(document).encode()
-
-
-def _request_id(span: Span) -> str:
-    return span.request_id or (span.failure.request_id if span.failure else "")
 
 
 def _flags(failure: RetrievalFailed) -> dict[str, object]:

@@ -4,6 +4,9 @@ A message of the queue means that documents changed. It stays in the queue until
 it has ended: as long as it has to wait, the function returns it and receives it again minutes
 later. The queue has one message group, so no other message is served in the meantime.
 
+The only state is Bedrock's own list of jobs. A job that is started for a message names it in its
+description, so that the next invocation, minutes later and in another process, finds the job again.
+
 =================== ====================================== ==========
 variable            value                                  default
 =================== ====================================== ==========
@@ -14,22 +17,150 @@ DATA_SOURCE_ID      id of its data source                  (required)
 
 from __future__ import annotations
 
+import hashlib
 import os
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import boto3
 from botocore.config import Config
+from botocore.exceptions import ClientError
 
 from knowledge_rag.core import telemetry
 from knowledge_rag.core.errors import InvalidRequest
 from lambdas.reporting import MetricUnit, begin, logger, metric_record
-from lambdas.start_ingestion.jobs import Change, IngestionJobs, Outcome, Waiting
 
 _CALLS: Final = Config(
     connect_timeout=3, read_timeout=10, retries={"mode": "standard", "max_attempts": 3}
 )
+
+
+SWALLOWED_SECONDS: Final = 330
+"""How long after a message SQS may drop equal ones: five minutes ("Exactly-once processing in Amazon SQS"),
+plus 30 s for clock differences. The queue delays each message for longer, so that its job sees all their
+changes."""
+_LOOKED_AT: Final = 20
+"""Latest jobs that are considered; jobs that aren't ours were started by hand."""
+_ACTIVE: Final = frozenset({"STARTING", "IN_PROGRESS", "STOPPING"})
+_LATER: Final = frozenset(
+    {
+        "ConflictException",  # another job of this knowledge base is running
+        "InternalServerException",
+        "ServiceQuotaExceededException",  # too many jobs of this account are
+        "ThrottlingException",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A message that documents changed: its id, and when it was sent."""
+
+    message_id: str
+    sent: datetime
+
+    @property
+    def mark(self) -> str:
+        """Description of the change's job."""
+        return f"for message {self.message_id}"
+
+    @property
+    def last(self) -> datetime:
+        """Time of the latest change that the message may represent."""
+        return self.sent + timedelta(seconds=SWALLOWED_SECONDS)
+
+
+class Waiting(NamedTuple):
+    """The change is not ingested yet, for this reason."""
+
+    reason: str
+
+
+class Covered(NamedTuple):
+    """The change is ingested by another message's job, which started after the change and is complete."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of the change's own job; the counts are documents.
+
+    ``reason`` is Bedrock's explanation of failures, truncated and in one line.
+    """
+
+    job_id: str
+    status: str
+    indexed: int = 0
+    failed: int = 0
+    deleted: int = 0
+    seconds: int = 0
+    reason: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether the job completed."""
+        return self.status == "COMPLETE"
+
+
+class IngestionJobs:
+    """The jobs of one data source."""
+
+    def __init__(self, client: Any, knowledge_base_id: str, data_source_id: str) -> None:  # noqa: ANN401 - boto3's client
+        self._client = client
+        self._source = {"knowledgeBaseId": knowledge_base_id, "dataSourceId": data_source_id}
+
+    def serve(self, change: Change) -> Waiting | Covered | Outcome:
+        """Take the next step for a change, without waiting for a job.
+
+        Raises:
+            botocore.exceptions.ClientError: Bedrock refuses, and a later attempt wouldn't help.
+        """
+        try:
+            return self._serve(change)
+        except ClientError as error:
+            code = str(error.response.get("Error", {}).get("Code", ""))
+            if code not in _LATER:
+                raise
+            return Waiting(code)
+
+    def _serve(self, change: Change) -> Waiting | Covered | Outcome:
+        latest = self._client.list_ingestion_jobs(
+            **self._source,
+            sortBy={"attribute": "STARTED_AT", "order": "DESCENDING"},
+            maxResults=_LOOKED_AT,
+        )["ingestionJobSummaries"]
+        for job in latest:
+            if job["status"] in _ACTIVE:
+                return Waiting(f"job {job['ingestionJobId']} is {job['status']}")
+        for job in latest:
+            if job.get("description") == change.mark:
+                return self._outcome(job["ingestionJobId"])
+        for job in latest:
+            if job["status"] == "COMPLETE" and job["startedAt"].astimezone(UTC) >= change.last:
+                return Covered(job["ingestionJobId"])
+        started = self._client.start_ingestion_job(
+            **self._source,
+            clientToken=hashlib.sha256(change.message_id.encode()).hexdigest(),
+            description=change.mark,
+        )["ingestionJob"]
+        return Waiting(f"job {started['ingestionJobId']} was started")
+
+    def _outcome(self, job_id: str) -> Outcome:
+        job = self._client.get_ingestion_job(**self._source, ingestionJobId=job_id)["ingestionJob"]
+        counts = job.get("statistics", {})
+        return Outcome(
+            job_id,
+            str(job["status"]),
+            counts.get("numberOfNewDocumentsIndexed", 0)
+            + counts.get("numberOfModifiedDocumentsIndexed", 0),
+            counts.get("numberOfDocumentsFailed", 0),
+            counts.get("numberOfDocumentsDeleted", 0),
+            int((job["updatedAt"] - job["startedAt"]).total_seconds()),
+            " ".join(" ".join(job.get("failureReasons", ())).split())[:300],
+        )
 
 
 def lambda_handler(event: object, _context: object) -> dict[str, Any]:

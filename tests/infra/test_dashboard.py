@@ -21,7 +21,7 @@ from knowledge_rag.evaluation.gameday_alarms import evaluate
 from lambdas.advise_incident import handler as advise_incident
 from lambdas.chunk_documents import handler as chunk_documents
 from lambdas.start_ingestion import handler as start_ingestion
-from lambdas.start_ingestion.jobs import Outcome
+from lambdas.start_ingestion.handler import Outcome
 from tests.infra.iam import render
 from tests.infra.synthesis import DISPOSABLE, EVERYTHING, synthesized
 from tests.support.fixtures import invoke

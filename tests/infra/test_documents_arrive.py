@@ -11,7 +11,7 @@ import pytest
 
 from infra.ingestion import HELD_BACK, LOOK_EVERY, MAX_LOOKS
 from lambdas.start_ingestion import handler
-from lambdas.start_ingestion.jobs import SWALLOWED_SECONDS
+from lambdas.start_ingestion.handler import SWALLOWED_SECONDS
 from tests.infra.synthesis import synthesized
 from tests.support.cloudwatch import alarms_of, emitted, series
 from tests.support.ingestion import ended

@@ -7,7 +7,7 @@ import boto3
 import jmespath
 import pytest
 
-from lambdas.deploy_steps.versions import KEPT
+from lambdas.deploy_steps.handler import KEPT
 from lambdas.retrieve_knowledge.settings import load_settings
 from tests.infra import parts
 from tests.infra.parts import of_type

@@ -8,8 +8,7 @@ from moto import mock_aws
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.given_bucket import GivenBucket
 from lambdas.custom_resource import PROPAGATION_SECONDS
-from lambdas.deploy_steps.given import check_base, check_bucket
-from lambdas.deploy_steps.handler import lambda_handler
+from lambdas.deploy_steps.handler import check_base, check_bucket, lambda_handler
 from tests.support.ingestion import existing_base
 
 NAME = "team-runbooks"

@@ -5,7 +5,8 @@ import pytest
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
-from lambdas.deploy_steps.versions import KEPT, remove_old
+from lambdas.deploy_steps import handler
+from lambdas.deploy_steps.handler import KEPT, remove_old
 
 
 @pytest.fixture
@@ -55,23 +56,26 @@ def test_nothing_goes_while_there_are_few(function):
     assert remove_old(client, "f") == []
 
 
-def test_an_old_version_that_an_alias_uses_is_kept(function):
+def test_an_old_version_that_an_alias_uses_is_kept(function, monkeypatch):
+    monkeypatch.setattr(handler, "KEPT", 1)
     client, has, loses, _ = function
     has(1, 2, 3, 4, 5, live=1, other=(3, 2))
     loses(4)
-    assert remove_old(client, "f", kept=1) == ["4"]
+    assert remove_old(client, "f") == ["4"]
 
 
-def test_versions_are_compared_as_numbers(function):
+def test_versions_are_compared_as_numbers(function, monkeypatch):
+    monkeypatch.setattr(handler, "KEPT", 1)
     client, has, loses, _ = function
     has(9, 10, 100, live=100)
     loses(9)
-    assert remove_old(client, "f", kept=1) == ["9"]
+    assert remove_old(client, "f") == ["9"]
 
 
-def test_what_lambda_refuses_is_told(function):
+def test_what_lambda_refuses_is_told(function, monkeypatch):
+    monkeypatch.setattr(handler, "KEPT", 0)
     client, has, _, stub = function
     has(1, 2, live=2)
     stub.add_client_error("delete_function", "ResourceConflictException")
     with pytest.raises(ClientError):
-        remove_old(client, "f", kept=0)
+        remove_old(client, "f")
