@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from infra.bundling import ROOT
-from knowledge_rag.evaluation.faults.server import refused_port
 from tests.support.bundles import RETRIEVE
 
 
@@ -64,22 +63,3 @@ def test_a_wrong_module_is_one_line(project):
     ran = run(project, "lambdas.retrieve.handler")
     assert (ran.returncode, ran.stdout) == (1, "")
     assert ran.stderr == ("error: no module lambdas.retrieve.handler in knowledge_rag or lambdas\n")
-
-
-def test_network_trouble_is_one_line(project, tmp_path):
-    shutil.copytree(project, tmp_path / "fresh", ignore=shutil.ignore_patterns("out"))
-    with refused_port() as port:
-        ran = run(
-            tmp_path / "fresh",
-            UV_DEFAULT_INDEX=f"http://127.0.0.1:{port}/simple",
-            UV_CACHE_DIR=str(tmp_path / "uv"),
-            UV_HTTP_RETRIES="0",
-            UV_INDEX="",
-            UV_FIND_LINKS="",
-            UV_NO_CONFIG="1",
-            HTTP_PROXY="",
-            http_proxy="",
-        )
-    assert (ran.returncode, ran.stdout) == (1, "")
-    assert ran.stderr.startswith("error: can't get the wheels of lambda.txt for a Lambda bundle: ")
-    assert ran.stderr.count("\n") == 1

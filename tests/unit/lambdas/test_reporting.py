@@ -8,7 +8,7 @@ import logging
 import pytest
 from aws_lambda_powertools.metrics import EphemeralMetrics, MetricUnit
 
-from lambdas.reporting import LogLevel, MetricRecord, ascii_json, log_level
+from lambdas.reporting import LogLevel, MetricRecord, ascii_json, ignore_nonsense, log_level
 
 
 def filled(record):
@@ -80,6 +80,15 @@ def test_any_other_is_info_and_is_told_briefly(variable, value):
     assert level.name == "INFO"
     assert level.problem.startswith(f"{variable}='")
     assert len(level.problem.encode()) < 150
+
+
+@pytest.mark.parametrize(("value", "kept"), [("off", True), ("", False), ("maybe", False)])
+def test_a_switch_of_powertools_that_means_something_is_left_alone(value, kept):
+    environ = {"POWERTOOLS_DEV": value, "POWERTOOLS_LOGGER_SAMPLE_RATE": "0.5"}
+    assert len(ignore_nonsense(environ)) == (not kept)
+    assert environ == {"POWERTOOLS_LOGGER_SAMPLE_RATE": "0.5"} | (
+        {"POWERTOOLS_DEV": value} if kept else {}
+    )
 
 
 def test_a_record_is_one_line_that_steers_no_terminal():

@@ -33,59 +33,37 @@ def records_of(function, **environ):
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def by_one_and_by_both(*values):
-    """What one shared function decides is tried on one handler, and that both ask it on both."""
-    pairs = [("retrieve_knowledge", value) for value in values]
-    return [*pairs, ("chunk_documents", values[0])]
-
-
 def told(records, message):
-    return [record for record in records if record.get("message") == message]
+    return [record["problems"] for record in records if record.get("message") == message]
 
 
-@pytest.mark.parametrize(
-    ("function", "variable"), by_one_and_by_both("LOG_LEVEL", "POWERTOOLS_LOG_LEVEL")
-)
-def test_a_level_that_does_not_exist_is_info_and_is_told_once(function, variable):
-    (problem,) = told(records_of(function, **{variable: "bogus"}), "log level is wrong")
-    assert problem["level"] == "WARNING"
-    assert problem["problems"] == f"{variable}='bogus' is not a log level; INFO is used"
-
-
-@pytest.mark.parametrize(("function", "level"), by_one_and_by_both("CRITICAL", "", "info"))
-def test_of_a_level_that_exists_nothing_is_told(function, level):
-    records = records_of(function, LOG_LEVEL=level)
-    assert not told(records, "log level is wrong")
-    assert level != "CRITICAL" or not [record for record in records if "level" in record]
-
-
-@pytest.mark.parametrize(
-    ("function", "variable"),
-    by_one_and_by_both(
+@pytest.mark.parametrize("function", CALLS)
+def test_what_means_nothing_is_ignored_and_told_once(function):
+    switches = (
         "POWERTOOLS_DEV",
         "POWERTOOLS_DEBUG",
         "POWERTOOLS_LOG_DEDUPLICATION_DISABLED",
         "POWERTOOLS_LOGGER_SAMPLE_RATE",
-    ),
-)
-def test_a_switch_of_powertools_that_means_nothing_is_ignored_and_told_once(function, variable):
-    records = records_of(function, **{variable: "maybe"})
-    (problem,) = told(records, "log settings are wrong")
-    assert problem["problems"] == f"{variable}='maybe' is invalid and ignored"
+    )
+    wrong = dict.fromkeys(switches, "maybe")
+    records = records_of(function, POWERTOOLS_LOG_LEVEL="bogus", **wrong)
+    assert told(records, "log level is wrong") == [
+        "POWERTOOLS_LOG_LEVEL='bogus' is not a log level; INFO is used"
+    ]
+    assert told(records, "log settings are wrong") == [
+        "; ".join(f"{name}='maybe' is invalid and ignored" for name in switches)
+    ]
 
 
 @pytest.mark.parametrize("function", CALLS)
-def test_a_switch_of_powertools_that_means_something_is_left_alone(function):
-    records = records_of(function, POWERTOOLS_LOGGER_SAMPLE_RATE="0.5", POWERTOOLS_DEV="off")
-    assert told(records, "log settings are wrong") == []
-
-
-@pytest.mark.parametrize(("function", "name"), by_one_and_by_both("team-a", " ", None))
-def test_logs_and_metrics_are_those_of_the_deployment(function, name):
-    given = {} if name is None else {"POWERTOOLS_SERVICE_NAME": name}
-    records = records_of(function, **given)
-    assert {each["service"] for each in records} == {(name or "").strip() or telemetry.SERVICE}
+@pytest.mark.parametrize(("level", "name"), [("info", "team-a"), ("CRITICAL", " ")])
+def test_logs_and_metrics_are_those_of_the_deployment(function, level, name):
+    given = {"LOG_LEVEL": level, "POWERTOOLS_SERVICE_NAME": name}
+    switches = {"POWERTOOLS_LOGGER_SAMPLE_RATE": "0.0", "POWERTOOLS_DEV": "off"}
+    records = records_of(function, **given, **switches)
+    assert told(records, "log level is wrong") == told(records, "log settings are wrong") == []
+    assert {each["service"] for each in records} == {name.strip() or telemetry.SERVICE}
     metrics = [record for record in records if "_aws" in record]
     assert len(metrics) == 2
     assert metrics[0]["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["service"]]
-    assert any("level" in record for record in records)
+    assert any("level" in record for record in records) is (level == "info")

@@ -1,4 +1,4 @@
-"""The steps that copy and that tear down: a request of CloudFormation's in, its answer at the answer address."""
+"""The steps of a deployment: a request of CloudFormation's in, its answer at the answer address."""
 
 import contextlib
 import io
@@ -8,11 +8,21 @@ from types import SimpleNamespace
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
 from moto import mock_aws
 
 from knowledge_rag.core.errors import InvalidRequest
 from lambdas import custom_resource
-from lambdas.deploy_steps.handler import DRAIN_SECONDS, POLL_SECONDS, lambda_handler
+from lambdas.deploy_steps import handler
+from lambdas.deploy_steps.handler import (
+    DRAIN_SECONDS,
+    KEPT,
+    POLL_SECONDS,
+    _drain,
+    lambda_handler,
+    remove_old,
+)
 from tests.support.ingestion import DATA_SOURCE_ID, KNOWLEDGE_BASE_ID, ended
 
 STACK = "arn:aws:cloudformation:us-east-1:123456789012:stack/knowledge-rag-dev-data/1"
@@ -267,3 +277,145 @@ def test_an_answer_that_is_refused_is_given_again(ingestion, request_of):
 def test_what_is_no_request_of_cloudformation_is_refused(event):
     with pytest.raises(InvalidRequest, match="not a CloudFormation request"):
         lambda_handler(event, None)
+
+
+# a running job is stopped before its data source is deleted
+
+DENIED = (403, "AccessDeniedException", "User is not authorized to perform the operation")
+
+
+@pytest.fixture
+def drain(bedrock, time):  # noqa: ARG001 - its endpoint is in the environment
+    def run(end=780):
+        source = {"knowledgeBaseId": KNOWLEDGE_BASE_ID, "dataSourceId": DATA_SOURCE_ID}
+        _drain(source, time.clock(end))
+
+    return run
+
+
+def test_draining_stops_what_runs_and_waits_for_it(drain, ingestion):
+    ingestion.jobs = {"JOBOVER001": [ended("COMPLETE")], "JOBRUNS001": ["IN_PROGRESS"]}
+
+    drain()
+
+    assert ingestion.calls == ["list", "stop", "list"]
+    assert ingestion.jobs["JOBRUNS001"] == ["STOPPED"]
+
+
+def test_draining_finds_the_running_job_behind_many_old_ones(drain, ingestion):
+    ingestion.jobs = {f"JOBOVER{number:03}": [ended("COMPLETE")] for number in range(30)}
+    ingestion.jobs["JOBRUNS001"] = ["IN_PROGRESS"]
+
+    drain()
+
+    assert ingestion.jobs["JOBRUNS001"] == ["STOPPED"]
+
+
+def test_draining_survives_a_job_that_ended_by_itself_meanwhile(drain, ingestion):
+    ingestion.jobs = {"JOBRUNS001": ["IN_PROGRESS", ended("COMPLETE")]}
+    ingestion.stop_refusals = [(400, "ValidationException", "the job is over")]
+
+    drain()
+
+    assert ingestion.calls == ["list", "stop", "list"]
+
+
+def test_draining_that_may_not_be_done_raises(drain, ingestion):
+    ingestion.jobs = {"JOBRUNS001": ["IN_PROGRESS"]}
+    ingestion.stop_refusals = [DENIED]
+
+    with pytest.raises(ClientError, match="not authorized"):
+        drain()
+
+
+def test_draining_where_nothing_runs_stops_nothing(drain, ingestion, time):
+    ingestion.jobs = {"JOBOVER001": [ended("FAILED")]}
+
+    drain()
+
+    assert ingestion.calls == ["list"]
+    assert time.slept == []
+
+
+def test_draining_gives_up_when_its_time_is_up(drain, ingestion, time):
+    ingestion.jobs = {"JOBSTUCK01": ["STOPPING"]}
+
+    drain(end=60)
+
+    assert time.now <= 60
+    assert "stop" not in ingestion.calls
+
+
+# old versions are removed, and never one that is used or may be wanted back
+
+
+@pytest.fixture
+def function():
+    """Lambda's client, and how to say which versions and aliases there are."""
+    client = boto3.client(
+        "lambda", "us-east-1", aws_access_key_id="testing", aws_secret_access_key="testing"
+    )
+    with Stubber(client) as stub:
+
+        def has(*versions, **aliases):
+            made = [
+                {"FunctionVersion": str(uses)}
+                if isinstance(uses, int)
+                else {
+                    "FunctionVersion": str(uses[0]),
+                    "RoutingConfig": {"AdditionalVersionWeights": {str(uses[1]): 0.1}},
+                }
+                for uses in aliases.values()
+            ]
+            stub.add_response("list_aliases", {"Aliases": made}, {"FunctionName": "f"})
+            listed = [{"Version": version} for version in ("$LATEST", *map(str, versions))]
+            stub.add_response(
+                "list_versions_by_function", {"Versions": listed}, {"FunctionName": "f"}
+            )
+
+        def loses(*versions):
+            for version in versions:
+                wanted = {"FunctionName": "f", "Qualifier": str(version)}
+                stub.add_response("delete_function", {}, wanted)
+
+        yield client, has, loses, stub
+        stub.assert_no_pending_responses()
+
+
+def test_the_newest_five_beside_the_one_in_use_are_kept(function):
+    client, has, loses, _ = function
+    has(2, 3, 4, 9, 10, 11, 12, 13, live=13)
+    loses(2, 3)
+    assert remove_old(client, "f") == ["2", "3"]
+    assert KEPT == 5
+
+
+def test_nothing_goes_while_there_are_few(function):
+    client, has, _, _ = function
+    has(1, 2, 3, 4, 5, 6, live=6)
+    assert remove_old(client, "f") == []
+
+
+def test_an_old_version_that_an_alias_uses_is_kept(function, monkeypatch):
+    monkeypatch.setattr(handler, "KEPT", 1)
+    client, has, loses, _ = function
+    has(1, 2, 3, 4, 5, live=1, other=(3, 2))
+    loses(4)
+    assert remove_old(client, "f") == ["4"]
+
+
+def test_versions_are_compared_as_numbers(function, monkeypatch):
+    monkeypatch.setattr(handler, "KEPT", 1)
+    client, has, loses, _ = function
+    has(9, 10, 100, live=100)
+    loses(9)
+    assert remove_old(client, "f") == ["9"]
+
+
+def test_what_lambda_refuses_is_told(function, monkeypatch):
+    monkeypatch.setattr(handler, "KEPT", 0)
+    client, has, _, stub = function
+    has(1, 2, live=2)
+    stub.add_client_error("delete_function", "ResourceConflictException")
+    with pytest.raises(ClientError):
+        remove_old(client, "f")
