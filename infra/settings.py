@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from infra import setting_values as parse
@@ -18,6 +19,8 @@ from knowledge_rag.core.alarms import Thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    _Values = Mapping[str, Any]
 
 CONTEXT_KEY: Final = "knowledge-rag"
 
@@ -157,11 +160,16 @@ def _setting(parse: Callable[[Any], Any], dev: object, *prod: object, key: str =
     return field(metadata={"key": key, "setting": Setting(parse, dev, *(prod or (dev,)))})
 
 
+def _choice(dev: StrEnum, *prod: StrEnum, key: str = "") -> Any:  # noqa: ANN401 - likewise
+    """Declare a setting with the values of an enumeration."""
+    return _setting(parse.choice(type(dev)), dev, *prod, key=key)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSettings:
     """The bucket of the documents. Empty values mean the stack's own bucket, all its objects, and its key."""
 
-    kind: Documents = _setting(parse.choice(Documents), Documents.FOLDER, key="documents")
+    kind: Documents = _choice(Documents.FOLDER, key="documents")
     bucket: str = _setting(parse.bucket_name, "", key="documents_bucket")
     prefix: str = _setting(parse.key_prefix, "", key="documents_prefix")
     key: str = _setting(parse.key_arn, "", key="documents_key")
@@ -171,14 +179,12 @@ class DocumentSettings:
 class StoreSettings:
     """The vector store; each capacity is in OCU and applies to indexing and to searching separately."""
 
-    kind: VectorStore = _setting(
-        parse.choice(VectorStore), VectorStore.OPENSEARCH, key="vector_store"
-    )
-    generation: Generation = _setting(parse.choice(Generation), Generation.NEXTGEN)
+    kind: VectorStore = _choice(VectorStore.OPENSEARCH, key="vector_store")
+    generation: Generation = _choice(Generation.NEXTGEN)
     standby: bool = _setting(parse.switch, False, True, key="standby_replicas")
     min_search_ocu: int = _setting(parse.whole(0, 96, allowed=(0, *_OCU)), 0, 1)
     max_ocu: int = _setting(parse.whole(1, 96, allowed=_OCU), 2, 4)
-    network: Network = _setting(parse.choice(Network), Network.PUBLIC)
+    network: Network = _choice(Network.PUBLIC)
     embedding_model: str = _setting(parse.text, "amazon.titan-embed-text-v2:0")
     embedding_dimension: int = _setting(parse.whole(1, 4096), 1024)
 
@@ -194,9 +200,7 @@ class ExistingSettings:
     """An existing knowledge base, and the documents that contain its results."""
 
     knowledge_base_id: str = _setting(parse.knowledge_base_id, "")
-    kind: KnowledgeBaseType = _setting(
-        parse.choice(KnowledgeBaseType), KnowledgeBaseType.VECTOR, key="knowledge_base_type"
-    )
+    kind: KnowledgeBaseType = _choice(KnowledgeBaseType.VECTOR, key="knowledge_base_type")
     bucket: str = _setting(parse.bucket_name, "", key="source_bucket")
     prefix: str = _setting(parse.key_prefix, "", key="source_prefix")
     key: str = _setting(parse.key_arn, "", key="source_key")
@@ -206,34 +210,32 @@ class ExistingSettings:
 class RetrievalSettings:
     """The retrieval function, and the sources it searches."""
 
-    search_type: SearchType = _setting(parse.choice(SearchType), SearchType.HYBRID)
+    search_type: SearchType = _choice(SearchType.HYBRID)
     evidence_floor: float | FloorMode = _setting(
         parse.number_or(FloorMode, -1e6, 1e6, unset=FloorMode.AUTO), FloorMode.AUTO
     )
-    source_policy: SourcePolicy = _setting(parse.choice(SourcePolicy), SourcePolicy.OFF)
+    source_policy: SourcePolicy = _choice(SourcePolicy.OFF)
     secondary_scope: str = _setting(parse.metadata_filter, "")
     date_order: DateOrder = _setting(
         parse.choice(DateOrder, "mdy or dmy, or nothing"), DateOrder.UNSET
     )
     guardrail: bool = _setting(parse.switch, False, True)
     reserved_concurrency: int = _setting(parse.whole(0, 1000), 0, 20)
-    release: Release = _setting(parse.choice(Release), Release.AT_ONCE)
+    release: Release = _choice(Release.AT_ONCE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntrypointSettings:
     """The agent, the gateway and the harness."""
 
-    kind: Entrypoint = _setting(parse.choice(Entrypoint), Entrypoint.GATEWAY, key="entrypoint")
+    kind: Entrypoint = _choice(Entrypoint.GATEWAY, key="entrypoint")
     agent_model: str = _setting(parse.text, "us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     agent_model_regions: tuple[str, ...] = _setting(parse.names, ())
-    gateway_authorizer: GatewayAuthorizer = _setting(
-        parse.choice(GatewayAuthorizer), GatewayAuthorizer.IAM
-    )
+    gateway_authorizer: GatewayAuthorizer = _choice(GatewayAuthorizer.IAM)
     gateway_logs: bool = _setting(parse.switch, False)
     devops_agent_space: str = _setting(parse.agent_space, "")
     gateway_policy_engine: str = _setting(parse.policy_engine, "")
-    gateway_policy_mode: PolicyMode = _setting(parse.choice(PolicyMode), PolicyMode.ENFORCE)
+    gateway_policy_mode: PolicyMode = _choice(PolicyMode.ENFORCE)
     gateway_requests_per_minute: int = _setting(parse.whole(0, 1_000_000), 0)
     jwt_discovery_url: str = _setting(parse.discovery_url, "")
     jwt_audiences: tuple[str, ...] = _setting(parse.names, ())
@@ -301,9 +303,7 @@ class Settings:
 
     name: str = _setting(parse.name(max_characters=20), "knowledge-rag-dev", "knowledge-rag-prod")
     corpus: str = _setting(parse.text, "knowledge-corpus")
-    removal: Removal = _setting(
-        parse.choice(Removal), Removal.DESTROY, Removal.RETAIN, key="removal_policy"
-    )
+    removal: Removal = _choice(Removal.DESTROY, Removal.RETAIN, key="removal_policy")
     customer_managed_key: bool = _setting(parse.switch, False, True)
     log_retention_days: int = _setting(parse.whole(1, 1827, allowed=_LOG_RETENTION_DAYS), 14, 90)
     preset: Preset
@@ -422,22 +422,22 @@ class _Rule(NamedTuple):
     """An invalid combination of settings: the setting to change, and the value that is allowed."""
 
     key: str
-    wrong: Callable[[Mapping[str, Any]], bool]
+    wrong: Callable[[_Values], bool]
     allowed: str
 
 
-def _unset(
-    allowed: str, unless: Callable[[Mapping[str, Any]], object], *keys: str
-) -> Iterator[_Rule]:
-    for key in keys:
+def _unset(allowed: str, unless: Callable[[_Values], object], *keys: str) -> tuple[_Rule, ...]:
+    def rule(key: str) -> _Rule:
+        return _Rule(key, lambda values: bool(values[key]) and not unless(values), allowed)
 
-        def wrong(values: Mapping[str, Any], key: str = key) -> bool:
-            return bool(values[key]) and not unless(values)
-
-        yield _Rule(key, wrong, allowed)
+    return tuple(map(rule, keys))
 
 
-def _is(key: str, *members: StrEnum) -> Callable[[Mapping[str, Any]], bool]:
+def _needs(other: str, *keys: str) -> tuple[_Rule, ...]:
+    return _unset(f"unset unless {other} is set", itemgetter(other), *keys)
+
+
+def _is(key: str, *members: StrEnum) -> Callable[[_Values], bool]:
     return lambda values: values[key] in members
 
 
@@ -446,6 +446,9 @@ _hybrid: Final = _is("search_type", SearchType.HYBRID)
 _managed: Final = _is("knowledge_base_type", KnowledgeBaseType.MANAGED)
 _s3_vectors: Final = _is("vector_store", VectorStore.S3_VECTORS)
 _website_first: Final = _is("source_policy", SourcePolicy.WEBSITE_FIRST)
+_classic: Final = _is("generation", Generation.CLASSIC)
+_log_only: Final = _is("gateway_policy_mode", PolicyMode.LOG_ONLY)
+_gateway: Final = _is("entrypoint", *_WITH_GATEWAY)
 
 _RULES: Final = (
     *_unset(
@@ -453,9 +456,7 @@ _RULES: Final = (
         _is("documents", Documents.BUCKET),
         *("documents_bucket", "documents_prefix", "documents_key"),
     ),
-    *_unset(
-        "unset unless documents_bucket is set", lambda v: v["documents_bucket"], "documents_key"
-    ),
+    *_needs("documents_bucket", "documents_key"),
     _Rule(
         "search_type",
         lambda v: _s3_vectors(v) and _hybrid(v),
@@ -468,9 +469,7 @@ _RULES: Final = (
     ),
     _Rule(
         "min_search_ocu",
-        lambda v: (
-            not _s3_vectors(v) and v["generation"] is Generation.CLASSIC and v["min_search_ocu"] > 0
-        ),
+        lambda v: not _s3_vectors(v) and _classic(v) and v["min_search_ocu"] > 0,
         "0 with generation=classic, which never scales below its own minimum",
     ),
     _Rule("min_search_ocu", lambda v: v["min_search_ocu"] > v["max_ocu"], "at most max_ocu"),
@@ -497,19 +496,13 @@ _RULES: Final = (
     ),
     *_unset(
         "unset unless there is a gateway with gateway_authorizer=iam",
-        lambda v: v["entrypoint"] in _WITH_GATEWAY and not _jwt(v),
+        lambda v: _gateway(v) and not _jwt(v),
         "devops_agent_space",
     ),
-    *_unset(
-        "unset unless there is a gateway",
-        lambda v: v["entrypoint"] in _WITH_GATEWAY,
-        "gateway_policy_engine",
-    ),
+    *_unset("unset unless there is a gateway", _gateway, "gateway_policy_engine"),
     _Rule(
         "gateway_policy_mode",
-        lambda v: (
-            v["gateway_policy_mode"] is PolicyMode.LOG_ONLY and not v["gateway_policy_engine"]
-        ),
+        lambda v: _log_only(v) and not v["gateway_policy_engine"],
         "enforce unless gateway_policy_engine is set",
     ),
     *_unset(
@@ -533,25 +526,12 @@ _RULES: Final = (
         *("alarm_email", "pagerduty_url"),
     ),
     *_unset(
-        "unset unless customer_managed_key=true", lambda v: v["customer_managed_key"], "kms_key_arn"
+        "unset unless customer_managed_key=true", itemgetter("customer_managed_key"), "kms_key_arn"
     ),
-    *_unset(
-        "unset unless advice_destinations is set",
-        lambda v: v["advice_destinations"],
-        *("advice_secret_arn", "advice_secret_key", "advice_model"),
-    ),
-    *_unset(
-        "unset unless advice_model is set", lambda v: v["advice_model"], "advice_model_regions"
-    ),
-    *_unset(
-        "unset unless knowledge_base_id is set", lambda v: v["knowledge_base_id"], "source_bucket"
-    ),
-    *_unset(
-        "unset unless source_bucket is set",
-        lambda v: v["source_bucket"],
-        "source_prefix",
-        "source_key",
-    ),
+    *_needs("advice_destinations", "advice_secret_arn", "advice_secret_key", "advice_model"),
+    *_needs("advice_model", "advice_model_regions"),
+    *_needs("knowledge_base_id", "source_bucket"),
+    *_needs("source_bucket", "source_prefix", "source_key"),
     _Rule(
         "knowledge_base_type",
         lambda v: _managed(v) and not v["knowledge_base_id"],
