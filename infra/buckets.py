@@ -91,8 +91,7 @@ class Buckets(Construct):
             settings=settings,
             encryption_key=key,
             expiry=s3.LifecycleRule(
-                id="old-versions",
-                noncurrent_version_expiration=cdk.Duration.days(OLD_VERSION_DAYS),
+                id="old-versions", noncurrent_version_expiration=cdk.Duration.days(OLD_VERSION_DAYS)
             ),
             versioned=True,
             **_logged(logs, "corpus/"),

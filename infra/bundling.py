@@ -54,9 +54,7 @@ LOCKS: Final = {
     "lambdas.chunk_documents.handler": ROOT / "requirements" / "lambda-documents.txt",
 }
 """Packages of the functions that need more; each file includes those of every function."""
-SHIPPED: Final = {
-    "lambdas.advise_incident.handler": (Path("prompts/knowledge-rag-agent.txt"),),
-}
+SHIPPED: Final = {"lambdas.advise_incident.handler": (Path("prompts/knowledge-rag-agent.txt"),)}
 """Other files that functions read, by their path in the project (``knowledge_rag.core.resources``)."""
 PACKAGES: Final = ("knowledge_rag", "lambdas")
 """Our packages that bundles may contain."""

@@ -419,10 +419,7 @@ def _bound(value: float, label: str, color: str = BAD) -> cloudwatch.HorizontalA
 
 
 def _computed(
-    expression: str,
-    metrics: Mapping[str, cloudwatch.IMetric],
-    label: str,
-    color: str | None = None,
+    expression: str, metrics: Mapping[str, cloudwatch.IMetric], label: str, color: str | None = None
 ) -> cloudwatch.MathExpression:
     """Return a line that is computed from metrics, by their ids in the expression."""
     return cloudwatch.MathExpression(

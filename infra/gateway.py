@@ -121,10 +121,7 @@ class Gateway(Construct):
         self.arn = gateway.attr_gateway_arn
 
 
-_AUTHORIZER_TYPES: Final = {
-    GatewayAuthorizer.IAM: "AWS_IAM",
-    GatewayAuthorizer.JWT: "CUSTOM_JWT",
-}
+_AUTHORIZER_TYPES: Final = {GatewayAuthorizer.IAM: "AWS_IAM", GatewayAuthorizer.JWT: "CUSTOM_JWT"}
 
 
 def _role(scope: Construct, settings: Settings, retrieve: lambda_.IAlias) -> iam.Role:
@@ -173,8 +170,7 @@ def _policies(
     if not entrypoint.gateway_policy_engine:
         return None
     return agentcore.CfnGateway.GatewayPolicyEngineConfigurationProperty(
-        arn=entrypoint.gateway_policy_engine,
-        mode=entrypoint.gateway_policy_mode.name,
+        arn=entrypoint.gateway_policy_engine, mode=entrypoint.gateway_policy_mode.name
     )
 
 

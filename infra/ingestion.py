@@ -127,17 +127,13 @@ class Ingestion(Construct):
             rule_name=self.rule_name,
             description="Reports changes of the documents.",
             event_pattern=events.EventPattern(
-                source=["aws.s3"],
-                detail_type=["Object Created", "Object Deleted"],
-                detail=watched,
+                source=["aws.s3"], detail_type=["Object Created", "Object Deleted"], detail=watched
             ),
             # only deployments write a folder's documents, so there are no changes that events could miss
             schedule=None if self._settings.documents.kind is Documents.FOLDER else NIGHTLY,
             targets=[
                 targets.SqsQueue(
-                    queue,
-                    message=events.RuleTargetInput.from_text(MESSAGE),
-                    message_group_id=GROUP,
+                    queue, message=events.RuleTargetInput.from_text(MESSAGE), message_group_id=GROUP
                 )
             ],
         )

@@ -40,11 +40,7 @@ class LogDelivery(Construct):
         super().__init__(scope, construct_id)
         name = f"{settings.name}-{part}"
         group = log_group(
-            self,
-            "Logs",
-            name=f"{FOLDER}/{name}",
-            settings=settings,
-            encryption_key=encryption_key,
+            self, "Logs", name=f"{FOLDER}/{name}", settings=settings, encryption_key=encryption_key
         )
         source = logs.CfnDeliverySource(
             self, "Source", name=name, resource_arn=resource_arn, log_type="APPLICATION_LOGS"

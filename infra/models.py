@@ -93,8 +93,6 @@ def destination_regions(
     regions = given or PROFILE_REGIONS.get(geography, ())
     if region and regions and region not in regions:
         problems.add(
-            setting,
-            model,
-            f"one that {region} offers; this profile serves {', '.join(regions)}",
+            setting, model, f"one that {region} offers; this profile serves {', '.join(regions)}"
         )
     return regions

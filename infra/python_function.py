@@ -122,11 +122,7 @@ class PythonFunction(Construct):
         resource_of(self.function, lambda_.CfnFunction).tracing_config = active
         _annotate(self.function, packed)
         self.alias = lambda_.Alias(
-            self,
-            "Live",
-            alias_name=ALIAS,
-            version=self.function.current_version,
-            retry_attempts=0,
+            self, "Live", alias_name=ALIAS, version=self.function.current_version, retry_attempts=0
         )
 
     def _role(self, key: kms.IKey | None) -> iam.Role:

@@ -158,11 +158,7 @@ class ServiceStack(Stack):
             DevOpsAgent(self, "DevOpsAgent", settings=self._settings, gateway=gateway)
         if self._settings.entrypoint.harness:
             harness = Harness(
-                self,
-                "Harness",
-                settings=self._settings,
-                sources=self._sources,
-                gateway=gateway,
+                self, "Harness", settings=self._settings, sources=self._sources, gateway=gateway
             )
             self._output("HarnessArn", harness.arn, "of InvokeHarness")
         self._output("GatewayUrl", gateway.url, "of the Model Context Protocol")

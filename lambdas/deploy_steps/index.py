@@ -124,10 +124,7 @@ def _ask(
     """Send a signed request; return the status and the beginning of the answer in one line."""
     data = json.dumps(body).encode()
     request = AWSRequest(
-        method,
-        f"{index.endpoint}/{index.name}/{what}",
-        {"Content-Type": "application/json"},
-        data,
+        method, f"{index.endpoint}/{index.name}/{what}", {"Content-Type": "application/json"}, data
     )
     credentials = caller.get_credentials()
     if credentials is None:

@@ -42,18 +42,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 from knowledge_rag.core.citations import check_source_file
 from knowledge_rag.core.errors import InvalidCitation, InvalidSettings
 from knowledge_rag.core.net.deadline import DEFAULT_DEADLINE_SECONDS
-from knowledge_rag.core.policy_settings import (
-    SourcePolicy,
-    SourcePriority,
-    present_day,
-    read_scope,
-)
-from knowledge_rag.core.retrieval import (
-    Guardrail,
-    KnowledgeBaseType,
-    SearchSettings,
-    SearchType,
-)
+from knowledge_rag.core.policy_settings import SourcePolicy, SourcePriority, present_day, read_scope
+from knowledge_rag.core.retrieval import Guardrail, KnowledgeBaseType, SearchSettings, SearchType
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

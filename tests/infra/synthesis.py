@@ -66,10 +66,7 @@ ADVISED = {
     "advice_model": "us.anthropic.claude-sonnet-4-5-20250929-v1:0",
 }
 """With every kind of destination for the steps of alarms, and a model that writes."""
-ADVISED_BRIEFLY = {
-    "preset": "dev",
-    "advice_destinations": "tests/data/advice/topic.toml",
-}
+ADVISED_BRIEFLY = {"preset": "dev", "advice_destinations": "tests/data/advice/topic.toml"}
 """With a topic as the only destination: no key, and all of it goes with the stack."""
 DEPLOYMENTS = [
     EVERYTHING,

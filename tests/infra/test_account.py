@@ -191,11 +191,7 @@ def test_another_key_is_another_store(store):
     assert len(set(names)) == 4
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [DISPOSABLE, OPENSEARCH],
-    ids=["of CDK", "of the settings"],
-)
+@pytest.mark.parametrize("settings", [DISPOSABLE, OPENSEARCH], ids=["of CDK", "of the settings"])
 def test_the_role_that_makes_the_index_is_let_into_it(settings):
     made = synthesized(**settings)
     manifest = json.loads((made.folder / "manifest.json").read_text())["artifacts"]

@@ -74,13 +74,6 @@ def test_the_function_answers_what_the_schedule_sends(knowledge_base):
     assert ran.metrics[0]["KnowledgeCanaryFailures"] == [0.0]
 
 
-def test_it_invokes_the_alias_that_callers_invoke():
-    template = synthesized(**EVERYTHING).service
-    (schedule,) = resources(template, "AWS::Scheduler::Schedule")
-    alias = template["Outputs"]["RetrieveFunctionArn"]["Value"]
-    assert schedule["Target"]["Arn"] == alias
-
-
 def test_dev_has_neither_canary_nor_its_alarm():
     template = synthesized(**DISPOSABLE).service
     assert not resources(template, "AWS::Scheduler::Schedule")

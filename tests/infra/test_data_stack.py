@@ -106,29 +106,27 @@ def test_a_private_endpoint_lets_in_bedrock_alone():
 
 
 @pytest.mark.parametrize(
-    ("change", "renamed"),
+    ("values", "change", "renamed"),
     [
-        ({"generation": "classic"}, {"Collection", "KnowledgeBase"}),
-        (KEYED, {"Collection", "KnowledgeBase"}),
-        ({"embedding_dimension": "512"}, {"Index", "KnowledgeBase"}),
-        ({"embedding_model": "cohere.embed-english-v3"}, {"KnowledgeBase"}),
+        (DEV, {"generation": "classic"}, {f"{OSS}Collection", BASE}),
+        (DEV, KEYED, {f"{OSS}Collection", BASE}),
+        (DEV, {"embedding_dimension": "512"}, {f"{OSS}Index", BASE}),
+        (DEV, {"embedding_model": "cohere.embed-english-v3"}, {BASE}),
+        (S3_VECTORS, {"embedding_dimension": "256"}, {"AWS::S3Vectors::Index", BASE}),
     ],
     ids=str,
 )
-def test_what_can_only_be_replaced_gets_another_name(change, renamed):
-    names = {f"{OSS}Collection": "Name", f"{OSS}Index": "IndexName", BASE: "Name"}
-    changed = {
-        kind.rpartition("::")[2]
-        for kind, name in names.items()
-        if only(data(**DEV), kind)[name] != only(data(**DEV, **change), kind)[name]
-    }
-    assert changed == renamed
+def test_what_can_only_be_replaced_gets_another_name(values, change, renamed):
+    def names(made):
+        named = {f"{OSS}Collection": "Name", BASE: "Name"}
+        named |= dict.fromkeys((f"{OSS}Index", "AWS::S3Vectors::Index"), "IndexName")
+        return {
+            (kind, found[name])
+            for kind, name in named.items()
+            for found in of_type(made, kind).values()
+        }
 
-
-def test_what_replaces_a_vector_index_renames_it_and_the_knowledge_base():
-    other = S3_VECTORS | {"embedding_dimension": "256"}
-    for kind, name in (("AWS::S3Vectors::Index", "IndexName"), (BASE, "Name")):
-        assert only(data(**S3_VECTORS), kind)[name] != only(data(**other), kind)[name]
+    assert {kind for kind, _ in names(data(**values)) - names(data(**values, **change))} == renamed
 
 
 @pytest.mark.parametrize("dimension", [256, 1024])

@@ -9,12 +9,7 @@ from moto import mock_aws
 
 from infra.monitoring import alarm_topic
 from infra.settings import SettingsError, load_settings
-from knowledge_rag.core.alarms import (
-    Severity,
-    Thresholds,
-    every_alarm,
-    retrieval_alarms,
-)
+from knowledge_rag.core.alarms import Severity, Thresholds, every_alarm, retrieval_alarms
 from tests.infra.iam import render
 from tests.infra.parts import bare_stack, of_type, template_of
 from tests.infra.synthesis import DISPOSABLE, EVERYTHING, synthesized

@@ -176,17 +176,6 @@ def test_the_query_path_reaches_data_by_retrieve_alone():
     assert held == {"bedrock:Retrieve", "bedrock:ApplyGuardrail", "ssm:GetParameter"}
 
 
-def test_whoever_removes_old_versions_can_not_delete_the_function():
-    found = iam.statements(synthesized(**EVERYTHING).service)
-    deleting = {
-        resource.rpartition(":function:")[2]
-        for statement in found
-        if "lambda:DeleteFunction" in statement.actions
-        for resource in statement.resources
-    }
-    assert deleting == {"knowledge-rag-prod-retrieve-knowledge:*"}
-
-
 @pytest.mark.parametrize("floor", ["off", 0.4])
 def test_a_floor_that_is_set_needs_no_parameter_store(floor):
     found = iam.statements(synthesized(**DISPOSABLE, evidence_floor=floor).service)
@@ -305,14 +294,11 @@ def inject(template=None, role="RetrievalRetrieveRole", **changes):
     [
         ({"Action": "bedrock:StartIngestionJob"}, "writes: bedrock:StartIngestionJob"),
         ({"Action": ["s3:PutObject"]}, "writes: s3:PutObject"),
-        ({"Action": "ssm:PutParameter"}, "writes: ssm:PutParameter"),
         ({"Action": "ssm:GetParameter"}, "not listed: RetrievalRetrieveRole: Allow ssm:GetParam"),
         (
             {"Action": "s3:GetObject", "Resource": "arn:aws:s3:::team-docs/*"},
             "not listed: RetrievalRetrieveRole: Allow s3:GetObject on arn:aws:s3:::team-docs/*",
         ),
-        ({"Action": "s3:ListBucket"}, "not listed: RetrievalRetrieveRole: Allow s3:ListBucket"),
-        ({"Action": "s3:GetObject"}, "not listed: RetrievalRetrieveRole: Allow s3:GetObject"),
         (
             {"Action": "kms:Decrypt", "Resource": ADOPTED["kms_key_arn"]},
             "not listed: RetrievalRetrieveRole: Allow kms:Decrypt on arn:aws:kms",
@@ -322,7 +308,6 @@ def inject(template=None, role="RetrievalRetrieveRole", **changes):
         ({"Action": None, "NotAction": "iam:*"}, "NotAction grants what nobody listed"),
         ({"Resource": None, "NotResource": "arn:x"}, "NotResource grants what nobody listed"),
         ({"Action": "*"}, "* grants more than one action"),
-        ({"Action": "bedrock:*"}, "bedrock:* grants more than one action"),
         ({"Action": "bedrock:Retrieve*"}, "grants more than one action"),
         ({}, "not listed: RetrievalRetrieveRole: Allow bedrock:Retrieve on *"),
     ],
@@ -334,26 +319,10 @@ def test_a_permission_too_many_turns_it_red(changes, found):
 @pytest.mark.parametrize(
     ("changes", "found"),
     [
-        ({}, "not listed: AdviseRole: Allow bedrock:Retrieve on *"),
-        ({"Action": "lambda:InvokeFunction"}, "not listed: AdviseRole: Allow lambda:InvokeFunction on *"),
         ({"Action": "lambda:UpdateFunctionCode"}, "writes: lambda:UpdateFunctionCode"),
         ({"Action": "secretsmanager:GetSecretValue"}, "not listed: AdviseRole: Allow secretsmanager:Get"),
-        ({"Action": "secretsmanager:PutSecretValue"}, "writes: secretsmanager:PutSecretValue"),
         ({"Action": "sns:Publish"}, "not listed: AdviseRole: Allow sns:Publish on *"),
-        ({"Action": "s3:GetObject"}, "not listed: AdviseRole: Allow s3:GetObject on *"),
-        ({"Action": "s3:DeleteObject"}, "writes: s3:DeleteObject"),
-        ({"Action": "ssm:*"}, "ssm:* grants more than one action"),
-        ({"Action": "bedrock:InvokeModel"}, "not listed: AdviseRole: Allow bedrock:InvokeModel on *"),
         ({"Action": "bedrock:InvokeModel*"}, "grants more than one action"),
-        (
-            {"Action": "bedrock:InvokeModelWithResponseStream"},
-            "not listed: AdviseRole: Allow bedrock:InvokeModelWithResponseStream on *",
-        ),
-        (
-            {"Action": "bedrock:InvokeModel", "Resource": "arn:aws:bedrock:*::foundation-model/*"},
-            "not listed: AdviseRole: Allow bedrock:InvokeModel on arn:aws:bedrock:*::foundation-model/*",
-        ),
-        ({"Action": "ssm:CreateOpsItem"}, "not listed: AdviseRole: Allow ssm:CreateOpsItem on *"),
     ],
 )  # fmt: skip
 def test_a_permission_too_many_of_advice_turns_it_red(changes, found):

@@ -31,9 +31,7 @@ KINDS = [(preset, entrypoint) for preset in Preset for entrypoint in Entrypoint]
 DATA = SimpleNamespace(
     chunk_function_name="x-chunk-documents",
     ingestion=SimpleNamespace(
-        name="x-start-ingestion",
-        rule_name="x-changes",
-        dead_letters_name="x-changes-failed.fifo",
+        name="x-start-ingestion", rule_name="x-changes", dead_letters_name="x-changes-failed.fifo"
     ),
     collection_name="x-vectors",
 )

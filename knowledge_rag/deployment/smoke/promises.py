@@ -133,10 +133,7 @@ _RUNNING: Final = ("STARTING", "IN_PROGRESS", "STOPPING")
 
 def check_ingestion(aws: Aws, knowledge_base_id: str, data_source_id: str) -> Promise:
     """Check the latest ingestion job."""
-    source: dict[str, Any] = {
-        "knowledgeBaseId": knowledge_base_id,
-        "dataSourceId": data_source_id,
-    }
+    source: dict[str, Any] = {"knowledgeBaseId": knowledge_base_id, "dataSourceId": data_source_id}
     again = (
         f"aws bedrock-agent start-ingestion-job --knowledge-base-id {knowledge_base_id}"
         f" --data-source-id {data_source_id} --region {aws.region}"

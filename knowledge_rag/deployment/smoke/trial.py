@@ -251,9 +251,7 @@ def _share(client: str, questions: Sequence[Question]) -> list[Question]:
 
 
 def _judge(
-    outputs: Mapping[str, str],
-    answers: Mapping[str, Sequence[Answer]],
-    corpus: CorpusBucket,
+    outputs: Mapping[str, str], answers: Mapping[str, Sequence[Answer]], corpus: CorpusBucket
 ) -> tuple[list[Promise], dict[str, Any]]:
     if not answers:
         return [], {}

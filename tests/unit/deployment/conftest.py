@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def aws(
-    account: Account,
-    monkeypatch: pytest.MonkeyPatch,
-) -> Callable[[], Aws]:
+def aws(account: Account, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Aws]:
     """Make a caller of the account, as it is when this is called."""
 
     def make() -> Aws:

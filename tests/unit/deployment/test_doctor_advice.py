@@ -165,10 +165,7 @@ def test_the_model_that_writes_is_looked_up(account, planned):
     assert "is active" in only(check_advice_model(planned(advice_model=profile))).detail
     account.refuse("bedrock", "GetFoundationModel", Fault("ResourceNotFoundException", status=404))
     found = only(check_advice_model(planned(advice_model="amazon.nova-pro-v1:0")))
-    assert (found.status, found.detail) == (
-        Status.PROBLEM,
-        "us-east-1 has no amazon.nova-pro-v1:0",
-    )
+    assert (found.status, found.detail) == (Status.PROBLEM, "us-east-1 has no amazon.nova-pro-v1:0")
 
 
 def test_the_stack_is_listed_where_there_is_one(account, planned):

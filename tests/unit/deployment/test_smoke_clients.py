@@ -158,22 +158,6 @@ def test_several_queries_of_one_turn_are_one_answer(agent, bodies, status):
 
 
 @pytest.mark.parametrize(
-    ("events", "said"),
-    [
-        ([chunk("I just know.")], "without asking the knowledge base"),
-        ([tool_output(FOUND)], "answer is empty"),
-        ([chunk("x")[:-1] + b"?"], "damaged"),
-        ([tool_output({"error": "query is blank"}), chunk("x")], "was refused"),
-    ],
-)
-def test_an_agent_that_does_not_do_its_part_is_broken(agent, events, said):
-    (answer,) = asked(agent(*events))
-    assert answer.status is None
-    assert said in answer.failure
-    assert not answer.passing
-
-
-@pytest.mark.parametrize(
     ("kind", "trouble"),
     [
         ("throttlingException", Trouble.THROTTLED),
@@ -216,34 +200,35 @@ def test_a_harness_s_evidence_is_what_its_tool_returned(harness, told):
     assert [each.citation.source_file for each in answer.results] == ["a.md"]
 
 
-def test_a_harness_s_text_is_no_tool_result_whatever_it_says(harness):
-    (answer,) = asked(harness(harness_text(json.dumps(FOUND))))
-    assert "without asking the knowledge base" in answer.failure
-
-
 def test_several_tool_results_of_a_harness_are_one_answer(harness):
     (answer,) = asked(harness(in_pieces(NOTHING), in_pieces(FOUND), harness_text("Done.")))
     assert answer.status is Status.OK
-
-
-@pytest.mark.parametrize(
-    ("events", "said"),
-    [
-        ([in_pieces(FOUND)], "the harness's answer is empty"),
-        ([harness_text("x")[:-1] + b"?"], "the harness's stream is damaged"),
-        ([harness_tool_result({"text": "no JSON"}), harness_text("x")], "doesn't match the schema"),
-    ],
-)
-def test_a_harness_that_does_not_do_its_part_is_broken(harness, events, said):
-    (answer,) = asked(harness(*events))
-    assert answer.status is None
-    assert said in answer.failure
 
 
 def test_an_error_within_a_harness_s_stream_is_told(harness):
     (answer,) = asked(harness(failure("runtimeClientError", "the model is not enabled")))
     assert answer.status is None
     assert "the model is not enabled" in answer.failure
+
+
+@pytest.mark.parametrize(
+    ("client", "events", "said"),
+    [
+        ("agent", [chunk("I just know.")], "without asking the knowledge base"),
+        ("agent", [tool_output(FOUND)], "the agent's answer is empty"),
+        ("agent", [chunk("x")[:-1] + b"?"], "the agent's stream is damaged"),
+        ("agent", [tool_output({"error": "query is blank"}), chunk("x")], "was refused"),
+        ("harness", [harness_text(json.dumps(FOUND))], "without asking the knowledge base"),
+        ("harness", [in_pieces(FOUND)], "the harness's answer is empty"),
+        ("harness", [harness_text("x")[:-1] + b"?"], "the harness's stream is damaged"),
+        ("harness", [harness_tool_result({"text": "no JSON"}), harness_text("x")], "doesn't match"),
+    ],
+)
+def test_who_does_not_do_its_part_is_broken(request, client, events, said):
+    (answer,) = asked(request.getfixturevalue(client)(*events))
+    assert answer.status is None
+    assert said in answer.failure
+    assert not answer.passing
 
 
 # the gateway

@@ -16,13 +16,7 @@ from botocore.exceptions import ClientError
 from knowledge_rag.channel.destinations import sender
 from knowledge_rag.channel.message import BY_MODEL
 from knowledge_rag.channel.settings import Kind
-from knowledge_rag.channel.visits import (
-    MODEL_SECONDS,
-    PAUSES,
-    SEND_SECONDS,
-    STEP_SECONDS,
-    Patient,
-)
+from knowledge_rag.channel.visits import MODEL_SECONDS, PAUSES, SEND_SECONDS, STEP_SECONDS, Patient
 from knowledge_rag.core.errors import InvalidRequest, InvalidSettings
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.retrieval import Query
@@ -477,8 +471,7 @@ class TestPatience:
         assert self.ask(DOWN, DOWN, DOWN) == (DOWN, 3, list(PAUSES))
 
     @pytest.mark.parametrize(
-        "outcome",
-        [NOTHING, found(result()), replace(DOWN, reason=Reason.ACCESS_DENIED)],
+        "outcome", [NOTHING, found(result()), replace(DOWN, reason=Reason.ACCESS_DENIED)]
     )
     def test_an_answer_and_a_refusal_are_final(self, outcome):
         assert self.ask(outcome) == (outcome, 1, [])

@@ -77,12 +77,7 @@ def test_a_key_that_is_set_is_fine_and_so_is_an_alias_that_may_be_of_it(bucket, 
     bucket(key=KEY)
     assert check(key=KEY) == "team-runbooks: no problems found"
     rules = [
-        {
-            "ApplyServerSideEncryptionByDefault": {
-                "SSEAlgorithm": "aws:kms",
-                "KMSMasterKeyID": ALIAS,
-            }
-        }
+        {"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "aws:kms", "KMSMasterKeyID": ALIAS}}
     ]
     s3.put_bucket_encryption(Bucket=NAME, ServerSideEncryptionConfiguration={"Rules": rules})
     assert check(key=KEY) == "team-runbooks: no problems found"

@@ -113,8 +113,7 @@ def test_a_deployment_copies_and_waits_for_no_job(s3, ingestion, request_of, kin
 
 
 @pytest.mark.parametrize(
-    ("kind", "resource"),
-    [("Delete", "Documents"), ("Create", "TearDown"), ("Update", "TearDown")],
+    ("kind", "resource"), [("Delete", "Documents"), ("Create", "TearDown"), ("Update", "TearDown")]
 )
 def test_a_step_is_done_when_it_is_due_and_no_other_time(s3, ingestion, request_of, kind, resource):
     s3.put_object(Bucket="corpus", Key="by-hand.md", Body=b"")
