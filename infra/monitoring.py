@@ -1,4 +1,7 @@
-"""Monitoring of the deployment: the topic, the alarms and the dashboard."""
+"""Monitoring of the deployment: alarms and who gets them, the dashboard, and the canary.
+
+The canary is a schedule that asks a documented question every five minutes, whether or not there is other traffic.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Monitoring(Construct):
-    """Alarms, the topic that they are sent to, and a dashboard for people on call.
+    """Alarms, the topic that they are sent to, chat channels that show them, and a dashboard for people on call.
 
     Args:
         emitters: the sources of the watched metrics.
@@ -61,9 +64,14 @@ class Monitoring(Construct):
         encryption_key: kms.IKey | None = None,
     ) -> None:
         super().__init__(scope, construct_id)
-        self.topic = Notifications(
-            self, "Notifications", settings=settings, encryption_key=encryption_key
-        ).topic
+        notifications = Construct(self, "Notifications")
+        existing = settings.monitoring.alarm_topic_arn
+        self.topic: sns.ITopic = (
+            sns.Topic.from_topic_arn(notifications, "Existing", existing)
+            if existing
+            else alarm_topic(self, "Topic", settings=settings, encryption_key=encryption_key)
+        )
+        _show_in_chat(notifications, settings, self.topic)
         self.alarms = alarms = Alarms(
             self,
             "Alarms",
@@ -87,34 +95,6 @@ class Monitoring(Construct):
 
 NOTHING: Final = "AWSDenyAll"
 """Managed policy that limits the commands of a channel; without one the limit is AdministratorAccess."""
-
-
-class Notifications(Construct):
-    """The topic that alarms notify, its subscriptions, and the chat channels that show its messages.
-
-    Args:
-        encryption_key: key of the deployment's own topic; its policy is extended.
-
-    Attributes:
-        topic: the deployment's own, or the one that the settings name.
-    """
-
-    def __init__(
-        self,
-        scope: Construct,
-        construct_id: str,
-        *,
-        settings: Settings,
-        encryption_key: kms.IKey | None = None,
-    ) -> None:
-        super().__init__(scope, construct_id)
-        existing = settings.monitoring.alarm_topic_arn
-        self.topic: sns.ITopic = (
-            sns.Topic.from_topic_arn(self, "Existing", existing)
-            if existing
-            else alarm_topic(scope, "Topic", settings=settings, encryption_key=encryption_key)
-        )
-        _show_in_chat(self, settings, self.topic)
 
 
 def alarm_topic(

@@ -10,7 +10,7 @@ import json
 import time
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from botocore.awsrequest import AWSRequest
 from botocore.exceptions import ClientError, HTTPClientError
@@ -111,15 +111,10 @@ class Clock:
             raise DeadlineExceeded(f"the function's time is up while {what}")
 
 
-class Context(Protocol):
-    """The used part of Lambda's context."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Return the milliseconds until the function is killed."""
-
-
 def respond(
-    event: object, context: Context | None, work: Callable[[Request, Clock], Answer]
+    event: object,
+    context: Any,  # noqa: ANN401 - Lambda's
+    work: Callable[[Request, Clock], Answer],
 ) -> None:
     """Do the requested work and answer CloudFormation in any case.
 
@@ -128,7 +123,7 @@ def respond(
 
     Args:
         event: the function's event.
-        context: Lambda's context, for the remaining time.
+        context: Lambda's context, for the remaining time, or ``None``.
         work: the work, which has until the clock's end.
 
     Raises:

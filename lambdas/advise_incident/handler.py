@@ -24,7 +24,7 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 import boto3
 from botocore.config import Config
@@ -60,13 +60,6 @@ _CALLS: Final = Config(
 )
 
 
-class Context(Protocol):
-    """The used part of Lambda's context."""
-
-    def get_remaining_time_in_millis(self) -> int:
-        """Return milliseconds until the function is stopped."""
-
-
 @dataclass(frozen=True, slots=True)
 class Message:
     """A message of the queue: its id and its body."""
@@ -75,7 +68,7 @@ class Message:
     body: str
 
 
-def lambda_handler(event: object, context: Context) -> dict[str, Any]:
+def lambda_handler(event: object, context: Any) -> dict[str, Any]:  # noqa: ANN401 - Lambda's
     """Serve the messages of one batch.
 
     Returns:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
     from knowledge_rag.core.given_bucket import Fault
-    from lambdas.custom_resource import Clock, Context, Request
+    from lambdas.custom_resource import Clock, Request
     from lambdas.deploy_steps.mirror import Mirrored
 
 
@@ -48,7 +48,7 @@ _CALLS: Final = Config(
 """A call without an answer fails within 45 s, so that there is time left for our own answer."""
 
 
-def lambda_handler(event: object, context: Context | None) -> None:
+def lambda_handler(event: object, context: Any) -> None:  # noqa: ANN401 - Lambda's
     """Serve one CloudFormation request, see :func:`lambdas.custom_resource.respond`."""
     respond(event, context, _serve)
 
