@@ -30,7 +30,7 @@ def guardrails(
     """
     from benchmarks.guardrails.report import as_tables
     from benchmarks.guardrails.support import run_guardrails_bench
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
 
     report = run_guardrails_bench(docs or [shipped("knowledge-corpus")], claims or [])
     print_report(report.to_dict() if json else as_tables(report), passed=report.reached)
@@ -70,7 +70,7 @@ def dates(
     The sentences are labelled with their dates. Exits 1 if a false date is found, under 95 % are found, or the policy takes 2 ms.
     """
     from benchmarks.dates.finder import as_table, read_sentences, run_dates_bench
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
 
     own = sentences or shipped("tests/data/dates/sentences.jsonl")
     report = run_dates_bench(read_sentences(own), rounds=rounds)

@@ -138,7 +138,7 @@ def located(
     an answer of ten passages takes over 10 ms (p95) with 2,000 documents in the cache.
     """
     from benchmarks.retrieval.located import as_table, run_located_bench
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
 
     report = run_located_bench(docs or shipped("knowledge-corpus"))
     print_report(report.to_dict() if json else as_table(report), passed=report.reached)

@@ -32,7 +32,7 @@ def chunking(
     as fast as by llama-index, and as fast as by langchain's recursive splitter.
     """
     from benchmarks.speed.chunking import as_table, run_chunking_bench
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
 
     report = run_chunking_bench(docs or shipped("knowledge-corpus"), rounds=rounds)
     print_report(report.to_dict() if json else as_table(report), passed=report.reached is not False)

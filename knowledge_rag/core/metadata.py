@@ -15,11 +15,10 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.caution import CAUTIONS
 from knowledge_rag.core.chunks import chunk_id, context_prefix
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.errors import InvalidCitation
-from knowledge_rag.core.freshness import is_note
+from knowledge_rag.core.findings import CAUTIONS, is_note
 from knowledge_rag.core.outcome import DropReason, RetrievalResult
 
 if TYPE_CHECKING:
@@ -44,9 +43,9 @@ PAGE: Final = "page"
 DATES: Final = "dates"
 """ISO dates in a chunk's lines, sorted; found at ingest, see ``extract/dates.py``."""
 CAUTION: Final = "caution"
-"""Kinds of lint findings in a chunk's lines, see :mod:`knowledge_rag.core.caution`."""
+"""Kinds of lint findings in a chunk's lines, see :mod:`knowledge_rag.core.findings`."""
 DRIFT: Final = "drift"
-"""Drift findings in a chunk's lines, see :mod:`knowledge_rag.core.freshness`."""
+"""Drift findings in a chunk's lines, see :mod:`knowledge_rag.core.findings`."""
 COMMIT: Final = "commit"
 """The last Git commit that changed the document, abbreviated; absent if the file has changed since."""
 LAST_CHANGED: Final = "last_changed"

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.guardrails.report import CheckRow, as_tables
 from benchmarks.guardrails.support import run_guardrails_bench
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
 from knowledge_rag.guardrails.support.report import MIN_COVERAGE
 from knowledge_rag.local.errors import UnusableCorpus
 from tests.support.shared_data import shared_data

@@ -8,7 +8,7 @@ import pytest
 from benchmarks.guardrails.cases import build_cases
 from benchmarks.guardrails.mutations import PATTERNS, Mutator, negate
 from knowledge_rag.core.documents import read_document
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
 from knowledge_rag.local.corpus import find_documents, read_bytes
 
 LINE = (

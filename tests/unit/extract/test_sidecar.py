@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.extract.addresses import web_address
+from knowledge_rag.core.repository_links import web_address
 from knowledge_rag.extract.sidecar import MAX_BYTES, Sidecar, read_sidecar
 
 

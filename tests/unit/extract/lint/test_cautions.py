@@ -1,6 +1,6 @@
-from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.findings import Kind
 from knowledge_rag.extract.lint.check import MAX_CHARACTERS, MAX_FINDINGS, cautioned, lint_text
 from knowledge_rag.extract.lint.patterns import Finding
 

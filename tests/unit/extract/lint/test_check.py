@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from knowledge_rag.core.caution import Kind
+from knowledge_rag.core.findings import Kind
 from knowledge_rag.core.lines import decode
 from knowledge_rag.extract.lint.check import DETECTORS, MAX_CHARACTERS, MAX_FINDINGS, lint_text
 from knowledge_rag.extract.lint.patterns import Hit, excerpt, mask
@@ -49,11 +49,9 @@ def test_of_too_many_findings_none_is_lost_from_the_count():
     assert findings[-1].message.endswith(", and 500 more of this kind in the document")
 
 
-def test_a_fault_of_lint_is_told_and_costs_no_document():
-    def faulty(text, _folded):
-        yield Hit(0, 1, text[10**9])
-
-    (finding,) = lint_text("a.md", "text", {**DETECTORS, Kind.SECRET: faulty})
+def test_a_fault_of_lint_is_told_and_costs_no_document(monkeypatch):
+    monkeypatch.setitem(DETECTORS, Kind.SECRET, lambda text, _folded: text[10**9])
+    (finding,) = lint_text("a.md", "text")
     assert (finding.kind, finding.line) == (Kind.UNCHECKED, 1)
     assert finding.message.endswith("IndexError")
 

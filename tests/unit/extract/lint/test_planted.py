@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_rag.core.caution import CAUTIONS, Kind
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
+from knowledge_rag.core.findings import CAUTIONS, Kind
 from knowledge_rag.extract.lint.check import lint_text
 from knowledge_rag.local.corpus import find_documents
 from tests.support.shared_data import shared_data
