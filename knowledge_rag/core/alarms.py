@@ -173,7 +173,6 @@ def retrieval_alarms(thresholds: Thresholds = Thresholds()) -> tuple[Alarm, ...]
 
 
 def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
-    """Alarms on queries that went unanswered."""
     error_rate = Alarm(
         "error-rate",
         Severity.ALARM,
@@ -284,7 +283,6 @@ def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
 
 
 def _quality(thresholds: Thresholds) -> tuple[Alarm, ...]:
-    """Alarms on the quality of the answers."""
     return (
         _zero_results(
             "zero-results",

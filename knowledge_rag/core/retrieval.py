@@ -334,7 +334,6 @@ def _condition(key: str, value: str, source_root: str) -> dict[str, object]:
 
 
 def _wanted(query: Query) -> int:
-    """Return how many results to request from the service."""
     return min(query.max_results + SPARE_RESULTS, MAX_SERVICE_RESULTS)
 
 
