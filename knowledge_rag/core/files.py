@@ -40,9 +40,7 @@ def _without_waiting(path: str, flags: int) -> int:
 def written_atomically(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a temporary file that, with missing folders, replaces the target when the block succeeds.
 
-    Args:
-        path: of the target.
-        mode: its permissions; ``None`` for those of any new file.
+    Without a ``mode`` it gets the permissions of any new file.
 
     Raises:
         OSError: it can't be written.

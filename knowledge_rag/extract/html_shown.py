@@ -306,12 +306,7 @@ _LOOKED_AT: Final = 20
 
 
 class Selection:
-    """Decides which elements are text of the page below ``root``, and which of it holds; counts hidden text.
-
-    Args:
-        page: with style sheets that may strike out elements.
-        root: that the text is below.
-    """
+    """Decides which elements of a page below ``root`` are its text, and which are struck out; counts hidden text."""
 
     def __init__(self, page: LexborHTMLParser, root: LexborNode) -> None:
         self._whole = root.tag in ("main", "article")

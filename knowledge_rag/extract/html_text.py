@@ -26,10 +26,7 @@ def walk(
 ) -> None:
     """Visit everything below an element in page order, to any depth.
 
-    Args:
-        root: not visited itself.
-        enter: called with each node; returns whether to visit its children.
-        leave: called after the children of a node that was entered.
+    ``enter`` returns whether to visit a node's children, and ``leave`` is then called after these.
     """
     above: list[LexborNode] = []
     node = root.child
@@ -115,11 +112,7 @@ class Inline:
         return self._struck > 0
 
     def meet(self, node: LexborNode) -> bool | None:
-        """Read a node that a walk comes to, if it belongs to running text.
-
-        Returns:
-            Whether to visit its children; ``None`` for an element that ends the line.
-        """
+        """Read a node of running text; return whether to visit its children, ``None`` if it ends the line."""
         if node.is_text_node:
             self.text(node.text_content or "")
             return False

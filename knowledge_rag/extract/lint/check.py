@@ -178,14 +178,7 @@ def lint_text(source_file: str, text: str) -> tuple[Finding, ...]:
     """Find secrets, hidden Unicode and text aimed at a model, also in the document's path; the text stays as it is.
 
     A bug in lint never costs a document: it becomes a finding of its own kind. Text beyond MAX_CHARACTERS
-    isn't checked, which the last finding says.
-
-    Args:
-        source_file: the document, relative to the corpus root.
-        text: the text that its line numbers refer to, see :mod:`knowledge_rag.core.lines`.
-
-    Returns:
-        The findings in order of position.
+    isn't checked, which the last finding says. Findings are in order of position.
     """
     try:
         found = _of_name(source_file, text)
