@@ -132,7 +132,7 @@ def test_documents_beyond_the_memory_come_from_the_folder(documents, bucket, mon
 def test_the_folder_stays_within_its_bound_and_one_that_can_not_be_written_is_not_missed(
     documents, bucket, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(documents._folder, "_max_bytes", 300)
+    monkeypatch.setattr(originals, "MAX_FOLDER_BYTES", 300)
     put(bucket, **{f"d{n}": b"# D\n" + b"x" * 80 for n in range(10)})
     assert len(read(documents, *(f"d{n}" for n in range(10))).originals) == 10
     assert 0 < sum(path.stat().st_size for path in (tmp_path / "kept").iterdir()) <= 400
