@@ -48,7 +48,7 @@ def chunking(
     as fast as by llama-index, and as fast as by langchain's recursive splitter.
     """
     from benchmarks.speed.chunking import as_table, run_chunking_bench
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
 
     report = run_chunking_bench(docs or shipped("knowledge-corpus"), rounds=rounds)
     print_report(report.to_dict() if json else as_table(report), passed=report.reached is not False)
@@ -187,7 +187,7 @@ def guardrails(
     """
     from benchmarks.guardrails.report import as_tables
     from benchmarks.guardrails.support import run_guardrails_bench
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
 
     report = run_guardrails_bench(docs or [shipped("knowledge-corpus")], claims or [])
     print_report(report.to_dict() if json else as_tables(report), passed=report.reached)
@@ -227,7 +227,7 @@ def dates(
     The sentences are labelled with their dates. Exits 1 if a false date is found, under 95 % are found, or the policy takes 2 ms.
     """
     from benchmarks.dates import as_table, read_sentences, run_dates_bench
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
 
     own = sentences or shipped("tests/data/dates/sentences.jsonl")
     report = run_dates_bench(read_sentences(own), rounds=rounds)
@@ -382,7 +382,7 @@ def located(
     an answer of ten passages takes over 10 ms (p95) with 2,000 documents in the cache.
     """
     from benchmarks.retrieval.located import as_table, run_located_bench
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
 
     report = run_located_bench(docs or shipped("knowledge-corpus"))
     print_report(report.to_dict() if json else as_table(report), passed=report.reached)

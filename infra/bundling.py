@@ -55,7 +55,7 @@ LOCKS: Final = {
 }
 """Packages of the functions that need more; each file includes those of every function."""
 SHIPPED: Final = {"lambdas.advise_incident.handler": (Path("prompts/knowledge-rag-agent.txt"),)}
-"""Other files that functions read, by their path in the project (``knowledge_rag.core.resources``)."""
+"""Other files that functions read, by their path in the project (``knowledge_rag.core.files``)."""
 PACKAGES: Final = ("knowledge_rag", "lambdas")
 """Our packages that bundles may contain."""
 DATA: Final = "tables"

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.markdown import rewritten, words
 from knowledge_rag.channel.message import evidence_line, masked, one_line, outcome_line
-from knowledge_rag.core.caution import CAUTIONS
 from knowledge_rag.core.chunks import SKILL_FILE, DocumentType, split_words
+from knowledge_rag.core.findings import CAUTIONS
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import RetrievalOutcome, Status

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 from knowledge_rag.cli.exits import ExitCode
 from knowledge_rag.cli.prose import code_lines, folded
 from knowledge_rag.cli.terminal import out, print_note, print_pieces, print_sentence, width_of
-from knowledge_rag.core import freshness
-from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.findings import caution_sentence, drift_sentences
 from knowledge_rag.core.formats import is_markdown
 from knowledge_rag.core.metadata import CAUTION, DRIFT
 from knowledge_rag.core.neutral import neutralise
@@ -65,8 +64,8 @@ def _show_result(console: Console, number: int, result: Mapping[str, Any]) -> No
     where = heading_words(where) or citation.source_file
     print_pieces(console, [(f"{number}. {where}", "bold"), (f"  score {score}", "dim")])
     print_pieces(console, [(f"{_MARGIN}{citation}", "cyan")])
-    notes = [sentence(citation, metadata.get(CAUTION, ()))]
-    notes += freshness.sentences(citation, metadata.get(DRIFT, ()))
+    notes = [caution_sentence(citation, metadata.get(CAUTION, ()))]
+    notes += drift_sentences(citation, metadata.get(DRIFT, ()))
     for said in filter(None, notes):
         print_sentence(console, said, "yellow", first=[(_MARGIN, "")], rest=_MARGIN)
     _show_lines(console, citation, result["content"].split("\n"))

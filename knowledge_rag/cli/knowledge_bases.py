@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.cli.config import config
 from knowledge_rag.cli.terminal import err, print_note, print_sentence
+from knowledge_rag.core.files import shipped
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.repository_links import RepositoryLinks
-from knowledge_rag.core.resources import shipped
 from knowledge_rag.local.errors import IngestFailed, KnowledgeBaseBusy, UnusableKnowledgeBase
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.models import embedder, embedder_of, has_multilingual, other_languages

@@ -414,7 +414,7 @@ def floor(
     threshold in use rejects under 90 % of off-topic or loses over 5 % of on-topic questions.
     """
     from knowledge_rag.cli.knowledge_bases import opened, sample_knowledge_base
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
     from knowledge_rag.evaluation.floor import as_table, load_questions, measure_floor
 
     on_topic = load_questions(on or shipped("tests/data/questions/on_topic.jsonl"))
@@ -438,7 +438,7 @@ def ingest(
 
     Exits 1 if the embedding model takes under 90 % of the first, or the second embeds anything.
     """
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
     from knowledge_rag.evaluation.local_speed import run_ingest_bench
     from knowledge_rag.local.embeddings import MiniLm
     from knowledge_rag.local.settings import LocalSettings
@@ -460,7 +460,7 @@ def drift(
 
     Exits 1 if under 1,000 documents are checked per minute, or memory grows with their number.
     """
-    from knowledge_rag.core.resources import shipped
+    from knowledge_rag.core.files import shipped
     from knowledge_rag.evaluation.local_speed import run_drift_bench
 
     report = run_drift_bench(docs or shipped("knowledge-corpus"))

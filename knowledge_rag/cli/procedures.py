@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.cli.prose import CODE, Markup, begins_block, heads_of, labelled, laid_out, table
 from knowledge_rag.core.formats import OFFICE_SUFFIXES, is_markdown
+from knowledge_rag.core.lines import cells_of
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.core.tables import cells_of
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.orchestrator.governing import NEVER, Governs
 from knowledge_rag.orchestrator.outline import plain_words

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
 
+from knowledge_rag.core.lines import cells_of
 from knowledge_rag.core.neutral import neutralise
-from knowledge_rag.core.tables import cells_of
 from knowledge_rag.orchestrator.wording import BAR
 
 if TYPE_CHECKING:

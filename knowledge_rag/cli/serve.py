@@ -158,7 +158,7 @@ class ConsoleOptions:
         """Return the folder that was ingested, if it is known: the named one, or the sample's."""
         from knowledge_rag.cli.config import config
         from knowledge_rag.cli.knowledge_bases import SAMPLE_CORPUS, SAMPLE_FILE
-        from knowledge_rag.core.resources import shipped
+        from knowledge_rag.core.files import shipped
         from knowledge_rag.local.settings import LocalSettings
 
         if self.corpus is not None:

@@ -11,9 +11,8 @@ from knowledge_rag.console.addresses import citation_url
 from knowledge_rag.console.alert_card import alert_card
 from knowledge_rag.console.documents import stale_at_a_glance
 from knowledge_rag.console.rendering import AnswerRenderer
-from knowledge_rag.core import freshness
-from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.citations import Citation
+from knowledge_rag.core.findings import caution_sentence, drift_sentences
 from knowledge_rag.core.metadata import CAUTION, DRIFT
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
@@ -74,9 +73,9 @@ def _card(
     card |= {name: one[key] for key, name in _KNOWN.items() if key in one}
     if is_web_address(one.get("source_url")):
         card["sourceUrl"] = one["source_url"]
-    if caution := sentence(citation, one.get(CAUTION, ())):
+    if caution := caution_sentence(citation, one.get(CAUTION, ())):
         card["caution"] = caution
-    if drift := freshness.sentences(citation, one.get(DRIFT, ())):
+    if drift := drift_sentences(citation, one.get(DRIFT, ())):
         card["drift"] = drift
     return card | ({"stale": stale} if stale else {})
 

@@ -63,13 +63,7 @@ class Source(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric of an expression.
-
-    Args:
-        name: as CloudWatch knows it.
-        statistic: ``Sum``, ``Average``, ``Maximum`` or a percentile such as ``p95``.
-        source: where it comes from.
-    """
+    """One metric of an expression, named as in CloudWatch; a statistic may be a percentile such as ``p95``."""
 
     name: str
     statistic: str = "Sum"
@@ -164,16 +158,11 @@ _ERRORS: Final = Metric(telemetry.RETRIEVAL_ERRORS)
 
 
 def retrieval_alarms(thresholds: Thresholds = Thresholds()) -> tuple[Alarm, ...]:
-    """Return the alarms on questions and answers, most urgent first.
-
-    Args:
-        thresholds: of this deployment.
-    """
+    """Return the alarms on questions and answers, most urgent first."""
     return (*_unanswered(thresholds), *_function(thresholds), *_quality(thresholds))
 
 
 def _unanswered(thresholds: Thresholds) -> tuple[Alarm, ...]:
-    """Alarms on queries that went unanswered."""
     error_rate = Alarm(
         "error-rate",
         Severity.ALARM,
@@ -284,7 +273,6 @@ def _function(thresholds: Thresholds) -> tuple[Alarm, ...]:
 
 
 def _quality(thresholds: Thresholds) -> tuple[Alarm, ...]:
-    """Alarms on the quality of the answers."""
     return (
         _zero_results(
             "zero-results",

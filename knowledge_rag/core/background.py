@@ -12,12 +12,7 @@ _Result = TypeVar("_Result")
 
 
 class Background(Generic[_Result]):
-    """Work that starts at once, on a named thread.
-
-    Args:
-        name: of the thread.
-        work: to be done.
-        daemon: whether the process may end before it.
+    """Work that starts at once, on a named thread; the process may end before a daemon does.
 
     Attributes:
         over: set when it has ended.

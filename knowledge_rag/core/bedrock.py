@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.errors import DeadlineExceeded, RetrievalFailed
 from knowledge_rag.core.failures import MAX_CODE_CHARACTERS
 from knowledge_rag.core.net import clients
-from knowledge_rag.core.net.clients import AwsClient
 from knowledge_rag.core.net.deadline import current_deadline
 from knowledge_rag.core.outcome import Reason
 
 if TYPE_CHECKING:
+    from knowledge_rag.core.net.clients import AwsClient
     from knowledge_rag.core.net.deadline import Deadline
 
 SERVICE_NAME: Final = "bedrock-agent-runtime"
@@ -36,15 +36,9 @@ _ERROR_KEYS: Final = ("__type", "code", "Code", "message", "Message")
 
 _RESPONSE_KEYS: Final = ("retrievalResults", "guardrailAction", "nextToken")
 
-BedrockClient = AwsClient
-"""A ``bedrock-agent-runtime`` client whose Retrieve keeps deadlines."""
 
-
-def create_client(region: str) -> BedrockClient:
-    """Make the client; nothing is sent.
-
-    Args:
-        region: an AWS region's name.
+def create_client(region: str) -> AwsClient:
+    """Create a client whose Retrieve enforces deadlines; nothing is sent.
 
     Raises:
         InvalidSettings: the AWS settings in the environment (endpoint URL, profile, config file) are wrong.

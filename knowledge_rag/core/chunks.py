@@ -68,8 +68,8 @@ class Chunk(NamedTuple):
         oversized: true for a single line that alone exceeds the cap.
         page: page of a PDF, 1-based; ``None`` for documents without pages.
         dates: dates in the lines, ISO, sorted; found after the document is cut.
-        caution: kinds of lint findings in the lines, see :mod:`knowledge_rag.core.caution`; also found later.
-        drift: drift findings in the lines, see :mod:`knowledge_rag.core.freshness`; also found later.
+        caution: kinds of lint findings in the lines, see :mod:`knowledge_rag.core.findings`; also found later.
+        drift: drift findings in the lines, see :mod:`knowledge_rag.core.findings`; also found later.
     """
 
     document: Document

@@ -38,23 +38,17 @@ PERMANENT: Final = frozenset({Reason.ACCESS_DENIED, Reason.CONFIGURATION})
 """Reasons that no retry fixes: the first one is worth an alarm."""
 
 _CODES: Final[Mapping[str, Reason]] = {
-    "ThrottlingException": Reason.THROTTLED,
-    "TooManyRequestsException": Reason.THROTTLED,
-    "RequestLimitExceeded": Reason.THROTTLED,
-    "ServiceQuotaExceededException": Reason.THROTTLED,
-    "DependencyFailedException": Reason.UNAVAILABLE,
-    "BadGatewayException": Reason.UNAVAILABLE,
-    "ConflictException": Reason.UNAVAILABLE,
-    "InternalServerException": Reason.UNAVAILABLE,
-    "ServiceUnavailableException": Reason.UNAVAILABLE,
-    "RequestTimeoutException": Reason.UNAVAILABLE,
-    "AccessDeniedException": Reason.ACCESS_DENIED,
-    "ExpiredTokenException": Reason.ACCESS_DENIED,
-    "ExpiredToken": Reason.ACCESS_DENIED,
-    "UnrecognizedClientException": Reason.ACCESS_DENIED,
-    "InvalidSignatureException": Reason.ACCESS_DENIED,
-    "ResourceNotFoundException": Reason.CONFIGURATION,
-    "ValidationException": Reason.CONFIGURATION,
+    code: reason
+    for reason, codes in {
+        Reason.THROTTLED: "ThrottlingException TooManyRequestsException RequestLimitExceeded "
+        "ServiceQuotaExceededException",
+        Reason.UNAVAILABLE: "DependencyFailedException BadGatewayException ConflictException "
+        "InternalServerException ServiceUnavailableException RequestTimeoutException",
+        Reason.ACCESS_DENIED: "AccessDeniedException ExpiredTokenException ExpiredToken "
+        "UnrecognizedClientException InvalidSignatureException",
+        Reason.CONFIGURATION: "ResourceNotFoundException ValidationException",
+    }.items()
+    for code in codes.split()
 }
 
 _STATUSES: Final[Mapping[int, Reason]] = {

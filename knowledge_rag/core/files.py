@@ -1,4 +1,4 @@
-"""Files on this machine: read without blocking on a pipe, written whole or not at all, and locked."""
+"""Files on this machine: read without blocking on a pipe, written whole or not at all, locked, or shipped."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ import tempfile
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+from knowledge_rag.core.errors import KnowledgeRagError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,9 +40,7 @@ def _without_waiting(path: str, flags: int) -> int:
 def written_atomically(path: Path, mode: int | None = None) -> Iterator[IO[bytes]]:
     """Open a temporary file that, with missing folders, replaces the target when the block succeeds.
 
-    Args:
-        path: of the target.
-        mode: its permissions; ``None`` for those of any new file.
+    Without a ``mode`` it gets the permissions of any new file.
 
     Raises:
         OSError: it can't be written.
@@ -77,3 +77,18 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def shipped(name: str) -> Path:
+    """Return the path of a file or folder of the wheel or the checkout, e.g. ``"knowledge-corpus"``.
+
+    Raises:
+        KnowledgeRagError: it is in neither, so the installation is incomplete.
+    """
+    package, checkout = Path(__file__).parents[1:3]
+    for root in (package / "_resources", checkout):
+        if (root / name).exists():
+            return root / name
+    raise KnowledgeRagError(
+        f"{name} is missing from this installation: reinstall it from its wheel or checkout"
+    )

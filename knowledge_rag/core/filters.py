@@ -61,15 +61,15 @@ class Junction:
 Filter = Comparison | Junction
 
 
-def parse_filter(wire: object, where: str = "filter") -> Filter:
-    """Read a filter from its JSON form; ``where`` is the path to it, for error messages.
+def parse_filter(wire: object) -> Filter:
+    """Read a filter from its JSON form.
 
     Raises:
         InvalidFilter: the service wouldn't accept it.
     """
-    parsed = _parse(wire, where, 0)
+    parsed = _parse(wire, "filter", 0)
     if _comparisons(parsed) > MAX_COMPARISONS:
-        raise InvalidFilter(f"{where}: a filter makes at most {MAX_COMPARISONS} comparisons")
+        raise InvalidFilter(f"filter: a filter makes at most {MAX_COMPARISONS} comparisons")
     return parsed
 
 

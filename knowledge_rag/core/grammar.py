@@ -99,11 +99,9 @@ FENCE_AFTER_MARKERS: Final = re.compile(rf"(?:[ \t]*{_MARKER})+[ \t]+(?P<fence>{
 
 
 def _fence_whole(indent: str, name: str) -> str:
-    """Return the pattern of a fence from its opening marks to its close, or to the end if it has none.
+    """Return the pattern of a fence from its opening marks, a group, to its close or the end.
 
-    Args:
-        indent: pattern of the text allowed before the closing marks.
-        name: of the group for the opening marks.
+    ``indent`` is the pattern of the text allowed before the closing marks.
     """
     close = rf"{indent}(?P={name})[`~]*+{_EOL}"
     return (

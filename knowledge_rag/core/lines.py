@@ -6,6 +6,9 @@ U+2028, U+0085, VT, FF and a lone ``\r`` are ordinary characters, so never use `
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from knowledge_rag.core.errors import UnreadableDocument
 
 BLANK = " \t\r"
@@ -57,3 +60,15 @@ def slice_lines(text: str, start_line: int, end_line: int) -> str:
     if not 1 <= start_line <= end_line <= len(lines):
         raise IndexError(f"lines {start_line}-{end_line} of {len(lines)}")
     return "\n".join(lines[start_line - 1 : end_line])
+
+
+_BARS: Final = re.compile(r"(?<!\\)\|")
+
+
+def cells_of(line: str) -> list[str]:
+    r"""Return the cells of a line of a Markdown table.
+
+    >>> cells_of(r"| a | b \| c |")
+    ['a', 'b | c']
+    """
+    return [it.strip().replace("\\|", "|") for it in _BARS.split(line.strip().strip("|"))]

@@ -114,13 +114,7 @@ def fold(text: str) -> str:
 
 
 class Original:
-    """A version of a document, indexed to find passages in it.
-
-    Args:
-        document: the lines' document.
-        text: the text that line numbers refer to.
-        chunks: of the same text, in order; they name sections and pages.
-    """
+    """A version of a document, indexed to find passages in it; its chunks name sections and pages."""
 
     def __init__(self, document: Document, text: str, chunks: Sequence[Chunk]) -> None:
         self.document = document
@@ -286,11 +280,7 @@ MAX_CACHE_BYTES: Final = 256 * 2**20
 
 
 class Originals:
-    """Documents by source and version; beyond a size, the least recently used are dropped. Thread-safe.
-
-    Args:
-        max_bytes: maximum size of all, as counted by :attr:`Original.bytes`.
-    """
+    """Documents by source and version; beyond a size, the least recently used are dropped. Thread-safe."""
 
     def __init__(self, max_bytes: int = MAX_CACHE_BYTES) -> None:
         self._max_bytes = max_bytes

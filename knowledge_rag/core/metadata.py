@@ -15,11 +15,10 @@ import re
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.caution import CAUTIONS
 from knowledge_rag.core.chunks import chunk_id, context_prefix
 from knowledge_rag.core.citations import MAX_LINE, Citation
 from knowledge_rag.core.errors import InvalidCitation
-from knowledge_rag.core.freshness import is_note
+from knowledge_rag.core.findings import CAUTIONS, is_note
 from knowledge_rag.core.outcome import DropReason, RetrievalResult
 
 if TYPE_CHECKING:
@@ -44,9 +43,9 @@ PAGE: Final = "page"
 DATES: Final = "dates"
 """ISO dates in a chunk's lines, sorted; found at ingest, see ``extract/dates.py``."""
 CAUTION: Final = "caution"
-"""Kinds of lint findings in a chunk's lines, see :mod:`knowledge_rag.core.caution`."""
+"""Kinds of lint findings in a chunk's lines, see :mod:`knowledge_rag.core.findings`."""
 DRIFT: Final = "drift"
-"""Drift findings in a chunk's lines, see :mod:`knowledge_rag.core.freshness`."""
+"""Drift findings in a chunk's lines, see :mod:`knowledge_rag.core.findings`."""
 COMMIT: Final = "commit"
 """The last Git commit that changed the document, abbreviated; absent if the file has changed since."""
 LAST_CHANGED: Final = "last_changed"
@@ -325,16 +324,15 @@ def _notes(value: object) -> list[str] | None:
     return [text for text in _texts(value) or () if is_note(text)] or None
 
 
-def _commit(value: object) -> str | None:
-    return value if isinstance(value, str) and _COMMIT.fullmatch(value) else None
+def _is_iso_date(value: object) -> bool:
+    try:
+        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
 
 
-def _day(value: object) -> str | None:
-    return value if isinstance(value, str) and _is_iso_date(value) else None
-
-
-def _digest(value: object) -> str | None:
-    return value if isinstance(value, str) and is_sha256(value) else None
+def _text_if(is_right: Callable[[str], object]) -> Callable[[object], str | None]:
+    return lambda value: value if isinstance(value, str) and is_right(value) else None
 
 
 _READERS: Final[Mapping[str, Callable[[object], MetadataValue | None]]] = {
@@ -342,21 +340,14 @@ _READERS: Final[Mapping[str, Callable[[object], MetadataValue | None]]] = {
     DATES: _dates,
     CAUTION: _kinds,
     DRIFT: _notes,
-    COMMIT: _commit,
-    LAST_CHANGED: _day,
+    COMMIT: _text_if(_COMMIT.fullmatch),
+    LAST_CHANGED: _text_if(_is_iso_date),
     TAGS: _texts,
     ALERTS: _texts,
-    DOCUMENT_SHA256: _digest,
-    CONTENT_SHA256: _digest,
+    DOCUMENT_SHA256: _text_if(is_sha256),
+    CONTENT_SHA256: _text_if(is_sha256),
 }
 """Readers of fields that are more than a line of text; ``None`` if the value can't be shown."""
-
-
-def _is_iso_date(value: object) -> bool:
-    try:
-        return isinstance(value, str) and date.fromisoformat(value).isoformat() == value
-    except ValueError:
-        return False
 
 
 def _showable(text: str) -> bool:

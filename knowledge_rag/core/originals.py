@@ -193,9 +193,8 @@ class _Unread(Exception):  # noqa: N818 - why a document can't be had, as a code
 class _Folder:
     """Objects as files, the oldest ones deleted beyond a size; one that can't be written isn't cached."""
 
-    def __init__(self, folder: Path, max_bytes: int = MAX_FOLDER_BYTES) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._max_bytes = max_bytes
 
     def _is_own(self) -> bool:
         """Create the folder; return whether only this user can write to it, so that nobody else wrote the documents."""
@@ -234,7 +233,7 @@ class _Folder:
         )
         total = sum(taken for _, taken, _ in files) + size
         for _, taken, path in files:
-            if total <= self._max_bytes:
+            if total <= MAX_FOLDER_BYTES:
                 break
             path.unlink()
             total -= taken

@@ -35,6 +35,7 @@ from knowledge_rag.core.selection import Selection, best_score
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from datetime import date
+    from urllib.parse import SplitResult
 
     from knowledge_rag.core.net.deadline import Deadline
     from knowledge_rag.core.outcome import RetrievalResult
@@ -166,12 +167,13 @@ def source_kind(candidate: Candidate) -> SourceKind:
     """
     result, uri = candidate
     address = result.metadata.get(SOURCE_URL)
-    url = address if isinstance(address, str) else ""
+    url = _split(address if isinstance(address, str) else "")
     declared = result.metadata.get(DOCUMENT_TYPE) == DocumentType.PDF
-    names = (result.citation.source_file, _path(uri), _path(url))
+    names = (result.citation.source_file, *map(_path, (_split(uri), url)))
     if declared or any(name.lower().endswith(".pdf") for name in names):
         return SourceKind.PDF
-    return SourceKind.WEBSITE if _is_web(url) else SourceKind.OTHER
+    is_web = url.scheme in {"http", "https"} and url.netloc
+    return SourceKind.WEBSITE if is_web else SourceKind.OTHER
 
 
 def timing(result: RetrievalResult, today: date) -> Timing:
@@ -213,20 +215,15 @@ def _refilled(items: Sequence[_T], key: Callable[[_T], int | None]) -> list[_T]:
     return refilled
 
 
-def _path(address: str) -> str:
+def _split(address: str) -> SplitResult:
     try:
-        path = urlsplit(address.strip()).path
+        return urlsplit(address.strip())
     except ValueError:
-        return ""
-    return unquote(path).partition(";")[0].rstrip("/")
+        return urlsplit("")
 
 
-def _is_web(address: str) -> bool:
-    try:
-        parts = urlsplit(address.strip())
-    except ValueError:
-        return False
-    return parts.scheme.lower() in {"http", "https"} and bool(parts.netloc)
+def _path(address: SplitResult) -> str:
+    return unquote(address.path).partition(";")[0].rstrip("/")
 
 
 _MONTHS: Final = "january|february|april|june|july|august|september|october|november|december"

@@ -169,14 +169,10 @@ class Retrieval(NamedTuple):
 
 
 class Retriever:
-    """Queries one knowledge base.
+    """Queries one knowledge base by a client from :func:`bedrock.create_client`.
 
-    Args:
-        client: from :func:`bedrock.create_client`.
-        settings: for every query.
-        floor: returns the evidence floor, called when a query's results are there; by default the
-        settings' floor.
-        originals: documents of ``settings.source_root``, where results have no lines.
+    ``floor`` returns the evidence floor once a query's results are there; by default it is the settings'.
+    ``originals`` are the documents of ``settings.source_root``, where results have no lines.
     """
 
     def __init__(
@@ -292,13 +288,9 @@ def retrieve_request(
     results: int | None = None,
     scope: Mapping[str, object] | None = None,
 ) -> dict[str, Any]:
-    """Return the parameters of a Retrieve call.
+    """Return the parameters of a Retrieve call, by default for a few more results than the caller wants.
 
-    Args:
-        query: the question.
-        settings: for every query.
-        results: number to request; by default a few more than the caller wants.
-        scope: a metadata filter that results must match as well as the query's own.
+    ``scope`` is a metadata filter that results must match as well as the query's own.
     """
     search: dict[str, Any] = {"numberOfResults": results or _wanted(query)}
     form = "managedSearchConfiguration"
@@ -334,7 +326,6 @@ def _condition(key: str, value: str, source_root: str) -> dict[str, object]:
 
 
 def _wanted(query: Query) -> int:
-    """Return how many results to request from the service."""
     return min(query.max_results + SPARE_RESULTS, MAX_SERVICE_RESULTS)
 
 

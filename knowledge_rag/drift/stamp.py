@@ -12,7 +12,7 @@ from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.freshness import Note
+from knowledge_rag.core.findings import Note
 from knowledge_rag.drift.baseline import Baseline
 from knowledge_rag.drift.commands import check_commands, versions
 from knowledge_rag.drift.findings import FORM, Finding, Kind

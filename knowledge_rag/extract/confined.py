@@ -41,16 +41,13 @@ _MAX_ANSWER_BYTES: Final = 160_000_000
 def read_confined(
     kind: str, name: str, data: bytes, seconds: float = MAX_SECONDS
 ) -> dict[str, Any]:
-    """Read a document of a kind, with limits on memory and time.
+    """Read a document with limits on memory and time; return the fields of its kind's result.
 
     Args:
         kind: ``pdf``, ``html``, ``docx`` or ``ipynb``; PAGE and a number draw that page of a PDF.
         name: of the document, for errors.
         data: of its file.
         seconds: time limit.
-
-    Returns:
-        The fields of that kind's result.
 
     Raises:
         UnreadableDocument: as from that kind's reader; or it exceeds the limits on memory or time.

@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.citations import check_source_file
-from knowledge_rag.core.documents import (
-    describe,
-    front_matter_end,
-    read_document,
-)
+from knowledge_rag.core.documents import describe, front_matter_end, read_document
 from knowledge_rag.core.formats import (
     OFFICE_SUFFIXES,
     PDF_SUFFIXES,
@@ -35,7 +31,7 @@ from knowledge_rag.core.metadata import (
     LIST_FIELDS,
     SOURCE_URL,
 )
-from knowledge_rag.extract.confined import HTML_SECONDS, read_confined
+from knowledge_rag.extract.confined import HTML_SECONDS, MAX_SECONDS, read_confined
 from knowledge_rag.extract.markup import MARKUP_VERSION, notes_on, shape_of
 from knowledge_rag.extract.sidecar import Sidecar, check_fields, read_sidecar
 
@@ -99,10 +95,8 @@ def extract(source_file: str, data: bytes, beside: bytes | None = None) -> Extra
     suffix = _suffix(source_file)
     if suffix in PDF_SUFFIXES:
         return _pdf(source_file, data, sidecar)
-    if suffix in WEB_SUFFIXES:
-        return _web_page(source_file, data, sidecar)
-    if suffix in OFFICE_SUFFIXES:
-        return _office(source_file, data, sidecar)
+    if suffix in (*WEB_SUFFIXES, *OFFICE_SUFFIXES):
+        return _page(source_file, data, sidecar, suffix)
     return _text(source_file, data, sidecar)
 
 
@@ -190,19 +184,16 @@ def _fetched_text(document: Document, data: bytes, text: str, sidecar: Sidecar) 
     return Extracted(document, text, notes=(*sidecar.notes, *notes), fetched=True)
 
 
-def _web_page(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
-    read = read_confined("html", source_file, data, HTML_SECONDS)
+def _page(source_file: str, data: bytes, sidecar: Sidecar, suffix: str) -> Extracted:
+    """Read a web page, or an office file, which may have its title in its text."""
+    is_web = suffix in WEB_SUFFIXES
+    kind, seconds = ("html", HTML_SECONDS) if is_web else (suffix.removeprefix("."), MAX_SECONDS)
+    read = read_confined(kind, source_file, data, seconds)
+    heading = None if is_web else first_heading(read["text"])
+    title = read["title"] or (heading[-1] if heading else "")
     address = read["address"]
     found: FrontMatter = {SOURCE_URL: address} if address and not sidecar.fetched else {}
-    document = describe(source_file, data, found | sidecar.fields, read["title"])
-    return Extracted(document, read["text"], notes=(*sidecar.notes, *read["notes"]))
-
-
-def _office(source_file: str, data: bytes, sidecar: Sidecar) -> Extracted:
-    read = read_confined(_suffix(source_file).removeprefix("."), source_file, data)
-    heading = first_heading(read["text"])
-    title = read["title"] or (heading[-1] if heading else "")
-    document = describe(source_file, data, sidecar.fields, title)
+    document = describe(source_file, data, found | sidecar.fields, title)
     return Extracted(document, read["text"], notes=(*sidecar.notes, *read["notes"]))
 
 

@@ -19,7 +19,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.markdown import MAX_HEADING
-from knowledge_rag.extract.addresses import web_address
+from knowledge_rag.core.repository_links import web_address
 from knowledge_rag.extract.html_text import render
 
 if TYPE_CHECKING:

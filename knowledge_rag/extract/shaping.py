@@ -32,9 +32,7 @@ def anchor_of(title: str) -> str:
 class Shape:
     """The Markdown of a document, line for line; unwritten lines are blank.
 
-    Args:
-        lines: of the document.
-        titles: of its sections, by the ids that refer to them.
+    ``titles`` are its sections', by the ids that refer to them.
     """
 
     def __init__(self, lines: Sequence[str], titles: Mapping[str, str]) -> None:
@@ -53,11 +51,7 @@ class Shape:
     def code(self, code: Sequence[Line], opener: int, indent: str, language: str = "") -> None:
         """Write code in a fence, its closing mark on the blank line below; indented if there is none.
 
-        Args:
-            code: the lines.
-            opener: place of the line for the opening mark, -1 if there is none.
-            indent: of the text around the code.
-            language: of the code.
+        ``opener`` is the place of the line for the opening mark, -1 if there is none.
         """
         code = without_blank_ends(code)
         if not code:

@@ -23,7 +23,7 @@ from knowledge_rag.core.metadata import (
     TAGS,
     TITLE,
 )
-from knowledge_rag.extract.addresses import MAX_ADDRESS, web_address
+from knowledge_rag.core.repository_links import MAX_ADDRESS, web_address
 
 if TYPE_CHECKING:
     from knowledge_rag.core.chunks import FrontMatter

@@ -15,10 +15,10 @@ from dataclasses import astuple, dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.caution import Kind
 from knowledge_rag.core.chunking import ChunkingSettings
 from knowledge_rag.core.chunks import context_prefix
 from knowledge_rag.core.errors import UnreadableDocument
+from knowledge_rag.core.findings import Kind
 from knowledge_rag.core.metadata import COMMIT, LAST_CHANGED, stored_text
 from knowledge_rag.drift.history import last_changes
 from knowledge_rag.drift.stamp import check_text, stamped

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
 import numpy as np
 
-from knowledge_rag.core.common_words import COMMON
 from knowledge_rag.core.errors import KnowledgeRagError
-from knowledge_rag.core.field_words import field_words
+from knowledge_rag.core.field_words import COMMON, field_words
 from knowledge_rag.core.languages import ENGLISH, language_of
 from knowledge_rag.core.metadata import SECTION_SEPARATOR, prove
 from knowledge_rag.core.outcome import RetrievalResult

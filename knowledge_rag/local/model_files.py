@@ -13,8 +13,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.files import written_atomically
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped, written_atomically
 from knowledge_rag.local.errors import ModelUnavailable
 
 if TYPE_CHECKING:

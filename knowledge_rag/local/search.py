@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from knowledge_rag.core.common_words import COMMON
+from knowledge_rag.core.field_words import COMMON
 from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS
 from knowledge_rag.core.retrieval import SearchType
 from knowledge_rag.core.stemming import stem

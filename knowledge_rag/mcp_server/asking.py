@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.channel.markdown import rewritten
 from knowledge_rag.channel.message import BY_MODEL, evidence_line, masked, one_line, outcome_line
 from knowledge_rag.channel.skills import MAX_TOKENS, find_skill, in_words
-from knowledge_rag.core import freshness
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.findings import notes_on
 from knowledge_rag.core.metadata import DOCUMENT_TYPE, DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
@@ -160,7 +160,7 @@ class Asking:
         notes = [
             {"line": note.line, "message": note.message}
             for it in passages
-            for note in freshness.notes_on(it.citation, _stored(it.metadata.get(DRIFT)))
+            for note in notes_on(it.citation, _stored(it.metadata.get(DRIFT)))
         ]
         lines = (f"Line {it['line']}: {it['message']}" for it in notes)
         head = f"{counted(len(notes), 'finding')} in {name}, as of its ingest."

@@ -15,9 +15,9 @@ from urllib.parse import quote, unquote_to_bytes
 
 from mcp import types
 
-from knowledge_rag.core.caution import AT_A_MODEL, sentence
 from knowledge_rag.core.citations import MAX_LINE, MAX_PATH, Citation
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.findings import AT_A_MODEL, caution_sentence
 from knowledge_rag.core.formats import MARKUP_SUFFIXES
 from knowledge_rag.core.lines import BLANKS
 from knowledge_rag.core.metadata import CAUTION, DOCUMENT_SHA256
@@ -160,7 +160,7 @@ def _cautions(parts: Sequence[RetrievalResult]) -> list[types.TextResourceConten
         types.TextResourceContents(
             uri=str(Link.to(part.citation)),
             mime_type="text/plain",
-            text=sentence(part.citation, kinds, of_file=True),
+            text=caution_sentence(part.citation, kinds, of_file=True),
             _meta={CAUTION_KEY: kinds},
         )
         for part in parts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
 from knowledge_rag.guardrails.rules import Level, Rule
 from knowledge_rag.guardrails.support.report import Change
 

@@ -10,9 +10,8 @@ import anyio
 import anyio.to_thread
 from mcp import types
 
-from knowledge_rag.core import freshness
-from knowledge_rag.core.caution import sentence
 from knowledge_rag.core.errors import InvalidRequest
+from knowledge_rag.core.findings import caution_sentence, drift_sentences
 from knowledge_rag.core.metadata import CAUTION, DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, TOOL_NAMES, Status
@@ -371,13 +370,13 @@ def retrieval_in_words(
     else:
         parts = [DEGRADED.format(outcome.reason), outcome.notice]
     parts += [
-        sentence(result.citation, kinds, of_file=True)
+        caution_sentence(result.citation, kinds, of_file=True)
         for result in outcome.results
         if isinstance(kinds := result.metadata.get(CAUTION), list)
     ]
     for result in outcome.results:
         if isinstance(stored := result.metadata.get(DRIFT), list):
-            parts += freshness.sentences(result.citation, stored, of_file=True)
+            parts += drift_sentences(result.citation, stored, of_file=True)
     passages = [f"{result.citation}\n{result.content}" for result in outcome.results]
     return [" ".join(filter(None, parts)), *passages]
 

@@ -26,7 +26,7 @@ from knowledge_rag.core.headings import (
     names_only_kind,
     without_number,
 )
-from knowledge_rag.core.tables import cells_of
+from knowledge_rag.core.lines import cells_of
 from knowledge_rag.guardrails.retired import HEAD, is_retired
 from knowledge_rag.orchestrator.cross_references import (
     own_range,

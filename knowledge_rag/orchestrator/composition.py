@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core import freshness
-from knowledge_rag.core.caution import sentence
+from knowledge_rag.core.findings import caution_sentence, drift_sentences, notes_on
 from knowledge_rag.core.metadata import (
     CAUTION,
     COMMIT,
@@ -57,7 +56,7 @@ def with_cautions(given: Recommendation, findings: Findings) -> Recommendation:
     for result in findings.ledger.results:
         kinds = result.metadata.get(CAUTION)
         if isinstance(kinds, list) and any(it.overlaps(result.citation) for it in shown):
-            said = sentence(result.citation, kinds, of_file=True)
+            said = caution_sentence(result.citation, kinds, of_file=True)
             found.setdefault(result.citation.source_file, []).append(said)
     cautions = [Warned(Concern.SUSPICIOUS_TEXT, _joint(said)) for said in found.values()]
     cautions += _of_drift(given, findings)
@@ -88,13 +87,13 @@ def _of_drift(given: Recommendation, findings: Findings) -> Iterator[Warned]:
     said: dict[tuple[str, int, str], Citation] = {}
     for result in findings.ledger.results:
         stored = result.metadata.get(DRIFT)
-        for note in freshness.notes_on(result.citation, stored if isinstance(stored, list) else ()):
+        for note in notes_on(result.citation, stored if isinstance(stored, list) else ()):
             at = replace(result.citation, start_line=note.line, end_line=note.line)
             if any(it.overlaps(at) for it in given.shown):
                 said[at.source_file, note.line, note.message] = at
     for (_, line, message), at in said.items():
         step = next((number for citation, number in steps if citation.overlaps(at)), None)
-        (sentence_,) = freshness.sentences(at, [f"{line}: {message}"], of_file=True)
+        (sentence_,) = drift_sentences(at, [f"{line}: {message}"], of_file=True)
         yield Warned(Concern.DRIFT, sentence_, step)
 
 

@@ -17,7 +17,7 @@ from knowledge_rag.core.headings import (
     names_only_kind,
     number_of,
 )
-from knowledge_rag.core.tables import cells_of
+from knowledge_rag.core.lines import cells_of
 from knowledge_rag.orchestrator.governing import Governs, forbids, sentences
 from knowledge_rag.orchestrator.links import documents_called, fold
 from knowledge_rag.orchestrator.naming import CODE_SPAN, NAME, is_called, is_camel_case

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.headings import (
     Kind,
 )
-from knowledge_rag.core.tables import cells_of
+from knowledge_rag.core.lines import cells_of
 from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.outline import Form
 from knowledge_rag.orchestrator.words import words_of

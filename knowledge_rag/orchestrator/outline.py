@@ -27,6 +27,7 @@ from knowledge_rag.core.headings import (
     kind_of_heading,
     kind_of_label,
 )
+from knowledge_rag.core.lines import cells_of
 from knowledge_rag.core.metadata import (
     ALERTS,
     DOCUMENT_TYPE,
@@ -35,7 +36,6 @@ from knowledge_rag.core.metadata import (
     STATUS,
     TITLE,
 )
-from knowledge_rag.core.tables import cells_of
 from knowledge_rag.orchestrator.containers import unfolded
 from knowledge_rag.orchestrator.governing import (
     Governs,

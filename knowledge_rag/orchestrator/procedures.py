@@ -20,7 +20,7 @@ from knowledge_rag.core.headings import (
     kind_of_label,
 )
 from knowledge_rag.core.headings import NEVER as NEVER_SECTIONS
-from knowledge_rag.core.tables import cells_of
+from knowledge_rag.core.lines import cells_of
 from knowledge_rag.orchestrator.code_lines import wrong_lines
 from knowledge_rag.orchestrator.containers import shown_as
 from knowledge_rag.orchestrator.governing import (

@@ -9,8 +9,8 @@ from posixpath import commonprefix
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS, language_of
+from knowledge_rag.core.lines import cells_of
 from knowledge_rag.core.metadata import TITLE
-from knowledge_rag.core.tables import cells_of
 from knowledge_rag.orchestrator.choosing import is_escalation, is_superseded
 from knowledge_rag.orchestrator.extent import matter_at
 from knowledge_rag.orchestrator.governing import forbids

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.tables import cells_of
+from knowledge_rag.core.lines import cells_of
 from knowledge_rag.orchestrator.governing import LIST_MARK, NEVER, forbids, governs
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import CODE_OF_ERROR, CODE_SPAN, names_code

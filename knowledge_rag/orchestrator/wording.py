@@ -6,7 +6,7 @@ from enum import StrEnum
 from textwrap import shorten
 from typing import Final
 
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
 
 BAR: Final = "| "
 """Left of each line of a model's words, so that none of them can pass for a citation or for the product's own words."""

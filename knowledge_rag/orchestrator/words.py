@@ -6,8 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.common_words import COMMON
-from knowledge_rag.core.field_words import meanings
+from knowledge_rag.core.field_words import COMMON, meanings
 from knowledge_rag.core.languages import (
     STOP_WORDS,
     UNSPACED,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.documents import read_document
+from knowledge_rag.core.files import shipped
 from knowledge_rag.core.outcome import RetrievalResult
-from knowledge_rag.core.resources import shipped
 from knowledge_rag.guardrails.ledger import Ledger
 
 if TYPE_CHECKING:

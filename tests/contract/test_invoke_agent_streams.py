@@ -1,4 +1,4 @@
-"""How the local server's agents send their answers, and how an unmodified boto3 takes them.
+"""What the local server's agents refuse and how they send their answers, as an unmodified boto3 takes it.
 
 They look into a knowledge base of their own here, so no function is started: what it answers is of
 no matter to a stream.
@@ -15,6 +15,7 @@ from botocore.exceptions import EventStreamError, ReadTimeoutError
 from urllib3.exceptions import ProtocolError
 from urllib3.exceptions import ReadTimeoutError as StreamReadTimeout
 
+from knowledge_rag.local.bedrock.validation import service_model
 from tests.support import answer_writers as writers
 from tests.support import misbehaving_agents
 from tests.support.invoke_agent import events, invoke, make_client, never_ending_until, said
@@ -27,6 +28,8 @@ ERRORS = misbehaving_agents.stream_errors()
 FAILING = {
     f"FAILS{n:05}": misbehaving_agents.failing_in_stream(code) for n, code in enumerate(ERRORS)
 }
+REFUSING = {f"REFUSES{n:03}": misbehaving_agents.refusing(code) for n, code in enumerate(ERRORS)}
+OPERATION = service_model().operation_model("InvokeAgent")
 LEFT = threading.Event()
 
 
@@ -46,7 +49,7 @@ OWN = {
 def bedrock(tmp_path_factory):
     agents = {
         name: replace(agent, evidence=Evidence.KNOWLEDGE_BASE)
-        for name, agent in {**SCRIPTED, **FAILING, **OWN}.items()
+        for name, agent in {**SCRIPTED, **FAILING, **REFUSING, **OWN}.items()
     }
     with (
         knowledge_base_of(RUNBOOKS, tmp_path_factory.mktemp("agent"), minilm()) as opened,
@@ -142,3 +145,84 @@ def test_an_endless_stream_is_played_until_its_reader_leaves(client):
     stream.close()
     assert LEFT.wait(60)
     assert said(events(client))
+
+
+# requests that are refused
+
+GROUP = {"actionGroup": "a"}
+SOURCE = {"sourceType": "S3", "s3Location": {"uri": "s3://abc/a"}}
+
+
+def state(**members):
+    return {"sessionState": members}
+
+
+INVALID = {
+    "agent-pattern": ({"agentId": "bad-id"}, "Value 'bad-id' at 'agentId' failed to satisfy"),
+    "agent-long": ({"agentId": "A" * 11}, "'agentId' failed to satisfy constraint: Member must"),
+    "alias-pattern": ({"agentAliasId": "a b"}, "at 'agentAliasId' failed to satisfy constraint"),
+    "session-short": ({"sessionId": "a%"}, "at 'sessionId' failed to satisfy constraint"),
+    "session-long": ({"sessionId": "a" * 101}, "length less than or equal to 100"),
+    "session-pattern": ({"sessionId": "a/b c"}, "regular expression pattern: ^[0-9a-zA-Z._:-]+$"),
+    "text-absent": ({"inputText": ""}, "inputText must not be blank"),
+    "text-blank": ({"inputText": " \n"}, "inputText must not be blank"),
+    "text-long": ({"inputText": "x" * 25_000_001}, "length less than or equal to 25000000"),
+    "memory": ({"memoryId": "memory"}, "this agent has no memory"),
+    "memory-pattern": ({"memoryId": "m m"}, "at 'memoryId' failed to satisfy constraint"),
+    "latency": (
+        {"bedrockModelConfigurations": {"performanceConfig": {"latency": "quick"}}},
+        "enum value set: [standard, optimized]",
+    ),
+    "interval": (
+        {"streamingConfigurations": {"applyGuardrailInterval": 0}},
+        "value greater than or equal to 1",
+    ),
+    "results": (
+        state(returnControlInvocationResults=[{}] * 6),
+        "length less than or equal to 5",
+    ),
+    "results-union": (
+        state(returnControlInvocationResults=[{"apiResult": GROUP, "functionResult": GROUP}]),
+        "returnControlInvocationResults.1.member' failed to satisfy constraint: Exactly one",
+    ),
+    "result-unknown": (
+        state(invocationId="another", returnControlInvocationResults=[{"apiResult": GROUP}]),
+        "invocationId doesn't match the returned control",
+    ),
+    "files": (
+        state(files=[{"name": "a", "useCase": "CHAT", "source": SOURCE}]),
+        "sessionState.files is not available locally",
+    ),
+    "attributes": (state(sessionAttributes={"a": 1}), "must be of type string"),
+}
+
+
+@pytest.mark.parametrize(("change", "message"), INVALID.values(), ids=INVALID)
+def test_what_the_service_refuses_is_refused(unchecked, change, message):
+    with pytest.raises(unchecked.exceptions.ValidationException) as failure:
+        invoke(unchecked, **change)
+    assert failure.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+    assert message in failure.value.response["Error"]["Message"]
+
+
+@pytest.mark.parametrize("names", [{"agentId": "NOSUCHONE0"}, {"agentAliasId": "NOSUCHONE0"}])
+def test_another_agent_or_alias_does_not_exist(client, names):
+    with pytest.raises(client.exceptions.ResourceNotFoundException) as failure:
+        invoke(client, **names)
+    assert failure.value.response["ResponseMetadata"]["HTTPStatusCode"] == 404
+
+
+def test_the_model_has_ten_errors():
+    assert len(ERRORS) == 10
+    assert set(ERRORS) == {shape.name for shape in OPERATION.error_shapes}
+
+
+@pytest.mark.parametrize(("agent", "code"), list(zip(REFUSING, ERRORS, strict=True)), ids=ERRORS)
+def test_each_error_before_the_stream_is_boto3s_own_exception(client, agent, code):
+    with pytest.raises(getattr(client.exceptions, code)) as failure:
+        invoke(client, agent)
+    error = failure.value.response
+    (shape,) = [shape for shape in OPERATION.error_shapes if shape.name == code]
+    assert error["Error"] == {"Code": code, "Message": "It failed"}
+    status = shape.metadata["error"]["httpStatusCode"]
+    assert error["ResponseMetadata"]["HTTPStatusCode"] == status

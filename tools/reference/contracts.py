@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.core.files import shipped
 from knowledge_rag.core.outcome import MAX_TOOL_RESULTS, TOOL_NAMES
-from knowledge_rag.core.resources import shipped
 from knowledge_rag.core.retrieval import MAX_SERVICE_RESULTS
 from knowledge_rag.mcp_server.resources import templates
 from knowledge_rag.mcp_server.schemas import RECOMMENDATION

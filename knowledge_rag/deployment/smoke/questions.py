@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.core.errors import UnreadableDocument
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
 from knowledge_rag.evaluation.datasets import numbered, read_rows, read_text
 from knowledge_rag.evaluation.floor import in_choosing_half
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
@@ -9,24 +10,27 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.core.caution import CAUTIONS, Kind
-from knowledge_rag.extract.lint.active_content import EXFILTRATION, find_active_content
+from knowledge_rag.core.findings import CAUTIONS, Kind
 from knowledge_rag.extract.lint.as_read import as_read
-from knowledge_rag.extract.lint.encoded import find_encoded
 from knowledge_rag.extract.lint.hidden import find_hidden, find_hidden_text, find_look_alikes
-from knowledge_rag.extract.lint.instructions import (
+from knowledge_rag.extract.lint.patterns import Finding, Folded, Hit, excerpt, mask, matches
+from knowledge_rag.extract.lint.rules import (
+    ACTIVE_CONTENT,
+    DECODING,
+    EXFILTRATION,
     FAKE_CITATIONS,
     INSTRUCTIONS,
     MARKERS,
     ROLE_PLAY,
+    SHELL,
     TOOL_CALLS,
 )
-from knowledge_rag.extract.lint.patterns import Finding, Folded, Hit, excerpt, mask, matches
 from knowledge_rag.extract.lint.secrets import find_secrets
 from knowledge_rag.extract.lint.signs import WORDS, find_orders
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from collections.abc import Set as AbstractSet
 
     from knowledge_rag.core.chunks import Chunk
     from knowledge_rag.extract.lint.as_read import Read
@@ -77,6 +81,84 @@ def _instruction(text: str, folded: Folded) -> Iterator[Hit]:
     return chain(_by(INSTRUCTIONS)(text, folded), find_orders(text, folded))
 
 
+def _active_content(text: str, folded: Folded) -> Iterator[Hit]:
+    for hit in _by(ACTIVE_CONTENT)(text, folded):
+        if not folded.in_code(hit.start):
+            yield hit
+
+
+_LEAST: Final = 24
+"""Minimum characters of base64 or hex that can encode a sentence."""
+_MOST: Final = 4000
+"""Maximum characters of one encoded text that are decoded."""
+# for plain English, base64 has ``/`` and ``+`` only where every third letter is ? or >; paths have them
+_BLOB: Final = re.compile(rf"(?<![A-Za-z0-9])[A-Za-z0-9]{{{_LEAST},{_MOST}}}")
+_HEX: Final = re.compile(r"(?:[0-9a-fA-F]{2})+")
+_SIGN: Final = re.compile(r"\\u00|\\x|&#|%2")
+_BETWEEN: Final = " \n\t\"'`(<"
+_STRETCH: Final = re.compile(rf"\S{{1,{_MOST}}}")
+_ESCAPE: Final = re.compile(
+    r"(?:\\u(?=[0-9a-f]{4})|\\x(?=[0-9a-f]{2})|%(?=[0-9a-f]{2})|&#x(?=[0-9a-f]))"
+    r"(?P<hex>(?<=u)[0-9a-f]{4}|(?<=\\x)[0-9a-f]{2}|(?<=%)[0-9a-f]{2}|(?<=#x)[0-9a-f]{1,4});?"
+    r"|&#(?P<decimal>[0-9]{1,4});?",
+    re.IGNORECASE,
+)
+_FEWEST: Final = 3
+"""Minimum escapes that hide a text; addresses have fewer."""
+_ENCODED: Final = (
+    *INSTRUCTIONS, *ROLE_PLAY, *EXFILTRATION, *TOOL_CALLS, *MARKERS, *ACTIVE_CONTENT, *SHELL,
+)  # fmt: skip
+
+
+def _encoded(text: str, folded: Folded) -> Iterator[Hit]:
+    """Find base64, hex, and escapes of URLs, programs and HTML that decode to text with a finding."""
+    yield from _by(DECODING)(text, folded)
+    blobs = (found.span() for found in _BLOB.finditer(text))
+    for start, end in chain(blobs, _escaped(text)):
+        if says := _finding_in(_decoded(text[start:end])):
+            yield Hit(start, end, says)
+
+
+def _escaped(text: str) -> Iterator[tuple[int, int]]:
+    """Yield stretches between blanks, quotes or brackets that contain an escape."""
+    free = 0
+    for sign in _SIGN.finditer(text):
+        if sign.start() < free:
+            continue
+        before = text[max(free, sign.start() - _MOST // 4) : sign.start()]
+        start = sign.start() - len(before) + max(map(before.rfind, _BETWEEN)) + 1
+        stretch = _STRETCH.match(text, start)
+        free = stretch.end() if stretch else sign.end()
+        yield start, free
+
+
+def _decoded(encoded: str) -> str:
+    plain, number = _ESCAPE.subn(_character, encoded)
+    if number:
+        return plain if number >= _FEWEST else ""
+    try:
+        data = (
+            bytes.fromhex(encoded)
+            if _HEX.fullmatch(encoded)
+            else base64.b64decode(encoded + "=" * (-len(encoded) % 4))
+        )
+        return data.replace(b"\0", b"").decode("ascii")  # UTF-16 has a zero beside each letter
+    except ValueError:  # neither, or not ASCII
+        return ""
+
+
+def _character(escape: re.Match[str]) -> str:
+    return chr(int(escape["hex"], 16) if escape["hex"] else int(escape["decimal"]))
+
+
+def _finding_in(plain: str) -> str:
+    if not plain:
+        return ""
+    folded = Folded(plain)
+    found = next(chain(_by(_ENCODED)(plain, folded), find_orders(plain, folded)), None)
+    return f"decodes to text with a lint finding: {found.message}" if found else ""
+
+
 DETECTORS: Final[dict[Kind, Detector]] = {
     Kind.SECRET: find_secrets,
     Kind.HIDDEN_UNICODE: _hidden,
@@ -85,46 +167,35 @@ DETECTORS: Final[dict[Kind, Detector]] = {
     Kind.EXFILTRATION: _by(EXFILTRATION),
     Kind.TOOL_CALL: _by(TOOL_CALLS),
     Kind.HIDDEN_TEXT: find_hidden_text,
-    Kind.ENCODED_TEXT: find_encoded,
+    Kind.ENCODED_TEXT: _encoded,
     Kind.FAKE_CITATION: _by(FAKE_CITATIONS),
     Kind.FAKE_SYSTEM_MESSAGE: _by(MARKERS),
-    Kind.ACTIVE_CONTENT: find_active_content,
+    Kind.ACTIVE_CONTENT: _active_content,
 }
 
 
-def lint_text(
-    source_file: str, text: str, detectors: dict[Kind, Detector] = DETECTORS
-) -> tuple[Finding, ...]:
+def lint_text(source_file: str, text: str) -> tuple[Finding, ...]:
     """Find secrets, hidden Unicode and text aimed at a model, also in the document's path; the text stays as it is.
 
     A bug in lint never costs a document: it becomes a finding of its own kind. Text beyond MAX_CHARACTERS
-    isn't checked, which the last finding says.
-
-    Args:
-        source_file: the document, relative to the corpus root.
-        text: the text that its line numbers refer to, see :mod:`knowledge_rag.core.lines`.
-        detectors: of each kind.
-
-    Returns:
-        The findings in order of position.
+    isn't checked, which the last finding says. Findings are in order of position.
     """
     try:
-        found = _of_name(source_file, text, detectors)
-        found += _lint(source_file, text[:MAX_CHARACTERS], detectors)
+        found = _of_name(source_file, text)
+        found += _lint(source_file, text[:MAX_CHARACTERS])
         return found if len(text) <= MAX_CHARACTERS else (*found, _unread(source_file, text))
     except _DATA_DEPENDENT as error:
         message = f"lint failed on this document, please report it: {type(error).__name__}"
         return (_unchecked(source_file, text, 1, message),)
 
 
-def _of_name(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:
+def _of_name(source_file: str, text: str) -> tuple[Finding, ...]:
     """Return findings for text aimed at a model in a document's path, on all its lines: every answer repeats it."""
     said = _NOT_WORDS.sub(" ", source_file.rpartition(".")[0] or source_file)
-    looked_for = {kind: it for kind, it in detectors.items() if kind in _DISGUISED}
     end_line = text.count("\n") + 1
     return tuple(
         replace(one, column=1, message=f"the document's name {one.message}", end_line=end_line)
-        for one in _lint(source_file, said, looked_for)
+        for one in _lint(source_file, said, _DISGUISED)
     )
 
 
@@ -139,13 +210,17 @@ def _unchecked(source_file: str, text: str, line: int, message: str) -> Finding:
     return Finding(source_file, line, 1, Kind.UNCHECKED, message, "", end_line=end_line)
 
 
-def _lint(source_file: str, text: str, detectors: dict[Kind, Detector]) -> tuple[Finding, ...]:
+def _lint(
+    source_file: str, text: str, kinds: AbstractSet[Kind] = frozenset(Kind)
+) -> tuple[Finding, ...]:
     folded = Folded(text)
     again = as_read(folded.text, _SIGNAL_WORDS)
     disguise = again and (again, Folded(again.text))
     places: list[_Place] = []
     secrets: list[Hit] = []
-    for kind, detect in detectors.items():
+    for kind, detect in DETECTORS.items():
+        if kind not in kinds:
+            continue
         hits = list(islice(found := iter(detect(text, folded)), MAX_FINDINGS))
         further = sum(1 for _ in found)
         if disguise and kind in _DISGUISED:

@@ -12,7 +12,7 @@ import unicodedata
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.extract.html_hidden import declarations, is_hidden
+from knowledge_rag.extract.html_shown import declarations, is_hidden
 from knowledge_rag.extract.lint.patterns import Hit
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from knowledge_rag.extract.shaping import fenced, is_within
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from knowledge_rag.core.caution import Kind
+    from knowledge_rag.core.findings import Kind
 
 
 WORD: Final = re.compile(r"[a-z]+")

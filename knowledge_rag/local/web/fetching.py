@@ -19,7 +19,7 @@ from urllib.parse import urldefrag, urljoin
 
 import httpx
 
-from knowledge_rag.extract.addresses import web_address
+from knowledge_rag.core.repository_links import web_address
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping

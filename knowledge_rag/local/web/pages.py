@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urldefrag, urlsplit
 
 from knowledge_rag.core.errors import InvalidRequest
-from knowledge_rag.extract.addresses import web_address
+from knowledge_rag.core.repository_links import web_address
 from knowledge_rag.local.web.fetching import FetchLimits, NotFetched, fetch
 from knowledge_rag.local.web.robots import Robots
 from knowledge_rag.local.web.saved import SavedPages

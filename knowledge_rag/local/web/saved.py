@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from knowledge_rag.core.files import written_atomically
+from knowledge_rag.core.repository_links import web_address
 from knowledge_rag.extract import sidecar
-from knowledge_rag.extract.addresses import web_address
 from knowledge_rag.extract.html import codec_named, declared_codec
 from knowledge_rag.local.web.fetching import NotFetched
 

@@ -9,7 +9,7 @@ from benchmarks.guardrails.cases import build_cases
 from benchmarks.guardrails.mutations import PATTERNS, Mutator
 from benchmarks.guardrails.support import run_guardrails_bench
 from knowledge_rag.core.documents import read_document
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
 from knowledge_rag.guardrails.support.report import MIN_COVERAGE
 from knowledge_rag.local.corpus import find_documents, read_bytes
 from tests.support.shared_data import shared_data

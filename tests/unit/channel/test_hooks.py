@@ -14,7 +14,7 @@ from knowledge_rag.channel.events import MAX_ALERTS, MAX_SHARED, events_of
 from knowledge_rag.channel.queue import Queue, handled
 from knowledge_rag.channel.server import MAX_BODY, create_hooks
 from knowledge_rag.channel.settings import Hook, HookSettings, Maker
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
 from knowledge_rag.orchestrator.pager_texts import MAX_NAME
 from tests.unit.channel.conftest import fires, pagerduty
 

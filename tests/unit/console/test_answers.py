@@ -17,8 +17,8 @@ from knowledge_rag.console.events import cards
 from knowledge_rag.console.exports import to_json, to_markdown
 from knowledge_rag.console.metrics import ConsoleMetrics
 from knowledge_rag.console.rendering import AnswerRenderer
+from knowledge_rag.core.files import shipped
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.core.resources import shipped
 from tests.support.retrievals import DOWN, NOTHING, found, result
 
 RECOMMENDATION = {

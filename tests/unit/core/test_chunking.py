@@ -24,36 +24,27 @@ def spans(text, settings=None, name="runbooks/a.md"):
     return [(c.start_line, c.end_line, c.section_path) for c in chunks_of(text, settings, name)]
 
 
-def test_a_section_is_a_chunk_and_knows_its_path():
-    text = "intro\n\n# A\n\none\n\n## B\n\ntwo\n\n### C\nthree\n\n## D\nfour\n"
-    assert spans(text) == [
-        (1, 1, ()),
-        (3, 5, ("A",)),
-        (7, 9, ("A", "B")),
-        (11, 12, ("A", "B", "C")),
-        (14, 15, ("A", "D")),
-    ]
-
-
-def test_a_heading_with_nothing_below_goes_with_its_first_sub_section():
-    assert spans("# A\n\n## B\n\n### C\ntext\n") == [(1, 6, ("A", "B", "C"))]
-
-
-def test_a_heading_with_nothing_below_and_no_sub_section_stays_with_its_neighbour():
-    assert spans("# A\ntext\n## Empty\n## B\ntext\n") == [(1, 3, ("A",)), (4, 5, ("A", "B"))]
-
-
-def test_a_lone_heading_is_a_chunk():
-    assert spans("# A\n") == [(1, 1, ("A",))]
-
-
-def test_front_matter_is_no_part_of_any_chunk():
-    assert spans("---\ntitle: T\n---\n\n# A\ntext\n") == [(5, 6, ("A",))]
-
-
-def test_headings_inside_fences_and_comments_cut_nothing():
-    text = "# A\n\n```bash\n# not a heading\nls\n```\n\n<!--\n# nor this\n-->\n\nend\n"
-    assert spans(text) == [(1, 12, ("A",))]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "intro\n\n# A\n\none\n\n## B\n\ntwo\n\n### C\nthree\n\n## D\nfour\n",
+            [(1, 1, ()), (3, 5, ("A",)), (7, 9, ("A", "B")), (11, 12, ("A", "B", "C")), (14, 15, ("A", "D"))],
+        ),
+        ("# A\n\n## B\n\n### C\ntext\n", [(1, 6, ("A", "B", "C"))]),
+        ("# A\ntext\n## Empty\n## B\ntext\n", [(1, 3, ("A",)), (4, 5, ("A", "B"))]),
+        ("# A\n", [(1, 1, ("A",))]),
+        ("---\ntitle: T\n---\n\n# A\ntext\n", [(5, 6, ("A",))]),
+        (
+            "# A\n\n```bash\n# not a heading\nls\n```\n\n<!--\n# nor this\n-->\n\nend\n",
+            [(1, 12, ("A",))],
+        ),
+    ],
+    ids=["paths", "headings with a first sub-section", "an empty section", "a lone heading", "front matter",
+         "fences and comments"],
+)  # fmt: skip
+def test_a_section_is_a_chunk_and_knows_its_path(text, expected):
+    assert spans(text) == expected
 
 
 def test_plain_text_has_no_headings():
@@ -63,6 +54,13 @@ def test_plain_text_has_no_headings():
 @pytest.mark.parametrize("text", ["\n\n \t\r\n", "---\na: b\n---\n", "\n"])
 def test_a_document_with_nothing_to_say_has_no_chunks(text):
     assert chunks_of(text) == []
+
+
+def owners_of(block, text):
+    """Return the chunks with lines of a block of a text."""
+    first = text[: text.index(block)].count("\n") + 1
+    last = first + block.count("\n") - 1
+    return [c for c in chunks_of(text, SMALL) if c.start_line <= last and c.end_line >= first]
 
 
 FENCE = "```bash\n" + "aws rds describe-events --duration 60\n" * 4 + "```\n"
@@ -85,10 +83,7 @@ def test_what_fits_the_cap_is_kept_whole(block):
     words = "Some words of prose that fill a chunk to a part of the cap, and then more.\n\n"
     for count in range(1, 6):
         text = "# A\n\n" + words * count + block + "\n" + words * 2
-        first = text[: text.index(block)].count("\n") + 1
-        last = first + block.count("\n") - 1
-        owners = [c for c in chunks_of(text, SMALL) if c.start_line <= last and c.end_line >= first]
-        assert len(owners) == 1, (count, owners)
+        assert len(owners_of(block, text)) == 1, count
 
 
 @pytest.mark.parametrize(
@@ -150,11 +145,7 @@ TABLE = "| metric | threshold |\n|---|---|\n" + "| ReplicaLag | 60 |\n" * 4
     ],
 )
 def test_a_table_is_whole_without_blank_lines_around_it_too(text):
-    first = text[: text.index("| metric")].count("\n") + 1
-    owners = [
-        c for c in chunks_of(text, SMALL) if c.start_line <= first + 5 and c.end_line >= first
-    ]
-    assert len(owners) == 1
+    assert len(owners_of(TABLE, text)) == 1
 
 
 def test_a_long_list_is_cut_between_its_items():
@@ -241,7 +232,7 @@ LINE = st.sampled_from(
 
 
 @given(
-    st.lists(LINE, max_size=40).map("\n".join),
+    st.lists(LINE, max_size=24).map("\n".join),
     st.sampled_from([None, SMALL]),
     st.sampled_from(["a.md", "a.txt"]),
 )

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.chunking import chunk_text
 from knowledge_rag.core.chunks import chunk_id, context_prefix
+from knowledge_rag.core.citations import MAX_LINE
 from knowledge_rag.core.documents import read_document
 from knowledge_rag.core.metadata import (
     MAX_METADATA_BYTES,
@@ -167,8 +168,8 @@ def test_metadata_of_several_lines_could_pass_for_a_citation_and_is_not_shown():
         ("dates", "2026-01-02", None),
         ("page", 3.0, 3),
         ("page", "3", 3),
-        ("page", 2.5, None),
-        ("page", [], None),
+        ("page", MAX_LINE, MAX_LINE),
+        *[("page", odd, None) for odd in (2.5, [], 0, MAX_LINE + 1)],
         *[("document_sha256", odd, None) for odd in ("05", "A" * 64, "0" * 65, "0" * 63 + "\n", 5)],
     ],
 )
@@ -198,14 +199,11 @@ def test_one_changed_character_is_no_proof():
     )
 
 
-@pytest.mark.parametrize("text", [None, "", 5, {}, ["a"], b"a"])
-def test_what_is_no_text_is_dropped(text):
-    assert prove(text, to_metadata(chunk())) is DropReason.NOT_TEXT
-
-
-@pytest.mark.parametrize("metadata", [None, [], "x", 5, {}])
-def test_what_has_no_metadata_is_dropped(metadata):
-    assert prove("text", metadata) is DropReason.NO_CITATION
+def test_what_is_no_text_or_has_no_metadata_is_dropped():
+    for text in (None, "", 5, {}, ["a"], b"a"):
+        assert prove(text, to_metadata(chunk())) is DropReason.NOT_TEXT
+    for metadata in (None, [], "x", 5, {}):
+        assert prove("text", metadata) is DropReason.NO_CITATION
 
 
 def test_a_lone_surrogate_cannot_be_what_utf_8_decoded_to():
@@ -213,19 +211,18 @@ def test_a_lone_surrogate_cannot_be_what_utf_8_decoded_to():
     assert prove(text, to_metadata(chunk())) is DropReason.NOT_PROVEN
 
 
-@pytest.mark.parametrize("score", [None, "0.9", True, float("nan"), float("inf"), 10**400, [1]])
-def test_a_score_that_is_no_finite_number_is_absent_and_not_invented(score):
+@pytest.mark.parametrize(
+    ("score", "kept"),
+    [
+        *[(odd, None) for odd in (None, "0.9", True, float("nan"), float("inf"), 10**400, [1])],
+        *[(score, score) for score in (0, -0.5, 1.7, 0.123456789)],
+    ],
+)
+def test_a_finite_score_is_kept_as_it_is_and_no_other_is_invented(score, kept):
     result = prove(stored_text(chunk()), to_metadata(chunk()), score)
     assert isinstance(result, RetrievalResult)
-    assert result.relevance_score is None
-    assert "relevance_score" not in result.to_dict()
-
-
-@pytest.mark.parametrize("score", [0, -0.5, 1.7, 0.123456789])
-def test_any_finite_score_is_kept_as_it_is(score):
-    result = prove(stored_text(chunk()), to_metadata(chunk()), score)
-    assert isinstance(result, RetrievalResult)
-    assert result.relevance_score == score
+    assert result.relevance_score == kept
+    assert ("relevance_score" in result.to_dict()) is (kept is not None)
 
 
 JSON = st.recursive(
@@ -250,6 +247,47 @@ def test_whatever_comes_back_nothing_unproven_gets_through(text, metadata, score
         assert proven.content.count("\n") == proven.citation.end_line - proven.citation.start_line
 
 
-@pytest.mark.parametrize("value", [-1, 5, 5.0, "5", "007"])
+@pytest.mark.parametrize("value", [-1, 5, 5.0, "5", "007", "1234567890"])
 def test_whole_numbers_are_read_from_what_json_makes_of_them(value):
     assert whole_number(value) == int(value)
+
+
+@pytest.mark.parametrize(
+    "value", ["", " 5", "5 ", "+5", "-5", "5_0", "5.0", "0x5", "٥", "²", "1" * 11, "five", 5.5, None, True, [5]]
+)  # fmt: skip
+def test_nothing_else_is_a_whole_number(value):
+    with pytest.raises((ValueError, TypeError), match=r"is not (a line number|integral)\Z"):
+        whole_number(value)
+
+
+def test_lines_without_a_character_are_no_evidence_even_with_a_proof():
+    empty = {
+        "end_line": 7,
+        "context_length": 3,
+        "content_sha256": hashlib.sha256(b"").hexdigest(),
+        "chunk_id": chunk_id("runbooks/rds-failover.md", 7, 7, ""),
+    }
+    assert prove("abc", to_metadata(chunk()) | empty) is DropReason.NOT_PROVEN
+
+
+def test_page_and_dates_are_stored_where_a_chunk_has_them():
+    whole = chunk()._replace(page=3, dates=("2026-01-02", "2026-11-12"))
+    stored = to_metadata(whole)
+    assert (stored["page"], stored["dates"]) == (3, ["2026-01-02", "2026-11-12"])
+    assert {"page", "dates"}.isdisjoint(to_metadata(chunk()))
+
+
+@pytest.mark.parametrize(
+    ("front_matter", "stored"),
+    [
+        ("", {}),
+        ("service: rds\ntags: one", {"service": "rds", "tags": ["one"]}),
+        ("tags: [one, two]", {"tags": ["one", "two"]}),
+        ("service: [rds, s3]\nowner:", {}),
+        ("source_url: https://a.example/", {"source_url": "https://a.example/"}),
+    ],
+)
+def test_of_front_matter_texts_are_stored_and_tags_as_a_list(front_matter, stored):
+    plain = to_metadata(filed_under("title: T"))
+    metadata = to_metadata(filed_under(f"title: T\n{front_matter}"))
+    assert {name: metadata[name] for name in metadata.keys() - plain.keys()} == stored

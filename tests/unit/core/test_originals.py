@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import pytest
 
@@ -131,32 +132,18 @@ def test_documents_beyond_the_memory_come_from_the_folder(documents, bucket, mon
 def test_the_folder_stays_within_its_bound_and_one_that_can_not_be_written_is_not_missed(
     documents, bucket, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(documents._folder, "_max_bytes", 300)
+    monkeypatch.setattr(originals, "MAX_FOLDER_BYTES", 300)
     put(bucket, **{f"d{n}": b"# D\n" + b"x" * 80 for n in range(10)})
     assert len(read(documents, *(f"d{n}" for n in range(10))).originals) == 10
     assert 0 < sum(path.stat().st_size for path in (tmp_path / "kept").iterdir()) <= 400
-    elsewhere = BucketOriginals(documents_client(documents), ROOT, tmp_path / "no" / "such")
+    client = SimpleNamespace(api=documents._api)
+    elsewhere = BucketOriginals(client, ROOT, tmp_path / "no" / "such")
     assert len(read(elsewhere, "d1").originals) == 1
 
 
-def documents_client(documents):
-    class Client:
-        api = documents._api
-
-    return Client()
-
-
 def test_threads_share_what_is_kept(documents, bucket):
-    put(bucket, **{f"d{n}": f"# {n}\n".encode() for n in range(20)})
-    found = []
-    threads = [
-        threading.Thread(
-            target=lambda: found.append(read(documents, *(f"d{n}" for n in range(20))))
-        )
-        for _ in range(6)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [(len(one.originals), one.failures) for one in found] == [(20, {})] * 6
+    names = [f"d{n}" for n in range(6)]
+    put(bucket, **{name: f"# {name}\n".encode() for name in names})
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: read(documents, *names), range(4)))
+    assert [(len(one.originals), one.failures) for one in found] == [(6, {})] * 4

@@ -67,18 +67,38 @@ def kinds(arrangement, wanted):
     return [placement for placement in arrangement.placements if placement.kind is wanted]
 
 
+PHRASINGS = [
+    [
+        "When is the next parent-teacher conference?",
+        "next parent teacher conference date",
+        "parent-teacher conferences: when?",
+        "upcoming conferences for parents and teachers",
+        "What day are the conferences on?",
+    ],
+    [
+        "Who are the executive directors?",
+        "executive directors",
+        "names of the Executive Directors please",
+        "list everyone who is an executive director",
+    ],
+]
+
+
+QUESTIONS = st.sampled_from([DATED, UNDATED])
+
+
 class TestProperties:
-    @given(SPECS, st.sampled_from([DATED, UNDATED]))
-    def test_1_every_website_stands_before_every_pdf(self, specs, question):
+    @given(SPECS, QUESTIONS)
+    def test_1_every_website_stands_before_every_pdf_and_kinds_keep_their_order(
+        self, specs, question
+    ):
         arrangement = arrange(made(specs), question, TODAY)
         websites = [it.after for it in kinds(arrangement, SourceKind.WEBSITE)]
         pdfs = [it.after for it in kinds(arrangement, SourceKind.PDF)]
         assert max(websites, default=0) < min(pdfs, default=1000)
-
-    @given(SPECS)
-    def test_1_what_is_of_one_kind_keeps_its_order(self, specs):
-        arrangement = arrange(made(specs), UNDATED, TODAY)
-        for kind in SourceKind:
+        places = [it.after for it in kinds(arrangement, SourceKind.OTHER)]
+        assert places == [n for n, (kind, _) in enumerate(specs, start=1) if kind == "other"]
+        for kind in SourceKind if question == UNDATED else ():
             ranks = [placement.before for placement in kinds(arrangement, kind)]
             assert ranks == sorted(ranks)
 
@@ -89,35 +109,14 @@ class TestProperties:
             timings = [it.timing for it in kinds(arrangement, kind)]
             dated = [it for it in timings if it is not Timing.UNDATED]
             assert dated == sorted(dated, key=[Timing.FUTURE, Timing.PAST].index)
-
-    @given(SPECS)
-    def test_2_within_a_timing_and_for_the_undated_the_order_is_kept(self, specs):
-        arrangement = arrange(made(specs), DATED, TODAY)
-        for kind in SourceKind:
             for one in Timing:
                 ranks = [it.before for it in kinds(arrangement, kind) if it.timing is one]
                 assert ranks == sorted(ranks)
 
-    @given(SPECS, st.data())
-    def test_3_however_it_is_phrased_one_set_of_candidates_has_one_order(self, specs, data):
-        candidates = made(specs)
-        phrasings = [
-            [
-                "When is the next parent-teacher conference?",
-                "next parent teacher conference date",
-                "parent-teacher conferences: when?",
-                "upcoming conferences for parents and teachers",
-                "What day are the conferences on?",
-            ],
-            [
-                "Who are the executive directors?",
-                "executive directors",
-                "names of the Executive Directors please",
-                "list everyone who is an executive director",
-            ],
-        ]
-        alike = data.draw(st.sampled_from(phrasings))
+    @given(SPECS, st.sampled_from(PHRASINGS), st.data())
+    def test_3_however_it_is_phrased_one_set_of_candidates_has_one_order(self, specs, alike, data):
         one, other = data.draw(st.tuples(st.sampled_from(alike), st.sampled_from(alike)))
+        candidates = made(specs)
         assert order(arrange(candidates, one, TODAY)) == order(arrange(candidates, other, TODAY))
 
     @given(st.lists(st.tuples(st.sampled_from(["pdf", "other"]), DATES), max_size=70))
@@ -127,34 +126,18 @@ class TestProperties:
         places = [it.after for it in kinds(arrange(candidates, DATED, TODAY), SourceKind.PDF)]
         assert places == [n for n, (kind, _) in enumerate(specs, start=1) if kind == "pdf"]
 
-    @given(SPECS, st.sampled_from([DATED, UNDATED]))
-    def test_nothing_is_scored_added_lost_or_changed(self, specs, question):
+    @given(SPECS, QUESTIONS)
+    def test_nothing_is_scored_added_lost_or_moved_without_a_reason_or_twice(self, specs, question):
         candidates = made(specs)
-        arrangement = arrange(candidates, question, TODAY)
-        assert sorted(order(arrangement)) == list(range(1, len(specs) + 1))
-        for placement in arrangement.placements:
-            assert placement.result is candidates[placement.before - 1].result
-        assert [it.after for it in arrangement.placements] == sorted(order(arrangement))
-
-    @given(SPECS, st.sampled_from([DATED, UNDATED]))
-    def test_an_order_once_made_stays(self, specs, question):
-        once = arrange(made(specs), question, TODAY)
-        again = arrange([Candidate(it.result) for it in once.placements], question, TODAY)
-        assert [it.result for it in again.placements] == [it.result for it in once.placements]
-
-    @given(SPECS, st.sampled_from([DATED, UNDATED]))
-    def test_what_is_neither_website_nor_pdf_keeps_the_places_of_its_kind(self, specs, question):
-        arrangement = arrange(made(specs), question, TODAY)
-        places = [it.after for it in kinds(arrangement, SourceKind.OTHER)]
-        assert places == [n for n, (kind, _) in enumerate(specs, start=1) if kind == "other"]
-
-    @given(SPECS, st.sampled_from([DATED, UNDATED]))
-    def test_whatever_moved_has_a_reason_and_whatever_stayed_in_place_has_none(
-        self, specs, question
-    ):
-        for it in arrange(made(specs), question, TODAY).placements:
+        once = arrange(candidates, question, TODAY)
+        assert sorted(order(once)) == list(range(1, len(specs) + 1))
+        assert [it.after for it in once.placements] == sorted(order(once))
+        for it in once.placements:
+            assert it.result is candidates[it.before - 1].result
             still = it.before == it.by_kind == it.after
             assert (it.why == "kept its place") is still
+        again = arrange([Candidate(it.result) for it in once.placements], question, TODAY)
+        assert [it.result for it in again.placements] == [it.result for it in once.placements]
 
 
 def test_undated_sources_keep_their_rank_where_dates_are_compared():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.extract.addresses import web_address
+from knowledge_rag.core.repository_links import web_address
 from knowledge_rag.extract.sidecar import MAX_BYTES, Sidecar, read_sidecar
 
 
@@ -74,8 +74,8 @@ def test_one_that_is_too_large_is_not_read():
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.text() | st.integers(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=10,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=2),
+    max_leaves=6,
 )
 
 

@@ -92,11 +92,13 @@ def test_what_ends_a_line_in_yaml_is_a_character_in_json(mark):
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
 TREES = st.recursive(
-    TEXTS, lambda inner: st.lists(inner) | st.dictionaries(TEXTS, inner), max_leaves=12
+    TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
+    max_leaves=8,
 )
 
 
-@given(st.dictionaries(TEXTS.filter(lambda key: key != "<<"), TREES), st.booleans())
+@given(st.dictionaries(TEXTS.filter(lambda key: key != "<<"), TREES, max_size=3), st.booleans())
 def test_json_is_read_as_what_it_says_however_it_is_written(tree, is_ascii):
     text = json.dumps(tree, indent="\t", ensure_ascii=is_ascii)
     try:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.core.caution import Kind
+from knowledge_rag.core.findings import Kind
 from knowledge_rag.extract.lint.check import lint_text
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_rag.core.caution import CAUTIONS, Kind
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
+from knowledge_rag.core.findings import CAUTIONS, Kind
 from knowledge_rag.extract.lint.check import lint_text
 from knowledge_rag.local.corpus import find_documents
 from tests.support.shared_data import shared_data
@@ -190,13 +190,6 @@ def test_orders_by_the_categories_of_skill_inject_are_found(half, least):
     assert 1 - len(missed) / len(rows) >= least, missed
 
 
-@pytest.mark.parametrize("path", ["orders", "shared"])
-def test_four_of_five_planted_texts_are_found(path):
-    rows = rows_of(ORDERS if path == "orders" else shared_data("injection/injection.jsonl"))
-    missed = [row["id"] for row in rows if not planted(row["text"])]
-    assert 1 - len(missed) / len(rows) >= 0.8, missed
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -232,13 +225,10 @@ def test_most_planted_texts_of_others_are_found(parity, least):
     assert 1 - len(missed) / len(rows) >= least, missed
 
 
-def test_real_runbooks_raise_at_most_one_false_alarm_in_five_hundred():
-    documents = find_documents(shared_data("retrieval/docs"))
-    false = [
-        str(finding) for file in documents for finding in planted(file.path.read_text("utf-8"))
-    ]
-    assert len(documents) > 1000
-    assert len(false) / len(documents) <= 1 / 500, false
+def test_real_runbooks_raise_no_false_alarm():
+    documents = find_documents(shared_data("retrieval/docs"))[::4]
+    assert len(documents) > 250
+    assert [str(it) for file in documents for it in planted(file.path.read_text("utf-8"))] == []
 
 
 def test_the_sample_corpus_is_clean():

@@ -4,7 +4,7 @@ import base64
 
 import pytest
 
-from knowledge_rag.core.caution import Kind
+from knowledge_rag.core.findings import Kind
 from knowledge_rag.extract.lint.check import lint_text
 from knowledge_rag.extract.lint.patterns import mask
 

@@ -3,7 +3,7 @@
 import pytest
 
 from benchmarks.guardrails.training import dev_sets, source_of, whole
-from knowledge_rag.core.resources import shipped
+from knowledge_rag.core.files import shipped
 from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.score import FEATURES
 from knowledge_rag.guardrails.support.weights import WEIGHTS

@@ -1,7 +1,7 @@
-"""Decides whether an element's own attributes hide its text from a reader.
+"""Decides which of a web page's text a reader sees, and which is struck out.
 
-Every declaration of a ``style`` counts, even if another overrides it: doubtful text is left out and
-reported. Style sheets and parent elements are not considered.
+Every declaration of an element's own ``style`` counts, even if another overrides it: doubtful text is left
+out and reported. Style sheets can strike text out; that they may hide it is not considered.
 """
 
 from __future__ import annotations
@@ -10,10 +10,13 @@ import ast
 import operator
 import re
 from contextlib import suppress
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 
 _NUMBER: Final = re.compile(r"([+-]?(?:\d++(?:\.\d++)?|\.\d++)(?:e[+-]?\d++)?)([a-z]++|%)?")
@@ -266,3 +269,146 @@ _HIDES: Final[Mapping[str, Callable[[str], bool]]] = {
     "text-fill-color": _has_no_colour,
     "filter": _is_filtered,
 }
+
+
+STRUCK: Final = frozenset(("del", "s", "strike"))
+"""Struck-out text is no longer valid, so it must never read as if it were."""
+_LEFT_OUT: Final = frozenset(
+    ("head", "script", "style", "noscript", "nav", "footer", "iframe", "frame",
+     "frameset", "object", "embed", "applet", "svg", "canvas", "audio", "video", "map",
+     "select", "button", "input", "textarea", "datalist", "meter", "progress", "title", "meta", "link",
+     "img", "picture", "search")
+)  # fmt: skip
+_OF_THE_SITE: Final = frozenset(("header", "aside"))
+"""Left out around the page's main part; inside it, they contain its heading or warnings."""
+_UNRENDERED: Final = frozenset(
+    ("template", "noframes", "noembed", "annotation", "annotation-xml", "rp")
+)
+"""Elements that browsers don't show, though they may have text: left out like hidden ones."""
+_BRACKET: Final = 2
+"""Characters of an ``rp`` used as intended."""
+_LEFT_OUT_ROLES: Final = frozenset(
+    ("navigation", "banner", "contentinfo", "search", "complementary")
+)
+_CONTENT: Final = "main, article, h1, h2"
+"""A form with one of these is the whole page, as some servers write it, and not for input."""
+
+_CONFLUENCE: Final = "#main-content.wiki-content"
+"""The content of a page that Confluence exported; around it are breadcrumbs and attachments."""
+_EXPORTED_FURNITURE: Final = frozenset(("toc-macro", "page-header-icon"))
+"""Classes of a table of contents in Confluence's exports, and of a page's picture in Notion's."""
+_ANCHORS: Final = frozenset(("\u00a7", "\u00b6", "#", "\U0001f517"))
+"""Signs beside a heading that link to it: section, pilcrow, hash, chain."""
+_SELECTORS: Final = 50
+"""Selectors of a style sheet that are followed."""
+_LOOKED_AT: Final = 20
+"""Maximum elements to search for the page's main part."""
+
+
+class Selection:
+    """Decides which elements of a page below ``root`` are its text, and which are struck out; counts hidden text."""
+
+    def __init__(self, page: LexborHTMLParser, root: LexborNode) -> None:
+        self._whole = root.tag in ("main", "article")
+        self._struck = _struck_by_sheets(page)
+        self.hidden: dict[int, int] = {}
+        """Characters of hidden text, by element."""
+
+    def takes(self, node: LexborNode) -> bool:
+        """Whether an element's text is part of the page's text."""
+        if self._is_furniture(node):
+            return False
+        attributes = node.attributes
+        if _is_unseen(node, attributes):
+            self._count(node)
+            return False
+        if (attributes.get("role") or "").strip().lower() in _LEFT_OUT_ROLES:
+            return False
+        if node.tag == "div" and not _EXPORTED_FURNITURE.isdisjoint(
+            (attributes.get("class") or "").split()
+        ):
+            return False
+        return node.tag != "dialog" or "open" in attributes
+
+    def strikes(self, node: LexborNode) -> bool:
+        """Whether an element strikes out what is in it, so that this no longer holds."""
+        return node.tag in STRUCK or node.mem_id in self._struck or is_struck_out(node.attributes)
+
+    def _is_furniture(self, node: LexborNode) -> bool:
+        tag = node.tag
+        if tag == "a":
+            return _is_anchor(node)
+        if tag == "form":
+            return node.css_first(_CONTENT) is None
+        return tag in _LEFT_OUT or (tag in _OF_THE_SITE and not self._whole)
+
+    def _count(self, node: LexborNode) -> None:
+        characters = sum(
+            len((part.text_content or "").strip()) for part in _texts(node) if part.is_text_node
+        )
+        if characters > (_BRACKET if node.tag == "rp" else 0):
+            self.hidden[node.mem_id] = characters
+
+
+def _is_anchor(link: LexborNode) -> bool:
+    """Whether a link is the sign beside a heading that links to the heading itself."""
+    inside = link.child
+    return (
+        inside is not None
+        and inside.is_text_node
+        and inside.next is None
+        and (inside.text_content or "").strip() in _ANCHORS
+    )
+
+
+def _is_unseen(node: LexborNode, attributes: dict[str, str | None]) -> bool:
+    """Whether browsers show nothing of an element, by its name or its own attributes."""
+    return node.tag in _UNRENDERED or is_hidden(attributes)
+
+
+def main_part(page: LexborHTMLParser) -> LexborNode | None:
+    """Return the element with the page's content: main, a lone article, else all of it."""
+    for selector in (_CONFLUENCE, "main, [role=main]", "article"):
+        named = islice(page.css(selector), _LOOKED_AT)
+        found = [node for node in named if _is_shown(node) and _has_text(node)]
+        if found and (len(found) == 1 or selector != "article"):
+            return found[0]
+    return page.body
+
+
+def _is_shown(node: LexborNode) -> bool:
+    above: LexborNode | None = node
+    while above is not None and above.tag != "-document":
+        if above.tag in _LEFT_OUT or above.tag == "aside" or _is_unseen(above, above.attributes):
+            return False
+        above = above.parent
+    return True
+
+
+def _has_text(node: LexborNode) -> bool:
+    return any(part.is_text_node and (part.text_content or "").strip() for part in _texts(node))
+
+
+def _texts(node: LexborNode) -> Iterator[LexborNode]:
+    """Yield an element's text nodes, leaving out scripts and styles."""
+    stack = [node.child]
+    while stack:
+        part = stack.pop()
+        if part is None:
+            continue
+        stack.append(part.next)
+        if part.tag not in _LEFT_OUT:
+            yield part
+            stack.append(part.child)
+
+
+def _struck_by_sheets(page: LexborHTMLParser) -> frozenset[int]:
+    """Return the elements that a page's style sheets strike out; selectors that can't be read select none."""
+    from selectolax.lexbor import SelectolaxError  # noqa: PLC0415 - lint needs the attributes alone
+
+    struck: set[int] = set()
+    for sheet in page.css("style"):
+        for selectors in islice(selectors_of_struck(sheet.text()), _SELECTORS):
+            with suppress(SelectolaxError):
+                struck.update(it.mem_id for it in page.css(selectors))
+    return frozenset(struck)
