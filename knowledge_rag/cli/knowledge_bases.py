@@ -243,4 +243,4 @@ def asked(
             deadline_seconds=budget.working_seconds if budget else None,
         ) as group,
     ):
-        yield lambda event: answered(knowledge_base, event, lambda it: group.invoke(it).body)
+        yield lambda event: answered(knowledge_base, event, group.body)

@@ -114,10 +114,11 @@ def mcp(
         raise NotInstalled(f"the Model Context Protocol's SDK is missing: {how_to_install('mcp')}")
     from knowledge_rag.channel.skills import Skills
     from knowledge_rag.core.retrieval import Query
+    from knowledge_rag.local.http_server import LOOPBACK
     from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
     from knowledge_rag.mcp_server.asking import Asking
     from knowledge_rag.mcp_server.server import create_server
-    from knowledge_rag.mcp_server.serving import LOOPBACK, run_stdio, serve_http
+    from knowledge_rag.mcp_server.serving import run_stdio, serve_http
 
     access = served.access()
     backend = replace(backend, search=search)

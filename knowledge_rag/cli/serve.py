@@ -325,7 +325,8 @@ def _print_addresses(
     found: KnowledgeBase, endpoint_url: str, console_url: str | None, *, json: bool
 ) -> None:
     """Print the addresses, and how to connect."""
-    from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID, MODEL_ID
+    from knowledge_rag.local.bedrock.converse import MODEL_ID
+    from knowledge_rag.local.bedrock.invoke_agent import AGENT_ID, ALIAS_ID
     from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
 
     environment = {

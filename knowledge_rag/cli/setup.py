@@ -96,7 +96,7 @@ async def _advised(question: str, group: ActionGroup, budget: Budget) -> Recomme
     from knowledge_rag.orchestrator.consultation import consult
 
     incident = incident_of(question, None)
-    with closing(BoundedRetrieval(LocalFunction(group), budget)) as way:
+    with closing(BoundedRetrieval(LocalFunction(group.body), budget)) as way:
         return (await consult(incident, way, queries=queries_of(question, incident))).recommendation
 
 

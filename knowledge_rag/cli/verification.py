@@ -99,7 +99,7 @@ def _evidence(paths: Sequence[str], corpus: Path | None) -> tuple[EvidenceFile, 
     sources = [item.source for items in files for item in items if isinstance(item, RawPassage)]
     locate_in_corpus = None
     if corpus is not None and sources:
-        from knowledge_rag.local.originals import FolderOriginals
+        from knowledge_rag.local.corpus_files import FolderOriginals
 
         locate_in_corpus = partial(locate, original_of=FolderOriginals(corpus, sources))
     return tuple(evidence_of(with_lines(items, locate_in_corpus)) for items in files)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.guardrails.evidence_file import Item
     from knowledge_rag.guardrails.staleness import Corpus
-    from knowledge_rag.local.originals import FolderOriginals
+    from knowledge_rag.local.corpus_files import FolderOriginals
 
 
 def verify(
@@ -121,7 +121,7 @@ def locate(
     from knowledge_rag.cli.verification import evidence_items
     from knowledge_rag.core import locating
     from knowledge_rag.guardrails.evidence_file import with_lines
-    from knowledge_rag.local.originals import FolderOriginals
+    from knowledge_rag.local.corpus_files import FolderOriginals
 
     items = evidence_items(retrieve_output)
     sources = [item.source for item in items if isinstance(item, locating.RawPassage)]

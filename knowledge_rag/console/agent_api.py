@@ -41,20 +41,10 @@ from a2a.utils.errors import (
 from starlette.requests import Request
 
 from knowledge_rag.channel.json_requests import Refused, decoded, read_body
-from knowledge_rag.console.conversation import USER, read_conversation
+from knowledge_rag.console import limits
 from knowledge_rag.console.json_http import Json, base_of, check_type
-from knowledge_rag.console.limits import (
-    MAX_AGENT_ASKS,
-    MAX_AGENT_WAITING,
-    MAX_BODY_BYTES,
-    MAX_CONTEXT_ID,
-    MAX_CONTEXTS,
-    MAX_CONTEXTS_BYTES,
-    MAX_TASKS,
-    MAX_TASKS_BYTES,
-)
 from knowledge_rag.console.questions import BROKEN
-from knowledge_rag.console.replies import Page, Replies
+from knowledge_rag.console.replies import USER, Page, Replies, read_conversation
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.orchestrator.fitting import MIN_TOKENS
@@ -78,9 +68,8 @@ if TYPE_CHECKING:
     from starlette.types import Message
 
     from knowledge_rag.console.app import Handler
-    from knowledge_rag.console.conversation import Turn
     from knowledge_rag.console.questions import Asker
-    from knowledge_rag.console.replies import Reply
+    from knowledge_rag.console.replies import Reply, Turn
 
 PATH: Final = "/a2a"
 CARD_PATH: Final = AGENT_CARD_WELL_KNOWN_PATH
@@ -132,11 +121,7 @@ def agent_card(base: str) -> AgentCard:
 
 
 class Agents:
-    """The routes for other agents, and their shared state.
-
-    Args:
-        asker: answers questions.
-    """
+    """The routes for other agents, and their shared state."""
 
     def __init__(self, asker: Asker) -> None:
         # it quotes requests in its warnings, and questions must not get into a log
@@ -174,7 +159,7 @@ def _bounded(endpoint: Handler) -> Handler:
     async def bounded(request: Request) -> Response:
         try:
             check_type(request)
-            body = await read_body(request, MAX_BODY_BYTES)
+            body = await read_body(request, limits.MAX_BODY_BYTES)
             decoded(body)
         except Refused as error:
             wrong = JSONParseError if error.status == 400 else InvalidRequestError
@@ -214,8 +199,10 @@ class _Checked(SimpleRequestContextBuilder):
     ) -> RequestContext:
         if params is not None:
             _check(params)
-        if self._executor.waiting >= MAX_AGENT_WAITING:
-            raise InternalError(f"{MAX_AGENT_WAITING} questions are waiting; ask again in a moment")
+        if self._executor.waiting >= limits.MAX_AGENT_WAITING:
+            raise InternalError(
+                f"{limits.MAX_AGENT_WAITING} questions are waiting; ask again in a moment"
+            )
         return await super().build(context, params, task_id, context_id, task)
 
 
@@ -235,8 +222,8 @@ def _check(params: SendMessageRequest) -> None:
         raise UnsupportedOperationError(
             "each question is a task of its own: leave out taskId, and keep contextId to continue"
         )
-    if len(message.context_id) > MAX_CONTEXT_ID:
-        raise InvalidParamsError(f"contextId may have {MAX_CONTEXT_ID} characters")
+    if len(message.context_id) > limits.MAX_CONTEXT_ID:
+        raise InvalidParamsError(f"contextId may have {limits.MAX_CONTEXT_ID} characters")
 
 
 class _Executor(AgentExecutor):
@@ -249,7 +236,7 @@ class _Executor(AgentExecutor):
     def __init__(self, replies: Replies) -> None:
         self.waiting = 0
         self._replies = replies
-        self._room = asyncio.Semaphore(MAX_AGENT_ASKS)
+        self._room = asyncio.Semaphore(limits.MAX_AGENT_ASKS)
         self._contexts = Contexts()
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
@@ -346,7 +333,9 @@ def _data(reply: Reply) -> dict[str, Any]:
 class Contexts:
     """The last turns of conversations, within limits of number and bytes; the one unused for longest is dropped first."""
 
-    def __init__(self, most: int = MAX_CONTEXTS, most_bytes: int = MAX_CONTEXTS_BYTES) -> None:
+    def __init__(
+        self, most: int = limits.MAX_CONTEXTS, most_bytes: int = limits.MAX_CONTEXTS_BYTES
+    ) -> None:
         self._most = most
         self._most_bytes = most_bytes
         self._bytes = 0
@@ -377,7 +366,10 @@ class _Tasks(InMemoryTaskStore):
         await super().save(task, context)
         if task.status.state in _OVER:
             self._sizes[task.id] = task.ByteSize()
-        while len(self._sizes) > MAX_TASKS or sum(self._sizes.values()) > MAX_TASKS_BYTES:
+        while (
+            len(self._sizes) > limits.MAX_TASKS
+            or sum(self._sizes.values()) > limits.MAX_TASKS_BYTES
+        ):
             oldest, _ = self._sizes.popitem(last=False)
             await self.delete(oldest, context)
 

@@ -15,12 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console.limits import (
-    MAX_ANSWERS,
-    MAX_ANSWERS_BYTES,
-    MAX_REPORTS,
-    MAX_REPORTS_BYTES,
-)
+from knowledge_rag.console import limits
 from knowledge_rag.console.rendering import AnswerRenderer
 
 if TYPE_CHECKING:
@@ -38,19 +33,9 @@ _DAMAGED: Final = (OSError, ValueError, TypeError, KeyError, AttributeError, Rec
 class Answer:
     """One answer.
 
-    Args:
-        question: as asked.
-        asked_at: ISO 8601, UTC.
-        advisor: name of the advisor.
-        filters: set by the reader.
-        text: verified Markdown.
-        blocks: the text, rendered.
-        sources: cards of the evidence.
-        recommendation: see ``schemas/recommendation.schema.json``.
-        removed: the removed references.
-        parts: the text, split into words and references, as the orchestrator reports it.
-        by_model: whether a model wrote it.
-        incident: card of a pasted alert.
+    ``text`` is verified Markdown, ``blocks`` is its HTML, and ``parts`` its words and references as the orchestrator
+    reports them. ``sources`` are the cards of the evidence, ``incident`` is that of a pasted alert; ``asked_at`` is ISO
+    8601, UTC.
     """
 
     question: str
@@ -86,8 +71,7 @@ class Answer:
 class Answers:
     """The last answers, by unguessable ids; thread-safe.
 
-    Args:
-        folder: stores them across restarts, a file each, readable by its owner only; ``None`` keeps them in memory.
+    A folder stores them across restarts, a file each, readable by its owner only; ``None`` keeps them in memory.
     """
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -103,7 +87,7 @@ class Answers:
         with self._lock:
             self._kept[key] = answer, len(data)
             self._bytes += len(data)
-            while len(self._kept) > MAX_ANSWERS or self._bytes > MAX_ANSWERS_BYTES:
+            while len(self._kept) > limits.MAX_ANSWERS or self._bytes > limits.MAX_ANSWERS_BYTES:
                 _, (_, gone) = self._kept.popitem(last=False)
                 self._bytes -= gone
             if self._folder is not None:
@@ -205,7 +189,7 @@ def _store(folder: Path, key: str, data: bytes) -> None:
     for number, old in enumerate(_files(folder)):
         with suppress(OSError):
             total += old.stat().st_size
-            if number >= MAX_ANSWERS or total > MAX_ANSWERS_BYTES:
+            if number >= limits.MAX_ANSWERS or total > limits.MAX_ANSWERS_BYTES:
                 old.unlink()
 
 
@@ -237,7 +221,10 @@ class Reports:
     def _append(self, path: Path, line: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         known = path.read_bytes() if path.exists() else b""
-        if known.count(b"\n") >= MAX_REPORTS or len(known) + len(line) > MAX_REPORTS_BYTES:
+        if (
+            known.count(b"\n") >= limits.MAX_REPORTS
+            or len(known) + len(line) > limits.MAX_REPORTS_BYTES
+        ):
             message = f"{path} is full: read it and move it away, then report again"
             raise Refused(_INSUFFICIENT_STORAGE, message)
         whole = known.endswith(b"\n") or not known

@@ -13,19 +13,11 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.responses import Response
 
 from knowledge_rag.channel.json_requests import Refused
+from knowledge_rag.console import limits
 from knowledge_rag.console.document_view import read_ranges, rendered_view, view, without_known
 from knowledge_rag.console.events import as_of_now, utc_now
 from knowledge_rag.console.exports import to_chat, to_json, to_markdown, to_note
 from knowledge_rag.console.json_http import Json, only, read_object, text_in, whole_in
-from knowledge_rag.console.limits import (
-    MAX_COMMENT_CHARACTERS,
-    MAX_EVIDENCE_BYTES,
-    MAX_EXAMPLES,
-    MAX_LISTED,
-    MAX_SHORT_BODY_BYTES,
-    MAX_VERIFIED_CHARACTERS,
-    PING_SECONDS,
-)
 from knowledge_rag.console.questions import read_question
 from knowledge_rag.console.verifying import evidence_of_cards, pasted_evidence, verification
 from knowledge_rag.core.errors import UnreadableDocument
@@ -75,7 +67,7 @@ class Api:
         runbooks = [one["title"] for one in listed or () if one.get("document_type") == "runbook"]
         return Json(
             {
-                "examples": runbooks[:MAX_EXAMPLES],
+                "examples": runbooks[: limits.MAX_EXAMPLES],
                 "version": VERSION,
                 "about": self.about,
                 "advisors": list(self.asker.advisors),
@@ -86,12 +78,12 @@ class Api:
         """Answer a question, as a stream of events."""
         question = read_question(await read_object(request), self.asker.advisors)
         events = self.asker.begin(question)
-        return EventSourceResponse(events, ping=PING_SECONDS, sep="\n")
+        return EventSourceResponse(events, ping=limits.PING_SECONDS, sep="\n")
 
     async def documents(self, request: Request) -> Response:
         """Return all documents with their metadata."""
         del request
-        listed = await asyncio.to_thread(self.asker.documents.listed, MAX_LISTED)
+        listed = await asyncio.to_thread(self.asker.documents.listed, limits.MAX_LISTED)
         if listed is None:
             raise Refused(404, "the documents of this knowledge base can't be listed")
         return Json({"documents": listed})
@@ -173,11 +165,11 @@ class Api:
 
     async def verify(self, request: Request) -> Response:
         """Compare an answer with its evidence: both pasted, or both of a stored answer."""
-        body = await read_object(request, MAX_EVIDENCE_BYTES)
+        body = await read_object(request, limits.MAX_EVIDENCE_BYTES)
         only(body, "answer", "evidence", "answerId")
         key = text_in(body, "answerId", _MAX_KEY)
-        text = text_in(body, "answer", MAX_VERIFIED_CHARACTERS)
-        evidence = text_in(body, "evidence", MAX_EVIDENCE_BYTES, required=not key)
+        text = text_in(body, "answer", limits.MAX_VERIFIED_CHARACTERS)
+        evidence = text_in(body, "evidence", limits.MAX_EVIDENCE_BYTES, required=not key)
         verified = partial(self._verified, key, text, evidence)
         return Json(await to_thread.run_sync(verified, limiter=self._verifying))
 
@@ -192,7 +184,7 @@ class Api:
 
     async def report(self, request: Request) -> Response:
         """Store a report of a wrong citation, and return its file's path."""
-        body = await read_object(request, MAX_SHORT_BODY_BYTES)
+        body = await read_object(request, limits.MAX_SHORT_BODY_BYTES)
         only(body, "answerId", "number", "comment")
         key = text_in(body, "answerId", _MAX_KEY, required=True)
         answer = await asyncio.to_thread(self._answer, key)
@@ -206,7 +198,7 @@ class Api:
             "askedAt": answer.asked_at,
             "advisor": answer.advisor,
             "citation": source["citation"],
-            "comment": text_in(body, "comment", MAX_COMMENT_CHARACTERS),
+            "comment": text_in(body, "comment", limits.MAX_COMMENT_CHARACTERS),
         }
         path = await asyncio.to_thread(self.reports.add, report)
         return Json({"path": str(path)}, 201)

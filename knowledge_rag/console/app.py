@@ -1,15 +1,22 @@
-"""The console's application."""
+"""The console's application: its routes, the page's files, and a guard against other pages.
+
+The console serves one person on their own machine and has no authentication. So it answers only to names of this
+machine, against DNS rebinding, and only to its own page; the page is restricted in browsers.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
@@ -28,23 +35,24 @@ from knowledge_rag.console.limits import ASK_SECONDS
 from knowledge_rag.console.metrics import ConsoleMetrics, MeasuredRetrieval
 from knowledge_rag.console.model_api import ModelApi
 from knowledge_rag.console.model_formats import FORMS, refusal
-from knowledge_rag.console.pages import Pages, read_assets
 from knowledge_rag.console.questions import Asker
 from knowledge_rag.console.replies import Replies
-from knowledge_rag.console.security import Guard
 from knowledge_rag.core.errors import KnowledgeRagError
 from knowledge_rag.local.errors import described
+from knowledge_rag.local.http_server import LOOPBACK_HOSTS
 from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.retrieval import log_defect
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
-    from pathlib import Path
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from knowledge_rag.console.agent_api import Agents
     from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
     from knowledge_rag.orchestrator.retrieval import Retrieval
+
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -91,12 +99,8 @@ def create_console(
 ) -> Starlette:
     """Create the console application.
 
-    Args:
-        retrieval: of the knowledge base.
-        documents: that citations lead to; ``None`` for the retrieved passages only.
-        advisors: by name, the default first.
-        settings: of the console.
-        prepare: work to start with the server, so that the first question needn't wait for it.
+    The first advisor is the default. Without documents, citations lead to the retrieved passages only. ``prepare`` is
+    work to start with the server, so that the first question needn't wait for it.
     """
     settings = settings or ConsoleSettings()
     metrics = ConsoleMetrics(utc_now())
@@ -148,11 +152,7 @@ def _routes(
     api: Api, model_api: ModelApi, pages: Pages, document_page: Handler, agents: Agents | None
 ) -> Iterator[Route]:
     reading: dict[str, Handler] = {
-        "/": pages.page,
-        "/dashboard": pages.page,
-        "/health": pages.page,
-        "/documents": pages.page,
-        "/verify": pages.page,
+        **dict.fromkeys(("/", "/dashboard", "/health", "/documents", "/verify"), pages.page),
         "/doc/{path:path}": document_page,
         "/static/{name:path}": pages.asset,
         "/api/console": api.console,
@@ -203,3 +203,135 @@ def _answered(handler: Handler) -> Handler:
 
 def _refused(request: Request, error: Refused) -> Response:
     return Json(refusal(request.url.path, error), error.status, error.headers)
+
+
+class Pages:
+    """Serves the one page, which decides by its address what to show, and its files."""
+
+    def __init__(self, assets: Mapping[str, bytes]) -> None:
+        self._assets = assets
+
+    async def page(self, _request: Request) -> Response:
+        """Serve the page."""
+        return self.shown(200)
+
+    def shown(self, status: int) -> Response:
+        """Serve the page with a status; the page itself reports a missing document."""
+        return self._file("index.html", status)
+
+    async def asset(self, request: Request) -> Response:
+        """Serve a file of the page, by its exact name."""
+        return self._file(request.path_params["name"], 200)
+
+    def _file(self, name: str, status: int) -> Response:
+        if name not in self._assets:
+            raise Refused(404, "there is no such file")
+        headers = {"Cache-Control": "no-cache"}
+        kind = TYPES[Path(name).suffix]
+        return Response(self._assets[name], status, headers=headers, media_type=kind)
+
+
+TYPES: Final[Mapping[str, str]] = {
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+"""Media types of the files to serve, by ending; other files in the folder aren't served."""
+
+FOLDER: Final = Path(__file__).parent / "static"
+
+
+def read_assets(folder: Path = FOLDER) -> dict[str, bytes]:
+    """Read the page's files, by their paths below the folder, ``/``-separated."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in TYPES and path.is_file() and not path.name.startswith(".")
+    }
+
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types knowledge-rag",
+    )
+)
+"""The Content-Security-Policy: code and styles only from our own files, and connections only to our server."""
+
+_HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+_HOST: Final = re.compile(r"(.*?)(?::[0-9]{1,5})?")
+_READING: Final = frozenset({"GET", "HEAD"})
+_OWN: Final = frozenset({"same-origin", "none"})
+"""Values of Sec-Fetch-Site for our own page and the address bar."""
+
+
+class Guard:
+    """Refuses requests from other pages and for other hosts with 403, and adds security headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def bound(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            self._check(scope)
+        except Refused as error:
+            body = refusal(scope["path"], error)
+            await Json(body, error.status)(scope, receive, bound)
+        else:
+            await self._app(scope, receive, bound)
+
+    def _check(self, scope: Scope) -> None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "").lower()
+        named = _HOST.fullmatch(host)
+        if named is None or named[1] not in LOOPBACK_HOSTS:
+            raise Refused(403, "requests for this Host are refused")
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() != f"http://{host}":
+            raise Refused(403, "requests from another origin are refused")
+        if not _is_own(scope, headers):
+            raise Refused(403, "requests from another site are refused")
+
+
+def _is_own(scope: Scope, headers: Headers) -> bool:
+    """Whether a request comes from our own page, the address bar, a link, or no browser at all."""
+    site = headers.get("sec-fetch-site")
+    if site is None or site in _OWN:
+        return True
+    follows_link = (
+        scope["method"] in _READING
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") == "document"
+    )
+    # links from a chat to a document are allowed; requests of another site's page aren't
+    return follows_link and not scope["path"].startswith(("/api/", "/v1/"))

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
+from urllib.parse import quote
 
 from knowledge_rag.console.limits import MAX_SEARCHED_FILES
 from knowledge_rag.core.citations import Citation
@@ -29,6 +30,18 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import MetadataValue
     from knowledge_rag.guardrails.staleness import Corpus, FileNow, Staleness
     from knowledge_rag.local.knowledge_base import Document, Passages
+
+
+def document_url(source_file: str, start_line: int = 0, end_line: int = 0) -> str:
+    """Return the path of a document's page, with the lines, if any, in its fragment."""
+    lines = f"#L{start_line}-L{end_line}" if start_line else ""
+    return "/doc/" + quote(source_file) + lines
+
+
+def citation_url(citation: Citation) -> str:
+    """Return the path of the page that shows the lines of a citation."""
+    return document_url(citation.source_file, citation.start_line, citation.end_line)
+
 
 _BOM = "\ufeff"
 
@@ -74,9 +87,7 @@ class KeptDocuments:
     Missing lines come from the file, if the corpus has it with the same hash; otherwise they are empty, if the hash of
     the whole proves that. The hash of a web page or a PDF doesn't prove its extracted text. The methods block.
 
-    Args:
-        passages: of the knowledge base.
-        corpus: the folder that was ingested, as it is now; ``None`` if unknown.
+    ``corpus`` is the ingested folder as it is now; ``None`` if unknown.
     """
 
     def __init__(self, passages: Passages, corpus: Corpus | None = None) -> None:

@@ -1,15 +1,16 @@
-"""Turns a consultation's reports into the console's events: source cards, rendered text, warnings."""
+"""Turns a consultation's reports into the console's events: source cards, a pasted alert's card, rendered text, warnings."""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
+from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.channel.marks import is_web_address
-from knowledge_rag.console.addresses import citation_url
-from knowledge_rag.console.alert_card import alert_card
-from knowledge_rag.console.documents import stale_at_a_glance
+from knowledge_rag.console.documents import citation_url, document_url, stale_at_a_glance
 from knowledge_rag.console.rendering import AnswerRenderer
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.findings import caution_sentence, drift_sentences
@@ -18,13 +19,16 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.guardrails.resolve import why_removed
 from knowledge_rag.guardrails.staleness import CitedLines
+from knowledge_rag.orchestrator.incident import Incident, name_of
+from knowledge_rag.orchestrator.links import Link, fit
+from knowledge_rag.orchestrator.pagers import SUPPORTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.guardrails.staleness import Corpus
     from knowledge_rag.orchestrator.consultation import Consultation
-    from knowledge_rag.orchestrator.incident import Incident
+
 
 _KNOWN = {
     "title": "title",
@@ -42,22 +46,11 @@ def cards(
     evidence: Sequence[Mapping[str, Any]], fetched_at: str, corpus: Corpus | None
 ) -> list[dict[str, Any]]:
     """Return the cards for evidence."""
-    citations = [Citation(**one["citation"]) for one in evidence]
-    cited = [
-        CitedLines(citation, one["content"], one.get("document_sha256"))
-        for citation, one in zip(citations, evidence, strict=True)
-    ]
-    return [
-        _card(one, citation, fetched_at, stale)
-        for one, citation, stale in zip(
-            evidence, citations, stale_at_a_glance(cited, corpus), strict=True
-        )
-    ]
+    return as_of_now([_card(one, fetched_at) for one in evidence], corpus)
 
 
-def _card(
-    one: Mapping[str, Any], citation: Citation, fetched_at: str, stale: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _card(one: Mapping[str, Any], fetched_at: str) -> dict[str, Any]:
+    citation = Citation(**one["citation"])
     card = {
         "number": one["number"],
         "id": f"source-{one['number']}",
@@ -77,11 +70,11 @@ def _card(
         card["caution"] = caution
     if drift := drift_sentences(citation, one.get(DRIFT, ())):
         card["drift"] = drift
-    return card | ({"stale": stale} if stale else {})
+    return card
 
 
 def as_of_now(shown: Sequence[Mapping[str, Any]], corpus: Corpus | None) -> list[dict[str, Any]]:
-    """Return an earlier answer's cards, each with the current state of its lines."""
+    """Return cards, each with the current state of its lines."""
     cited = [
         CitedLines(Citation(**one["citation"]), one["content"], one.get("documentSha256"))
         for one in shown
@@ -109,16 +102,8 @@ Event = tuple[str, dict[str, Any]]
 class AnswerEvents:
     """The console events of one consultation, and the verified answer so far; the methods block.
 
-    Args:
-        corpus: as it is now; ``None`` if unknown.
-        now: ISO 8601.
-        pasted: the incident whose JSON was pasted; ``None`` for a question in words.
-        sources: the cards that the answer refers to.
-        text: the answer.
-        parts: the answer as the orchestrator split it.
-        by_model: whether a model wrote it.
-        blocks: the rendered answer, by number.
-        cited: file, first and last line of each of its citations.
+    ``sources`` are the cards that the answer refers to, ``blocks`` its HTML by number, ``cited`` file, first and last
+    line of its citations. ``corpus`` is as it is now, ``None`` if unknown; ``now`` is ISO 8601.
     """
 
     corpus: Corpus | None
@@ -240,3 +225,65 @@ def _found(event: Mapping[str, Any]) -> dict[str, Any]:
 def html_of(blocks: Mapping[int, str]) -> Sequence[str]:
     """Return an answer's rendered blocks in order, without empty ones."""
     return [blocks[number] for number in sorted(blocks) if blocks[number]]
+
+
+_JSON: Final = re.compile(r"\s*(?:\{|\[\s*[{\[\"])")
+"""The beginning of JSON; ``[FIRING:1] DiskFull`` is a title."""
+
+
+def pasted_incident(text: str) -> Incident | None:
+    """Return the incident whose JSON was pasted; ``None`` for a question in words.
+
+    Raises:
+        Refused: it begins like JSON, but isn't JSON or has nothing to look up.
+    """
+    incident = Incident.pasted_in(text)
+    if incident is None and _JSON.match(text):
+        raise Refused(400, _trouble(text))
+    return incident
+
+
+def _trouble(text: str) -> str:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        return f"the pasted JSON is broken or cut off at {where}: paste all of it, or ask in words"
+    except (ValueError, RecursionError):
+        return "the pasted JSON can't be read: ask in words"
+    return f"the pasted JSON names nothing to look up; {SUPPORTED}"
+
+
+def alert_card(incident: Incident, source_files: Collection[str] = ()) -> dict[str, Any]:
+    """Return the card that the page shows for a pasted incident; a link to one of ``source_files`` opens it in the console."""
+    return {
+        "name": name_of(incident),
+        "readAs": incident.read_as,
+        "since": incident.since,
+        "alerts": [_row(one) for one in incident.alerts or (incident,)],
+        "runbooks": [_runbook(link, source_files) for link in incident.links],
+        "problems": list(incident.problems),
+    }
+
+
+def _row(alert: Incident) -> dict[str, str]:
+    name = alert.alert_name or name_of(alert)
+    said = next((it for it in (alert.title, alert.description, *alert.signals) if it != name), "")
+    return {
+        "name": name,
+        "severity": alert.severity,
+        "service": alert.service,
+        "since": alert.since,
+        "said": said,
+    }
+
+
+def _runbook(link: str, source_files: Collection[str]) -> dict[str, str]:
+    """Return a link as written, and its target: a document if one fits it, otherwise the web."""
+    shown = {"text": link}
+    meant = Link.said_in(link)
+    fits = {name: it for name in source_files if meant.parts and (it := fit(meant, name, ""))}
+    if fits:
+        source = max(sorted(fits), key=lambda name: fits[name])
+        return {**shown, "source": source, "url": document_url(source)}
+    return {**shown, "url": link} if is_web_address(link) else shown

@@ -42,12 +42,7 @@ def to_json(answer: Answer) -> dict[str, Any]:
 
 
 def to_markdown(answer: Answer, repository: RepositoryLinks | None = None) -> str:
-    """Return the outcome and its evidence, the procedures, the cited lines, then a model's words, quoted.
-
-    Args:
-        answer: to export.
-        repository: for links to cited lines; ``None`` if unknown.
-    """
+    """Return the outcome and its evidence, the procedures, the cited lines, then a model's words, quoted."""
     return neutralise("\n".join(_markdown(answer, repository))) + "\n"
 
 

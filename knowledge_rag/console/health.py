@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any, Final
 
-from knowledge_rag.console.addresses import document_url
+from knowledge_rag.console.documents import document_url
 from knowledge_rag.console.events import utc_now
 from knowledge_rag.console.limits import CHECK_SECONDS, MAX_FINDINGS, MAX_LISTED
 from knowledge_rag.core.chunks import DocumentType
@@ -43,10 +43,8 @@ _RUN: Final = frozenset({0, 1})
 class Checked:
     """The result of one check.
 
-    Args:
-        findings: each with file, line, level, kind and message, as far as it has them.
-        checked: number of documents or other things checked.
-        of: the kind of those things, in one word.
+    Each finding has file, line, level, kind and message, as far as it has them; ``of`` says in one word what was
+    checked.
     """
 
     findings: Sequence[Mapping[str, Any]]
@@ -58,10 +56,7 @@ class Checked:
 class Check:
     """One check.
 
-    Args:
-        name: of its section.
-        run: runs the check, and raises :exc:`CheckError`; ``None`` if a setting for it is missing.
-        missing: an instruction to add that setting.
+    ``run`` raises :exc:`CheckError`. It is ``None`` if a setting is missing; then ``missing`` says how to add that.
     """
 
     name: str
@@ -77,10 +72,7 @@ class CheckError(Exception):
 class Health:
     """Runs checks in the background, and stores their results; thread-safe.
 
-    Args:
-        checks: in the order of the page.
-        may_have: whether the console has a document at a path.
-        repository: for links to change documents.
+    ``may_have`` says whether the console has a document at a path.
     """
 
     checks: Sequence[Check]
@@ -160,15 +152,7 @@ def checks_of(
     answers: Answers,
     commands: Commands,
 ) -> list[Check]:
-    """Return the checks of a console.
-
-    Args:
-        folder: that was ingested; ``None`` if unknown.
-        rules: files, folders or patterns of alert rules.
-        documents: of the knowledge base.
-        answers: the recent ones.
-        commands: runs commands of the command line.
-    """
+    """Return the checks of a console; ``folder`` is the ingested one, ``None`` if unknown."""
     needs_folder = "Start serve with --corpus DIR, the folder that was ingested."
     needs_rules = "Start serve with --rules PATH, your alert rules."
     docs = str(folder)
@@ -238,7 +222,7 @@ class Commands:
 def _coverage(commands: Commands, *arguments: str) -> Checked:
     report = commands.run("coverage", "--json", *arguments)
     gaps = [
-        {**_place(one, "file"), "level": level, "kind": one["kind"], "message": one["message"]}
+        _finding(one["file"], one["line"], level, one["kind"], one["message"])
         for name, level in (("findings", "error"), ("warnings", "warning"))
         for one in report[name]
     ]
@@ -247,44 +231,27 @@ def _coverage(commands: Commands, *arguments: str) -> Checked:
 
 def _drift(commands: Commands, *arguments: str) -> Checked:
     report = commands.run("drift", "--json", *arguments)
-    found = [
-        {
-            **_place(one, "path"),
-            "level": one["severity"],
-            "kind": one["kind"],
-            "message": one["message"] + (f"; did you mean {one['fix']}?" if "fix" in one else ""),
-        }
-        for one in report["findings"]
-    ]
+    found = []
+    for one in report["findings"]:
+        said = one["message"] + (f"; did you mean {one['fix']}?" if "fix" in one else "")
+        found.append(_finding(one["path"], one["line"], one["severity"], one["kind"], said))
     return Checked(found, report["documents"], "document")
 
 
 def _lint(commands: Commands, *arguments: str) -> Checked:
     report = commands.run("lint", "--json", *arguments)
     found = [
-        {
-            **_place(one, "source_file"),
-            "level": "warning",
-            "kind": one["kind"],
-            "message": f"{one['message']}: {one['excerpt']}" if one["excerpt"] else one["message"],
-        }
-        for one in report["findings"]
-    ]
-    unread = [
-        {
-            "file": one["document"],
-            "line": 1,
-            "level": "error",
-            "kind": "unreadable",
-            "message": one["reason"],
-        }
+        _finding(one["document"], 1, "error", "unreadable", one["reason"])
         for one in report["skipped"]
     ]
-    return Checked([*unread, *found], report["documents"], "document")
+    for one in report["findings"]:
+        said = ": ".join(filter(None, (one["message"], one["excerpt"])))
+        found.append(_finding(one["source_file"], one["line"], "warning", one["kind"], said))
+    return Checked(found, report["documents"], "document")
 
 
-def _place(one: Mapping[str, Any], file: str) -> dict[str, Any]:
-    return {"file": one[file], "line": one["line"]}
+def _finding(file: str, line: int, level: str, kind: str, message: str) -> dict[str, Any]:
+    return {"file": file, "line": line, "level": level, "kind": kind, "message": message}
 
 
 def _never_reviewed(documents: KeptDocuments) -> Checked:
@@ -293,17 +260,12 @@ def _never_reviewed(documents: KeptDocuments) -> Checked:
         raise CheckError("the documents of this knowledge base can't be listed")
     runbooks = [one for one in listed if one.get(DOCUMENT_TYPE) == DocumentType.RUNBOOK.value]
     never = [one for one in runbooks if not one.get(LAST_REVIEWED)]
-    found = [
-        {
-            "file": one["source"],
-            "line": 1,
-            "level": "warning",
-            "kind": "never-reviewed",
-            "message": f"{one['title']}: front matter has no {LAST_REVIEWED}"
-            + (f"; last commit {one[LAST_CHANGED]}" if one.get(LAST_CHANGED) else ""),
-        }
-        for one in sorted(never, key=lambda one: str(one.get(LAST_CHANGED, "")))  # the oldest first
-    ]
+    found = []
+    for one in sorted(never, key=lambda one: str(one.get(LAST_CHANGED, ""))):  # the oldest first
+        said = f"{one['title']}: front matter has no {LAST_REVIEWED}"
+        if one.get(LAST_CHANGED):
+            said += f"; last commit {one[LAST_CHANGED]}"
+        found.append(_finding(one["source"], 1, "warning", "never-reviewed", said))
     return Checked(found, len(runbooks), "runbook")
 
 

@@ -13,12 +13,11 @@ from sse_starlette.sse import EventSourceResponse
 from starlette.requests import ClientDisconnect
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console.conversation import read_conversation
 from knowledge_rag.console.json_http import Json, base_of, read_object, text_in
 from knowledge_rag.console.limits import MAX_CONVERSATION_BYTES, PING_SECONDS
 from knowledge_rag.console.model_formats import FORMS, OWNER, RESPONSE, Unfit
 from knowledge_rag.console.questions import BROKEN
-from knowledge_rag.console.replies import Page, Reply
+from knowledge_rag.console.replies import Page, Reply, read_conversation
 from knowledge_rag.orchestrator.follow_ups import WELCOME, is_no_question
 from knowledge_rag.orchestrator.retrieval import log_defect
 
@@ -29,10 +28,9 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from knowledge_rag.console.conversation import Conversation
     from knowledge_rag.console.events import Event
     from knowledge_rag.console.model_formats import Form
-    from knowledge_rag.console.replies import Replies
+    from knowledge_rag.console.replies import Conversation, Replies
 
 MODEL: Final = "knowledge-rag"
 """The model for the default advisor; with ``-NAME`` appended, for the advisor of that name."""

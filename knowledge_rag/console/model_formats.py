@@ -24,11 +24,7 @@ OWNER: Final = "knowledge-rag"
 class Unfit(Refused):
     """A request with a wrong member.
 
-    Args:
-        status: HTTP status.
-        message: the problem.
-        param: the member's name.
-        code: the API's code for the error.
+    ``param`` is the member's name, ``code`` the API's code for the error.
     """
 
     def __init__(self, status: int, message: str, param: str, code: str | None = None) -> None:
@@ -40,11 +36,10 @@ class Unfit(Refused):
 class Form(Protocol):
     """The format of an API.
 
-    Args:
-        limits: optional members of a request that bound the answer's tokens.
+    ``limits`` are optional members of a request that bound the answer's tokens.
     """
 
-    limits: ClassVar[tuple[str, ...]]
+    limits: ClassVar[tuple[str, ...]] = ()
 
     def whole(self, reply: Reply) -> dict[str, Any]:
         """Return a reply in one piece."""
@@ -54,38 +49,30 @@ class Form(Protocol):
 
     def failed(self, error: Refused) -> ServerSentEvent:
         """Return the last event of a stream that ends without a reply."""
+        return _event(self.error(error))
 
     def error(self, error: Refused) -> dict[str, Any]:
         """Return the body of a response with an error's status."""
+        return _openai_error(error)
 
 
-class ChatCompletions:
+class _ChatCompletions(Form):
     """OpenAI's Chat Completions."""
 
-    limits: ClassVar[tuple[str, ...]] = ("max_completion_tokens", "max_tokens")
+    limits = ("max_completion_tokens", "max_tokens")
 
     def whole(self, reply: Reply) -> dict[str, Any]:
-        """See :class:`Form`."""
         message = {"role": "assistant", "content": reply.text, "refusal": None}
         message |= _url_citations(reply.annotations)
         choice = {"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}
         return {**self._head(reply, "chat.completion"), "choices": [choice]}
 
     def events(self, reply: Reply) -> Iterator[ServerSentEvent]:
-        """See :class:`Form`."""
         yield self._chunk(reply, {"role": "assistant", "content": ""})
         for line, cited in reply.lines():
             yield self._chunk(reply, {"content": line} | _url_citations(cited))
         yield self._chunk(reply, {}, "stop")
         yield ServerSentEvent("[DONE]", sep="\n")
-
-    def failed(self, error: Refused) -> ServerSentEvent:
-        """See :class:`Form`."""
-        return _event(self.error(error))
-
-    def error(self, error: Refused) -> dict[str, Any]:
-        """See :class:`Form`."""
-        return _openai_error(error)
 
     def _chunk(
         self, reply: Reply, delta: dict[str, Any], finish: str | None = None
@@ -98,28 +85,21 @@ class ChatCompletions:
         return {**head, "model": reply.model}
 
 
-class Responses:
+class _Responses(Form):
     """OpenAI's Responses."""
 
-    limits: ClassVar[tuple[str, ...]] = ("max_output_tokens",)
+    limits = ("max_output_tokens",)
 
     def whole(self, reply: Reply) -> dict[str, Any]:
-        """See :class:`Form`."""
         return self._response(reply, "completed", [self._item(reply)])
 
     def events(self, reply: Reply) -> Iterator[ServerSentEvent]:
-        """See :class:`Form`."""
         for number, (kind, data) in enumerate(self._events(reply)):
             yield _event({"type": kind, "sequence_number": number, **data}, kind)
 
     def failed(self, error: Refused) -> ServerSentEvent:
-        """See :class:`Form`."""
         data = {"code": "server_error", "message": str(error), "param": None}
         return _event({"type": "error", "sequence_number": 0, **data}, "error")
-
-    def error(self, error: Refused) -> dict[str, Any]:
-        """See :class:`Form`."""
-        return _openai_error(error)
 
     def _events(self, reply: Reply) -> Iterator[tuple[str, dict[str, Any]]]:
         begun = {"response": self._response(reply, "in_progress", [])}
@@ -175,14 +155,13 @@ RESPONSE: Final = "resp_"
 """Prefix of an answer's key in the id of a response."""
 
 
-class Messages:
-    """Anthropic's Messages; a text is split into blocks that each end with a citation."""
+class _Messages(Form):
+    """Anthropic's Messages; a text is split into blocks that each end with a citation.
 
-    # clients must send max_tokens, so its value says nothing about the wanted length
-    limits: ClassVar[tuple[str, ...]] = ()
+    Clients must send max_tokens, so its value says nothing about the wanted length.
+    """
 
     def whole(self, reply: Reply) -> dict[str, Any]:
-        """See :class:`Form`."""
         content = [
             {"type": "text", "text": text, "citations": cited or None}
             for text, cited in self._blocks(reply)
@@ -190,7 +169,6 @@ class Messages:
         return {**self._head(reply), "content": content, "stop_reason": "end_turn"}
 
     def events(self, reply: Reply) -> Iterator[ServerSentEvent]:
-        """See :class:`Form`."""
         yield _typed("message_start", message=self._head(reply))
         for index, (text, cited) in enumerate(self._blocks(reply)):
             empty: dict[str, Any] = {"type": "text", "text": ""}
@@ -206,11 +184,9 @@ class Messages:
         yield _typed("message_stop")
 
     def failed(self, error: Refused) -> ServerSentEvent:
-        """See :class:`Form`."""
         return _event(self.error(error), "error")
 
     def error(self, error: Refused) -> dict[str, Any]:
-        """See :class:`Form`."""
         by_status = _MESSAGES_ERRORS.get(error.status)
         kind = by_status or ("api_error" if error.status >= _SERVER else "invalid_request_error")
         return {"type": "error", "error": {"type": kind, "message": str(error)}}
@@ -256,9 +232,9 @@ _SERVER: Final = 500
 """The first status of an error that isn't the client's."""
 
 FORMS: Final[dict[str, Form]] = {
-    "/v1/chat/completions": ChatCompletions(),
-    "/v1/responses": Responses(),
-    "/v1/messages": Messages(),
+    "/v1/chat/completions": _ChatCompletions(),
+    "/v1/responses": _Responses(),
+    "/v1/messages": _Messages(),
 }
 """Formats by path."""
 

@@ -15,17 +15,10 @@ from sse_starlette.event import ServerSentEvent
 from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.channel.markdown import note_from
 from knowledge_rag.channel.message import message_of
-from knowledge_rag.console.alert_card import pasted_incident
+from knowledge_rag.console import limits
 from knowledge_rag.console.answers import Answer
-from knowledge_rag.console.events import AnswerEvents, html_of, removed_of, utc_now
+from knowledge_rag.console.events import AnswerEvents, html_of, pasted_incident, removed_of, utc_now
 from knowledge_rag.console.json_http import only, text_in, whole_in
-from knowledge_rag.console.limits import (
-    ASK_SECONDS,
-    MAX_ASKS,
-    MAX_BODY_BYTES,
-    MAX_FILTER_CHARACTERS,
-    MAX_TOKENS,
-)
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.citations import MAX_PATH
 from knowledge_rag.core.errors import InvalidRequest
@@ -103,7 +96,7 @@ class Question:
 def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     """Read a question from the body of a request."""
     only(body, "question", "advisor", "at", "max_tokens", *_FILTERS)
-    pasted = pasted_incident(text_in(body, "question", MAX_BODY_BYTES))
+    pasted = pasted_incident(text_in(body, "question", limits.MAX_BODY_BYTES))
     if pasted is None:
         asked = " ".join(text_in(body, "question", MAX_QUERY_CHARACTERS, required=True).split())
     else:
@@ -111,14 +104,16 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     if not any(character.isalnum() for character in asked):
         raise Refused(400, "question has no letter or digit")
     filters = {
-        name: value for name in _FILTERS if (value := text_in(body, name, MAX_FILTER_CHARACTERS))
+        name: value
+        for name in _FILTERS
+        if (value := text_in(body, name, limits.MAX_FILTER_CHARACTERS))
     }
     if filters.get(DOCUMENT_TYPE, _RUNBOOK) not in _TYPES:
         raise Refused(400, f"document_type must be one of {', '.join(sorted(_TYPES))}")
-    advisor = text_in(body, "advisor", MAX_FILTER_CHARACTERS) or next(iter(advisors))
+    advisor = text_in(body, "advisor", limits.MAX_FILTER_CHARACTERS) or next(iter(advisors))
     if advisor not in advisors:
         raise Refused(400, f"advisor must be one of {', '.join(advisors)}")
-    most = whole_in(body, "max_tokens", MAX_TOKENS)
+    most = whole_in(body, "max_tokens", limits.MAX_TOKENS)
     if 0 < most < MIN_TOKENS:
         raise Refused(400, f"max_tokens must be a whole number of at least {MIN_TOKENS}")
     return Question(asked, advisor, filters, pasted, _place_in(body), most)
@@ -148,7 +143,7 @@ def _narrowed(query: Query, filters: Mapping[str, str]) -> Query:
     return replace(query, filters={**query.filters, **filters})
 
 
-_BUSY: Final = f"{MAX_ASKS} questions are being answered; ask again in a moment"
+_BUSY: Final = f"{limits.MAX_ASKS} questions are being answered; ask again in a moment"
 LATE: Final = "the answer took too long and was given up"
 BROKEN: Final = "the answer could not be written; the server's log says why"
 
@@ -165,7 +160,7 @@ class Asker:
     documents: KeptDocuments
     answers: Answers
     metrics: ConsoleMetrics
-    seconds: float = ASK_SECONDS
+    seconds: float = limits.ASK_SECONDS
     corrected: Callable[[str], str] = str
     _tasks: set[asyncio.Task[Consultation]] = field(default_factory=set)
     _ready: asyncio.Task[None] | None = None
@@ -219,7 +214,7 @@ class Asker:
             task.cancel()
 
     def _check_room(self) -> None:
-        if self.running >= MAX_ASKS:
+        if self.running >= limits.MAX_ASKS:
             self.metrics.ended("refused")
             raise Refused(503, _BUSY, {"Retry-After": "2"})
 

@@ -28,7 +28,7 @@ from knowledge_rag.channel.marks import (
     places_in,
     plain,
 )
-from knowledge_rag.console.addresses import document_url
+from knowledge_rag.console.documents import document_url
 from knowledge_rag.orchestrator.answer import is_label
 
 if TYPE_CHECKING:

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.console.app import create_console
 from knowledge_rag.console.json_http import Json
 from knowledge_rag.console.limits import READY_SECONDS
 from knowledge_rag.core.errors import RetrievalFailed
 from knowledge_rag.core.outcome import Reason
-from knowledge_rag.core.response import read_outcome
 from knowledge_rag.local.action_group import FunctionFailed, FunctionProcess
 from knowledge_rag.local.errors import ServerFailed
 from knowledge_rag.local.http_server import BoundedConnection, ServerThread, http_server
-from knowledge_rag.local.local_retrieval import ADVICE_FLOORS, GENERATED_FILTERS
-from knowledge_rag.local.notices import answered
+from knowledge_rag.local.local_retrieval import ADVICE_FLOORS, LocalFunction
 from knowledge_rag.local.settings import timed_out
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
-from knowledge_rag.orchestrator.retrieval import current_ids, to_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,22 +28,15 @@ if TYPE_CHECKING:
     from knowledge_rag.console.app import ConsoleSettings
     from knowledge_rag.console.documents import KeptDocuments
     from knowledge_rag.core.net.deadline import Deadline
-    from knowledge_rag.core.outcome import RetrievalOutcome
-    from knowledge_rag.core.retrieval import Query
     from knowledge_rag.local.knowledge_base import KnowledgeBase
     from knowledge_rag.orchestrator.advisors.advisor import Advisor
 
 
-class FunctionInItsProcess:
-    """Calls the function directly, one query at a time; see ``orchestrator.backends.bounded.BlockingBackend``.
+class FunctionInItsProcess(LocalFunction):
+    """Calls the function in a process of its own.
 
-    Args:
-        endpoint_url: of the knowledge base's wire API.
-        deadline_seconds: the function's own, for each query; by default as in AWS.
-        knowledge_base: the searched one, for correcting spelling mistakes; ``None`` leaves queries as they are.
+    The deadline is the function's own, for each query; by default as in AWS.
     """
-
-    name = "local"
 
     def __init__(
         self,
@@ -54,30 +44,20 @@ class FunctionInItsProcess:
         deadline_seconds: float | None = None,
         knowledge_base: KnowledgeBase | None = None,
     ) -> None:
+        super().__init__(self._call, knowledge_base)
         self._endpoint_url = endpoint_url
-        self._knowledge_base = knowledge_base
         self._function = FunctionProcess(deadline_seconds)
 
     def prepare(self, deadline: Deadline) -> None:
         """Start the process; it has a time limit of its own."""
         del deadline
-        self._invoke({"query": "warm up", "max_results": 1})
-
-    def ask(self, query: Query, deadline: Deadline) -> RetrievalOutcome:
-        """Invoke the function, which has a deadline of its own."""
-        del deadline
-        event = {**to_arguments(query), **current_ids()}
-        if self._knowledge_base is None:
-            body = self._invoke(event)
-        else:
-            body = answered(self._knowledge_base, event, self._invoke, GENERATED_FILTERS)
-        return read_outcome(body, max_results=query.max_results)
+        self._call({"query": "warm up", "max_results": 1})
 
     def close(self) -> None:
         """End the process."""
         self._function.close()
 
-    def _invoke(self, event: dict[str, object]) -> dict[str, object]:
+    def _call(self, event: dict[str, Any]) -> dict[str, Any]:
         try:
             return self._function.invoke(event, self._endpoint_url)
         except FunctionFailed as error:
@@ -99,9 +79,7 @@ class _JsonConnection(BoundedConnection):
 def running(app: ASGIApp, port: int | None = None) -> Iterator[str]:
     """Serve a console on loopback for as long as the block runs; yields its address.
 
-    Args:
-        app: from :func:`knowledge_rag.console.app.create_console`.
-        port: 0 for a free one; ``None`` for DEFAULT_PORT, or a free one if that is taken.
+    Port 0 takes a free one; ``None`` takes DEFAULT_PORT, or a free one if that is taken.
 
     Raises:
         ServerFailed: the port is taken, or the server doesn't start.

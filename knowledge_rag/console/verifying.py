@@ -7,8 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console.addresses import citation_url
-from knowledge_rag.console.documents import result_of, stale_at_a_glance
+from knowledge_rag.console.documents import citation_url, result_of, stale_at_a_glance
 from knowledge_rag.core.errors import UnreadableResponse
 from knowledge_rag.guardrails.evidence_file import EvidenceFile, decoded_evidence, read_evidence
 from knowledge_rag.guardrails.ledger import Ledger, Passage
@@ -44,18 +43,12 @@ def evidence_of_cards(cards: Iterable[Mapping[str, Any]]) -> EvidenceFile:
 
 
 def verification(
-    answer: str,
-    evidence: EvidenceFile,
-    corpus: Corpus | None,
-    exists: Callable[[str], bool],
+    answer: str, evidence: EvidenceFile, corpus: Corpus | None, exists: Callable[[str], bool]
 ) -> dict[str, Any]:
     """Return the JSON form of a verified answer.
 
-    Args:
-        answer: in Markdown; ``""`` takes the one in the evidence.
-        evidence: of its request.
-        corpus: as it is now; ``None`` if unknown.
-        exists: whether the console has a document at a path, and so a page that shows it.
+    An empty ``answer`` takes the one in the evidence. ``exists`` says whether the console has a document at a path, and
+    so a page that shows it.
 
     Returns:
         ``pieces`` (the answer as written, split where a claim or a finding begins or ends), ``claims`` (pieces refer to
@@ -93,10 +86,7 @@ def verification(
 class _Page:
     """An answer, with the claim and the reference or most severe finding of each character.
 
-    Args:
-        review: of the answer.
-        cited: the distinct citations of its claims, in order.
-        others: findings outside claims.
+    ``cited`` are the distinct citations of its claims, in order, ``others`` the findings outside claims.
     """
 
     review: Review

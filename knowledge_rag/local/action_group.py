@@ -16,14 +16,13 @@ import subprocess
 import sys
 import threading
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, TextIO
 
 from knowledge_rag.core.policy_settings import SourcePolicy
 from knowledge_rag.core.retrieval import SearchType
-from knowledge_rag.local.bedrock.in_process import InProcessBedrock
-from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
+from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, InProcessBedrock
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD, MESSAGE_VERSION
 from lambdas.retrieve_knowledge.settings import load_settings
 
@@ -105,12 +104,11 @@ _TYPES: Final = {"max_results": "integer"}
 
 @dataclass(frozen=True, slots=True)
 class LambdaAnswer:
-    """The function's answer: its body, the whole envelope that an agent receives, and its log lines."""
+    """The function's answer: its body, and the whole envelope that an agent receives."""
 
     status_code: int
     body: dict[str, Any]
     envelope: dict[str, Any]
-    log: str = field(repr=False)
 
 
 def agent_event(arguments: Mapping[str, object], *, session_id: str = "local") -> dict[str, Any]:
@@ -145,17 +143,21 @@ class ActionGroup:
         """Ask one question as an agent does; an argument that is ``None`` is left out."""
         return self.invoke(agent_event({"query": query, **arguments}))
 
+    def body(self, event: dict[str, Any]) -> dict[str, Any]:
+        """Return the body of the answer to an event."""
+        return self.invoke(event).body
+
     def invoke(self, event: dict[str, Any]) -> LambdaAnswer:
         """Send an event in any form that the function supports."""
         # the function logs to standard output, from which Lambda collects logs and metrics; here standard
         # output is the user's
-        with collected_output() as log:
+        with collected_output():
             answer = self._handler(event, None)
         response = answer.get("response")
         if not isinstance(response, dict):  # a direct call is answered with the bare body
-            return LambdaAnswer(400 if "error" in answer else 200, answer, answer, log.getvalue())
+            return LambdaAnswer(400 if "error" in answer else 200, answer, answer)
         body = json.loads(response["responseBody"][_JSON]["body"])
-        return LambdaAnswer(response["httpStatusCode"], body, answer, log.getvalue())
+        return LambdaAnswer(response["httpStatusCode"], body, answer)
 
 
 @contextmanager
@@ -170,12 +172,9 @@ def local_action_group(
 
     Changes the process's environment and restores it afterwards, so enter one block at a time.
 
-    Args:
-        bedrock: the address of a :class:`~knowledge_rag.local.bedrock.server.LocalBedrock`, or the client that
-            replaces the function's own.
-        search_type: sent with every query.
-        policy: of sources; by default the user's ``SOURCE_POLICY``.
-        deadline_seconds: when the function gives up on a query; by default as in AWS.
+    ``bedrock`` is the address of a :class:`~knowledge_rag.local.bedrock.server.LocalBedrock`, or the client that
+    replaces the function's own. By default, the policy is the user's ``SOURCE_POLICY``, and the function gives up on a
+    query as in AWS.
 
     Raises:
         InvalidSettings: the policy, its scope or its day is wrong, or incompatible with the search.
@@ -275,8 +274,7 @@ class FunctionFailed(Exception):  # noqa: N818 - never leaves this package
 class FunctionProcess:
     """The function in a process, started on the first call; one call at a time.
 
-    Args:
-        deadline_seconds: when the function gives up on a query; by default as in AWS.
+    The deadline is the function's own, for each query; by default as in AWS.
     """
 
     def __init__(self, deadline_seconds: float | None = None) -> None:
@@ -351,8 +349,7 @@ def run(endpoint_url: str, deadline_seconds: str = "") -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # other output belongs to no answer
 
-    from knowledge_rag.core.net.deadline import Deadline  # noqa: PLC0415 - only the child needs them
-    from knowledge_rag.local.action_group import local_action_group  # noqa: PLC0415
+    from knowledge_rag.core.net.deadline import Deadline  # noqa: PLC0415 - only the child needs it
 
     deadline = float(deadline_seconds) if deadline_seconds else None
     with local_action_group(endpoint_url, deadline_seconds=deadline) as group:

@@ -150,7 +150,7 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
+def read_bytes(file: CorpusFile) -> bytes:
     """Read a document.
 
     Raises:
@@ -158,13 +158,14 @@ def read_bytes(file: CorpusFile, max_bytes: int = MAX_FILE_BYTES) -> bytes:
     """
     try:
         check_source_file(file.source_file)
-        data = read_regular(file.path, max_bytes + 1)
+        data = read_regular(file.path, MAX_FILE_BYTES + 1)
     except InvalidCitation as error:
         raise UnreadableDocument(ascii(file.source_file), "its name can't be cited") from error
     except OSError as error:
         raise UnreadableDocument(file.source_file, error.strerror or str(error)) from error
-    if len(data) > max_bytes:
-        raise UnreadableDocument(file.source_file, f"larger than {max_bytes / 1024 / 1024:.3g} MiB")
+    if len(data) > MAX_FILE_BYTES:
+        most = f"{MAX_FILE_BYTES / 1024 / 1024:.3g} MiB"
+        raise UnreadableDocument(file.source_file, f"larger than {most}")
     return data
 
 
@@ -208,9 +209,7 @@ def changes(root: Path, *, pause: Callable[[float], None] = time.sleep) -> Itera
     Changes count from this call on. It checks every 2 seconds; in a large folder, it waits ten times as long as
     a check takes.
 
-    Args:
-        root: the folder; while it can't be listed, nothing counts as changed.
-        pause: waits for a number of seconds.
+    While the folder can't be listed, nothing counts as changed. ``pause`` waits for a number of seconds.
     """
     return _changes(root, _state(root), pause)
 

@@ -111,9 +111,7 @@ class Embedder(Protocol):
     def embed_question(self, text: str, *, in_english: bool) -> Vector:
         """Embed a question, so that its product with a text's vector is their cosine.
 
-        Args:
-            text: the question.
-            in_english: whether it and most documents are in English.
+        ``in_english`` says whether it and most documents are in English.
         """
 
     def knows(self, word: str) -> bool:
@@ -123,9 +121,7 @@ class Embedder(Protocol):
 class MiniLm:
     """The real model; loaded on first use, and thread-safe.
 
-    Args:
-        settings: the locations of its files and of its graph's cache.
-        threads: number of CPU threads; ``None`` uses all, at most ``MAX_THREADS``.
+    By default it uses all CPU threads, at most ``MAX_THREADS``.
     """
 
     def __init__(self, settings: LocalSettings, *, threads: int | None = None) -> None:

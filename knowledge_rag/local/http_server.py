@@ -192,6 +192,9 @@ def http_server(
 
 
 LOOPBACK: Final = "127.0.0.1"
+LOOPBACK_HOSTS: Final = (LOOPBACK, "localhost", "[::1]")
+"""Allowed ``Host`` headers, without the port: a web page whose name was made to resolve here (DNS rebinding)
+sends its own name."""
 _START_SECONDS: Final = 10.0
 _STOP_SECONDS: Final = 5.0
 _BACKLOG: Final = 128
@@ -200,11 +203,7 @@ _BACKLOG: Final = 128
 class ServerThread:
     """A server in a thread, from :meth:`start` to :meth:`stop`.
 
-    Args:
-        server: to run.
-        name: of the server and its thread, for people.
-        port: 0 picks a free one.
-        option: the command-line option for the port, named in the error if the port is taken.
+    Port 0 picks a free one; the error about a taken port names ``option``.
     """
 
     def __init__(

@@ -27,13 +27,15 @@ from knowledge_rag.extract.dates import DATES_VERSION, dated
 from knowledge_rag.extract.documents import cut, extract, fingerprint
 from knowledge_rag.extract.lint.check import LINT_VERSION, cautioned, lint_text
 from knowledge_rag.extract.lint.patterns import Finding
-from knowledge_rag.local.corpus import MAX_FILE_BYTES, list_folder, read_beside, read_bytes, stamp
+from knowledge_rag.local.corpus import list_folder, read_beside, read_bytes, stamp
 from knowledge_rag.local.embeddings import context_of, placed
 from knowledge_rag.local.errors import Damage, UnusableCorpus
 from knowledge_rag.local.index import remove_other_indexes
 from knowledge_rag.local.keywords import KEYWORDS_VERSION, stored_terms
 from knowledge_rag.local.since_ingest import noted_folder
 from knowledge_rag.local.store import (
+    FOLDER,
+    UNFINISHED,
     KnownFile,
     PreparedChunk,
     PreparedDocument,
@@ -137,14 +139,10 @@ INDEX_VERSION: Final = "3"
 class IngestSettings:
     """Options of an ingest.
 
-    Args:
-        chunking: how documents are cut.
-        max_file_bytes: larger files are skipped and reported.
-        date_order: order of day and month in ``03/04/2026``; if unset, that is no date.
+    ``date_order`` is that of day and month in ``03/04/2026``; if unset, that is no date.
     """
 
     chunking: ChunkingSettings = field(default_factory=ChunkingSettings)
-    max_file_bytes: int = MAX_FILE_BYTES
     date_order: DateOrder | None = None
 
     @property
@@ -166,19 +164,10 @@ class IngestSettings:
 class IngestReport:
     """The result of an ingest.
 
-    Args:
-        added: new documents.
-        changed: documents whose bytes or chunking rules have changed, or that were damaged.
-        removed: documents that no longer exist or can't be read any more.
-        unchanged: number of documents that were left alone.
-        skipped: files that yielded nothing, each with its reason.
-        left_out: files and folders that look like documents and were not read, by reason.
-        warnings: sentences about documents that were ingested with a problem.
-        lint: findings in all readable documents, including unchanged ones.
-        chunks: number of chunks in the knowledge base.
-        embedded: number of chunks that had to be embedded.
-        seconds: wall time of the whole run.
-        embedding_seconds: the part of it inside the embedding model.
+    ``changed`` documents have other bytes or chunking rules, or were damaged; ``removed`` ones don't exist or can't be
+    read any more; ``skipped`` files yielded nothing; ``left_out`` ones look like documents and were not read. ``lint``
+    covers all readable documents, ``embedded`` counts chunks. Times are wall seconds, of the whole run and of the
+    embedding model.
     """
 
     added: tuple[str, ...]
@@ -226,7 +215,7 @@ def ingest(
             settings or IngestSettings(),
             progress or (lambda *_: None),
         )
-        run.tables.note_folder(noted_folder(directory, kb_path))
+        run.tables.note(FOLDER, noted_folder(directory, kb_path))
         names = {file.source_file for file in folder.documents}
         run.carry_out(folder.documents, last_changes(directory, names))
     run.clear_up()
@@ -312,7 +301,7 @@ class _Run:
             self._progress(0, 1, "writing")
             self.tables.replace(stale, [*self._fresh.values()], self._embedder.fingerprint)
         self._note_files(is_last=not left)
-        self.tables.note_unfinished(left)
+        self.tables.note(UNFINISHED, str(left or ""))
         self._chunks = self.tables.count_chunks()
         if is_last or self._chunks >= (1 + INDEX_SHARE) * self._indexed:
             self.tables.write_index(self._kb_path)
@@ -386,7 +375,7 @@ class _Run:
             if known and noted and noted.stamp == seen != "":
                 self._keep(known, noted, name)
                 return
-            data = read_bytes(file, self._settings.max_file_bytes)
+            data = read_bytes(file)
             if known and noted and known.sha256 == hashlib.sha256(data).hexdigest():
                 self._keep(known, KnownFile(seen or noted.stamp, noted.lint), name)
                 return

@@ -82,9 +82,7 @@ def _says_nothing(term: str, stop_words: frozenset[str]) -> bool:
 def stored_terms(context: str, lines: str) -> dict[str, float]:
     """Weigh the terms of one chunk, words and pairs, by how often they occur, > 0.
 
-    Args:
-        context: its context prefix, ``""`` if it has none.
-        lines: its verbatim lines.
+    ``context`` is its context prefix, ``""`` if it has none.
     """
     weights: dict[str, float] = dict(Counter(_terms(lines)))
     for term in _terms(context):
@@ -188,11 +186,8 @@ class Postings(NamedTuple):
     def of(cls, flat: Entries, counts: Numbers, terms: int, *, k1: float = K1) -> Postings:
         """Return the postings of some chunks.
 
-        Args:
-            flat: the terms and weights of all chunks, chunk by chunk, dtype ``ENTRY``.
-            counts: shape (chunks,): each chunk's number of entries.
-            terms: number of terms.
-            k1: how much a repeated term adds, > 0.
+        ``flat`` are the terms and weights of all chunks, chunk by chunk, dtype ``ENTRY``; ``counts``, shape (chunks,),
+        has each chunk's number of entries. ``k1``, > 0, is how much a repeated term adds.
 
         Raises:
             Damage: an entry's term is unknown, or its weight is not a positive number.
@@ -230,14 +225,7 @@ class Vocabulary(Protocol):
 
 
 class KeywordIndex:
-    """Scores every chunk against a question.
-
-    Args:
-        vocabulary: the number of each known term.
-        postings: of these terms.
-        chunks: number of chunks.
-        k1: the same as for the postings.
-    """
+    """Scores every chunk against a question; ``k1`` is the same as for the postings."""
 
     def __init__(
         self, vocabulary: Vocabulary, postings: Postings, *, chunks: int, k1: float = K1

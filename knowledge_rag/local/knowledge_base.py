@@ -142,17 +142,9 @@ class KnowledgeBase:
         search_type: SearchType = SearchType.HYBRID,
         wanted: Filter | None = None,
     ) -> list[Hit]:
-        """Find the chunks that best answer a query.
+        """Find the chunks that best answer a query: at most ``limit``, >= 1, whose metadata match ``wanted``, best first.
 
-        Args:
-            query: any text.
-            limit: maximum number of hits, >= 1.
-            search_type: vectors only, or with keywords.
-            wanted: only chunks whose metadata match this filter.
-
-        Returns:
-            Hits, best first. There is always a nearest chunk: the caller's score threshold decides
-            whether it is evidence.
+        There is always a nearest chunk: the caller's score threshold decides whether it is evidence.
         """
         index = self._current()
         with explained(self._path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.core.policy_settings import SourcePolicy
     from knowledge_rag.core.retrieval import Query
-    from knowledge_rag.local.action_group import ActionGroup
     from knowledge_rag.local.knowledge_base import KnowledgeBase
+    from knowledge_rag.local.notices import Invoke
 
 
 ADVICE_FLOORS: Final = Floors(alert=0.45, question=0.20, sure=0.55, clear=0.35)
@@ -38,26 +38,24 @@ GENERATED_FILTERS: Final = (DOCUMENT_TYPE,)
 
 
 class LocalFunction:
-    """Calls the function like a direct caller.
+    """Calls the function like a direct caller; see ``orchestrator.backends.bounded.BlockingBackend``.
 
     One query at a time: the function writes its records to the process's standard output, which is
     collected during the call. A local query takes some milliseconds, and waiting counts towards the budget.
 
-    Args:
-        function: the function.
-        knowledge_base: for correcting typing mistakes; ``None`` leaves queries as they are.
-        unexplained: see :func:`answered`.
+    ``invoke`` calls the function, and returns the answer's body. Without a knowledge base, typing mistakes are left as
+    they are; for ``unexplained``, see :func:`answered`.
     """
 
     name = "local"
 
     def __init__(
         self,
-        function: ActionGroup,
+        invoke: Invoke,
         knowledge_base: KnowledgeBase | None = None,
         unexplained: Collection[str] = GENERATED_FILTERS,
     ) -> None:
-        self._function = function
+        self._invoke = invoke
         self._knowledge_base = knowledge_base
         self._unexplained = unexplained
         self._turn = threading.Lock()
@@ -79,9 +77,6 @@ class LocalFunction:
             self._turn.release()
         return read_outcome(body, max_results=query.max_results)
 
-    def _invoke(self, event: dict[str, Any]) -> dict[str, Any]:
-        return self._function.invoke(event).body
-
     def close(self) -> None:
         """Do nothing: the caller that created the function closes it."""
 
@@ -99,29 +94,23 @@ def local_retrieval(
 
     Changes the process's environment and restores it afterwards, so enter one block at a time.
 
-    Args:
-        knowledge_base: to search; the caller closes it.
-        search_type: sent with every query.
-        policy: of sources; by default the user's ``SOURCE_POLICY``.
-        budget: of each query, and so of the function behind it; 30 s by default.
-        unexplained: see :func:`answered`.
+    The budget is for each query, and so for the function behind it; 30 s by default. The policy is the user's
+    ``SOURCE_POLICY`` by default; for ``unexplained``, see :func:`answered`. The caller closes the knowledge base.
 
     Raises:
         InvalidSettings: on entering, if the policy is wrong or incompatible with the search.
         ModelUnavailable: on entering, if the embedding model isn't available.
     """
     budget = budget or Budget(LOCAL_TIMEOUT_SECONDS)
-    with (
-        action_group_of(
-            knowledge_base,
-            search_type=search_type,
-            policy=policy,
-            deadline_seconds=budget.working_seconds,
-        ) as function,
-    ):
+    with action_group_of(
+        knowledge_base,
+        search_type=search_type,
+        policy=policy,
+        deadline_seconds=budget.working_seconds,
+    ) as function:
         notice = timed_out(budget.seconds)
         retrieval = BoundedRetrieval(
-            LocalFunction(function, knowledge_base, unexplained),
+            LocalFunction(function.body, knowledge_base, unexplained),
             budget,
             timeout_notice=notice,
             floors=ADVICE_FLOORS if search_type is SearchType.HYBRID else None,

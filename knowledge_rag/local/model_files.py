@@ -91,10 +91,6 @@ def _folder(settings: LocalSettings) -> Path:
 def install_model(package: str = PACKAGE, requirements: str = REQUIREMENTS) -> None:
     """Install a hash-pinned model package, without its dependencies, in this environment.
 
-    Args:
-        package: its name.
-        requirements: path of the file that pins it.
-
     Raises:
         ModelUnavailable: pip could not install it; has pip's last line.
     """
@@ -119,12 +115,7 @@ def install_model(package: str = PACKAGE, requirements: str = REQUIREMENTS) -> N
 
 
 def packaged_folder(package: str, file_name: str, mend: str) -> Path:
-    """Return the folder of an installed package's file.
-
-    Args:
-        package: its name.
-        file_name: of a file in the folder.
-        mend: what to do if it is missing.
+    """Return the folder of an installed package's file; ``mend`` says what to do if it is missing.
 
     Raises:
         ModelUnavailable: the package is not installed, or has no such file.
@@ -143,12 +134,7 @@ def packaged_folder(package: str, file_name: str, mend: str) -> Path:
 
 
 def read_proven(path: Path, sha256: str, mend: str = _MEND) -> bytes:
-    """Read a file whose sha256 is known.
-
-    Args:
-        path: of the file.
-        sha256: in hexadecimal.
-        mend: what to do if it is missing or a different one.
+    """Read a file whose sha256 is known; ``mend`` says what to do if it is missing or a different one.
 
     Raises:
         ModelUnavailable: it is missing, unreadable, or not the published one.

@@ -44,14 +44,9 @@ def build_graph(safetensors: bytes) -> Any:  # noqa: ANN401 - onnx has no types
 
 
 def move_constants(model: Any, file_name: str) -> bytes:  # noqa: ANN401
-    """Move a model's large constants to a file beside it, which a runtime maps instead of reading.
+    """Move a model's large constants to a file beside it, which a runtime maps instead of reading; return its contents.
 
-    Args:
-        model: changed in place to refer to the file.
-        file_name: of the file.
-
-    Returns:
-        The contents for that file.
+    The model is changed in place to refer to the file.
     """
     constants = bytearray()
     for constant in model.graph.initializer:

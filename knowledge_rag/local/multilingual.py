@@ -65,11 +65,7 @@ _SPACE: Final = "\u2581"
 
 
 class UniversalSentenceEncoder:
-    """The model; loaded on first use, and thread-safe.
-
-    Args:
-        settings: the locations of its files and of the cache in a form that loads fast.
-    """
+    """The model; loaded on first use, and thread-safe."""
 
     def __init__(self, settings: LocalSettings) -> None:
         self._settings = settings
@@ -102,10 +98,6 @@ class Multilingual:
     """Embeds with both models; an ``Embedder`` of vectors of shape (896,).
 
     The first 384 numbers are MiniLM's, the others the multilingual model's, each of length sqrt(1/2).
-
-    Args:
-        english: MiniLM.
-        others: the multilingual model.
     """
 
     def __init__(self, english: Embedder, others: UniversalSentenceEncoder) -> None:
@@ -154,10 +146,7 @@ def _joined(english: Vector, others: Vector) -> Vector:
 class _Pieces:
     """Splits text into its most likely sequence of pieces (a unigram model, like SentencePiece's).
 
-    Args:
-        pieces: by their ids.
-        scores: log-likelihood of each.
-        normaliser: SentencePiece's compiled rules for characters.
+    ``normaliser`` are SentencePiece's compiled rules for characters.
     """
 
     def __init__(self, pieces: list[str], scores: Floats, normaliser: bytes) -> None:

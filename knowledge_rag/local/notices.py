@@ -32,12 +32,8 @@ def answered(
 ) -> dict[str, Any]:
     """Call the function with typing mistakes corrected; the answer's notice reports the changes.
 
-    Args:
-        knowledge_base: the one that the function searches.
-        event: a direct caller's.
-        invoke: calls the function; returns the answer's body.
-        unexplained: filters that nobody typed: a query that has one and finds nothing isn't repeated without its
-        filters.
+    ``event`` is a direct caller's, and ``invoke`` returns the answer's body. Nobody typed the filters in
+    ``unexplained``: a query that has one and finds nothing isn't repeated without its filters.
     """
     asked = _corrected(knowledge_base, event)
     body = invoke({**event, "query": asked.text} if asked.meant else dict(event))

@@ -18,9 +18,8 @@ from knowledge_rag.local.keywords import MAX_QUERY_TERMS, pairs_of, words_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from knowledge_rag.local.columns import Mask
     from knowledge_rag.local.embeddings import Vector
-    from knowledge_rag.local.index import Index, Numbers
+    from knowledge_rag.local.index import Index, Mask, Numbers
     from knowledge_rag.local.keywords import Scores
 
 _COMMON: Final = frozenset(map(stem, COMMON))
@@ -53,12 +52,8 @@ _NAME: Final = re.compile(r"[a-z]{3,}")
 class Question:
     """A question prepared for the search.
 
-    Args:
-        vector: its embedding, with a text's dimensions.
-        terms: its keyword terms with their counts.
-        language: of a question that the multilingual model embedded; its words need not occur in the
-        documents. ``""`` for any other.
-        meant: terms that nobody typed: the technical ones for everyday words.
+    ``language`` is that of a question that the multilingual model embedded, whose words need not occur in the
+    documents; ``""`` for any other. ``meant`` are terms that nobody typed: the technical ones for everyday words.
     """
 
     vector: Vector
@@ -84,18 +79,10 @@ def rank(
     search_type: SearchType = SearchType.HYBRID,
     mask: Mask | None = None,
 ) -> list[tuple[int, float]]:
-    """Find the best chunks.
+    """Return row and score of the best chunks, at most ``limit``, >= 1, for which ``mask`` is true.
 
-    Args:
-        index: to search.
-        question: to search for.
-        limit: maximum number of results, >= 1.
-        search_type: vectors only, or with keywords.
-        mask: true for the chunks that may be found; ``None`` for all.
-
-    Returns:
-        Row and score, best first; equal ones in order of file and line, so the same state and question
-        always give the same list. Scores are 0..1 and never rise.
+    Equal ones are in order of file and line, so the same state and question always give the same list. Scores
+    are 0..1 and never rise.
     """
     words = word_scores(index, question)
     if search_type is SearchType.HYBRID:

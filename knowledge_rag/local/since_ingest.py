@@ -35,12 +35,8 @@ _NAMED: Final = 3
 class SinceIngest:
     """Documents of a folder that have changed since the ingest, by path.
 
-    Args:
-        folder: that the knowledge base was made from.
-        changed: documents with other bytes.
-        new: documents that the knowledge base doesn't have.
-        gone: documents that the folder no longer has.
-        cited: the cited lines that are no longer the same, and what happened to them.
+    ``changed`` ones have other bytes, ``new`` ones aren't in the knowledge base, ``gone`` ones no longer in the folder.
+    ``cited`` are the cited lines that are no longer the same, and what happened to them.
     """
 
     folder: Path

@@ -35,12 +35,7 @@ _FORMS: Final = {
 
 
 def links_of_checkout(folder: Path, documents: frozenset[str]) -> RepositoryLinks | str:
-    """Return the links of a folder's documents, or why there are none.
-
-    Args:
-        folder: that was ingested, anywhere in a checkout.
-        documents: their names, relative to the folder.
-    """
+    """Return the links of a folder's documents, or why there are none; the folder may be anywhere in a checkout."""
     commit = _git(folder, "rev-parse", "--verify", "HEAD^{commit}")
     if not _COMMIT.fullmatch(commit):
         return "the folder is not in a Git checkout with a commit"

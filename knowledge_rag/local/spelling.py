@@ -129,10 +129,8 @@ def corrected(
 ) -> Corrected:
     """Correct the typing mistakes in a question.
 
-    Args:
-        text: as typed.
-        is_known: whether a word needs no correction.
-        spelling: returns the words of the documents; called only if a word is not known.
+    ``is_known`` says whether a word needs no correction. ``spelling`` returns the words of the documents; it is called
+    only if a word is not known.
     """
     if len(text) > MOST_CHARACTERS or language_of(text) != ENGLISH:
         return Corrected(text)

@@ -42,10 +42,7 @@ if TYPE_CHECKING:
 
 APPLICATION_ID: Final = 0x4B524147  # "KRAG"
 FORMAT_VERSION: Final = 3
-"""Raised when the tables change."""
-UPGRADED_VERSION: Final = 2
-"""Can be read as it is; the next ingest upgrades it, since it lacks only the table ``files``. A knowledge base
-of any other version is rebuilt from its documents."""
+"""Raised when the tables change. A knowledge base of another version is rebuilt from its documents."""
 
 COMMIT_WAIT_MS: Final = 10_000
 """How long a finished ingest waits for readers, who lock the file for milliseconds."""
@@ -88,6 +85,7 @@ CREATE TABLE files (
     lint TEXT NOT NULL                  -- JSON list of findings, each a list of its fields
 ) WITHOUT ROWID;
 """
+_STATEMENTS: Final = SCHEMA.strip().removesuffix(";").split(";\n")
 
 
 def open_for_reading(path: Path) -> sqlite3.Connection:
@@ -106,7 +104,7 @@ def open_for_reading(path: Path) -> sqlite3.Connection:
         connection = _connect(path, "rw", wait_ms=READ_WAIT_MS)
         try:
             connection.execute("PRAGMA query_only = ON")
-            filled = _check_kind(connection, path)
+            filled = _has_tables(connection, path)
         except BaseException:
             connection.close()
             raise
@@ -136,7 +134,8 @@ def ingest_transaction(path: Path) -> Iterator[sqlite3.Connection]:
         with explained(path), closing(_connect(path, "rwc", wait_ms=0)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
-                _create_or_upgrade(connection, _check_kind(connection, path))
+                if not _has_tables(connection, path):
+                    _create(connection)
                 yield connection
                 _commit(connection)
             finally:
@@ -195,16 +194,16 @@ def _connect(path: Path, mode: str, *, wait_ms: int) -> sqlite3.Connection:
     return connection
 
 
-def _check_kind(connection: sqlite3.Connection, path: Path) -> int:
-    """Return the format version, 0 if the file has no knowledge base yet; refuse other files."""
+def _has_tables(connection: sqlite3.Connection, path: Path) -> bool:
+    """Whether the file has a knowledge base yet; refuse other files."""
     (kind,) = connection.execute("PRAGMA application_id").fetchone()
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
     if not (kind or version or tables):
-        return 0
+        return False
     if kind != APPLICATION_ID:
         raise UnusableKnowledgeBase(f"{path} is a SQLite file, but not a knowledge base")
-    if version not in (UPGRADED_VERSION, FORMAT_VERSION):
+    if version != FORMAT_VERSION:
         raise UnusableKnowledgeBase(
             f"{path} has format version {version}, and this program reads {FORMAT_VERSION}: "
             "delete it and ingest again"
@@ -212,9 +211,9 @@ def _check_kind(connection: sqlite3.Connection, path: Path) -> int:
     made = connection.execute(
         "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'"
     )
-    if sorted(sql for (sql,) in made) != sorted(_statements(version)):
+    if sorted(sql for (sql,) in made) != sorted(_STATEMENTS):
         raise Damage("its tables are not a knowledge base's")
-    return int(version)
+    return True
 
 
 def _exists(path: Path) -> bool:
@@ -224,15 +223,8 @@ def _exists(path: Path) -> bool:
         raise UnusableKnowledgeBase(f"invalid path: {path}: {error.strerror}") from error
 
 
-def _statements(version: int = FORMAT_VERSION) -> list[str]:
-    statements = SCHEMA.strip().removesuffix(";").split(";\n")
-    return statements[: -1 if version == UPGRADED_VERSION else None]
-
-
-def _create_or_upgrade(connection: sqlite3.Connection, version: int) -> None:
-    if version == FORMAT_VERSION:
-        return
-    for statement in _statements()[-1 if version else 0 :]:
+def _create(connection: sqlite3.Connection) -> None:
+    for statement in _STATEMENTS:
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
@@ -435,12 +427,7 @@ def checked_arrays(connection: sqlite3.Connection) -> tuple[str, str, dict[str, 
 
 
 def noted(path: Path, key: str) -> str:
-    """Return a value from ``meta``; ``""`` if it is missing, or the file can't be read.
-
-    Args:
-        path: of the knowledge base.
-        key: such as ``MODEL`` or ``CORPUS``.
-    """
+    """Return a value from ``meta``; ``""`` if it is missing, or the file can't be read."""
     with (
         suppress(KnowledgeRagError),
         closing(open_for_reading(path)) as connection,
@@ -576,13 +563,9 @@ class Tables:
             "DELETE FROM files WHERE source_file = ?", ((name,) for name in gone)
         )
 
-    def note_folder(self, folder: str) -> None:
-        """Store the documents' folder."""
-        _set_meta(self._connection, FOLDER, folder)
-
-    def note_unfinished(self, documents: int) -> None:
-        """Store the number of unprocessed documents."""
-        _set_meta(self._connection, UNFINISHED, str(documents or ""))
+    def note(self, key: str, value: str) -> None:
+        """Store a value in ``meta``, ``""`` for none."""
+        _set_meta(self._connection, key, value)
 
     def count_chunks(self) -> int:
         """Count the chunks of all documents."""

@@ -25,12 +25,7 @@ from knowledge_rag.guardrails.headings import heading_words
 from knowledge_rag.mcp_server.card import cited_lines
 from knowledge_rag.mcp_server.resources import shown_title
 from knowledge_rag.mcp_server.skills import uri_of
-from knowledge_rag.orchestrator.consultation import (
-    advise_on,
-    answer_parts,
-    evidence_of,
-    look_up,
-)
+from knowledge_rag.orchestrator.consultation import advise_on, answer_parts, evidence_of, look_up
 from knowledge_rag.orchestrator.fitting import MIN_TOKENS, within
 from knowledge_rag.orchestrator.incident import Incident, read_place
 from knowledge_rag.orchestrator.pager_texts import one_line as question_line
@@ -66,12 +61,8 @@ _OF_EVIDENCE: Final = 50
 class Said:
     """A tool's result before it takes the protocol's form.
 
-    Args:
-        texts: for a model.
-        body: the structured content.
-        cited: lines to link, in order.
-        outcome: the evidence; ``None`` for a result that isn't an answer.
-        lines: returns the cited lines, for clients that show the card.
+    ``texts`` are for a model, ``body`` is the structured content, ``cited`` are lines to link. A result that isn't an
+    answer has no ``outcome``. ``lines`` returns the cited lines, for clients that show the card.
     """
 
     texts: tuple[str, ...]
@@ -85,12 +76,8 @@ class Said:
 class Asking:
     """Runs the tools that answer.
 
-    Args:
-        retrieval: the knowledge base.
-        corrected: corrects spelling mistakes in a question.
-        documents: of the knowledge base; ``None`` if they can't be read.
-        skills: returns the knowledge base's current skills; ``None`` if it has none.
-        advisor: writes the answer of ``ask``; ``None`` for the procedures as written in the documents.
+    ``documents`` are ``None`` if they can't be read, ``skills`` if the knowledge base has none. Without an advisor,
+    ``ask`` gives the procedures as written in the documents.
     """
 
     retrieval: Retrieval
@@ -101,7 +88,7 @@ class Asking:
 
     async def ask(self, arguments: Mapping[str, object], report: Report) -> Said:
         """Return the procedures for a question or an alert."""
-        _only(arguments, "question", "at", "max_tokens")
+        only(arguments, "question", "at", "max_tokens")
         most = tokens_in(arguments)
         consultation = await self._consulted(arguments, report, advisor=self.advisor)
         if most is not None:
@@ -117,7 +104,7 @@ class Asking:
 
     async def find_skill(self, arguments: Mapping[str, object], report: Report) -> Said:
         """Return the skill to load for an alert."""
-        _only(arguments, "alert", "max_tokens")
+        only(arguments, "alert", "max_tokens")
         if self.skills is None:
             raise InvalidRequest("this knowledge base serves no skills")
         skills, most = self.skills, tokens_in(arguments)
@@ -134,7 +121,7 @@ class Asking:
 
     async def list_documents(self, arguments: Mapping[str, object], _: Report) -> Said:
         """List documents by path."""
-        _only(arguments, "containing", "after")
+        only(arguments, "containing", "after")
         documents = self._documents()
         part, after = _text_in(arguments, "containing"), _text_in(arguments, "after")
         if part and after:
@@ -152,7 +139,7 @@ class Asking:
 
     async def check_drift(self, arguments: Mapping[str, object], _: Report) -> Said:
         """Return the commands of a document that were found at ingest to work no longer."""
-        _only(arguments, "source_file")
+        only(arguments, "source_file")
         name = _text_in(arguments, "source_file", required=True)
         passages = await asyncio.to_thread(self._documents().passages, name)
         if not passages:
@@ -283,10 +270,11 @@ def _stored(notes: object) -> Sequence[str]:
     return notes if isinstance(notes, list) else ()
 
 
-def _only(arguments: Mapping[str, object], *known: str) -> None:
+def only(arguments: Mapping[str, object], *known: str, more: str = "") -> None:
+    """Refuse other arguments; ``more`` ends the message."""
     if unknown := [name for name in arguments if name not in known]:
         names = ", ".join(ascii(str(name)[:40]) for name in unknown[:3])
-        raise InvalidRequest(f"unknown argument {names}; known: {', '.join(known)}")
+        raise InvalidRequest(f"unknown argument {names}; known: {', '.join(known)}{more}")
 
 
 def _text_in(

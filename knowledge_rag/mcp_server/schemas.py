@@ -146,10 +146,7 @@ DOCUMENTS_OUTPUT: Final = _object(
 )
 DRIFT_INPUT: Final = _object({"source_file": _text("The document's path, as citations have it.")})
 DRIFT_OUTPUT: Final = _object(
-    {
-        "source_file": _text(),
-        "findings": _list(_object({"line": _count(1), "message": _text()})),
-    }
+    {"source_file": _text(), "findings": _list(_object({"line": _count(1), "message": _text()}))}
 )
 
 VERIFICATION_INPUT: Final = _object(

@@ -22,8 +22,7 @@ from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.mcp_server import card, resources, tools
 from knowledge_rag.mcp_server import skills as skill_files
-from knowledge_rag.mcp_server.evidence_store import EvidenceStore
-from knowledge_rag.mcp_server.tools import Tools
+from knowledge_rag.mcp_server.tools import EvidenceStore, Tools
 from knowledge_rag.orchestrator.retrieval import SafeRetrieval
 from knowledge_rag.orchestrator.wording import agent_prompt, listed
 
@@ -61,10 +60,8 @@ _logger = logging.getLogger(__name__)
 def create_server(asking: Asking, *, one_client: bool = False) -> Server[Any]:
     """Create the MCP server.
 
-    Args:
-        asking: runs the tools; without its documents, no documents are served as resources, and without its skills, no
-        skills.
-        one_client: whether all requests are from one client, as over standard input and output.
+    Without the documents of ``asking``, none are served as resources, and without its skills, no skills. ``one_client``
+    says that all requests are from one client, as over standard input and output.
 
     Raises:
         KnowledgeRagError: the installation is incomplete.

@@ -28,7 +28,7 @@ from starlette.responses import JSONResponse
 
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.net.connect import is_loopback
-from knowledge_rag.local.http_server import BoundedConnection, http_server, listening_on
+from knowledge_rag.local.http_server import LOOPBACK, BoundedConnection, http_server, listening_on
 from knowledge_rag.mcp_server.tokens import RETRY_SECONDS, AccessTokens, IssuerKeys, KeysUnavailable
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from knowledge_rag.mcp_server.tokens import Access
 
-LOOPBACK: Final = "127.0.0.1"
 PATH: Final = "/mcp"
 
 MAX_REQUEST_BYTES: Final = 1_048_576
@@ -103,11 +102,7 @@ def http_app(
     Against DNS rebinding, requests need this server's address as their Host, and no other origin. Only the metadata of
     RFC 9728 has CORS headers.
 
-    Args:
-        server: the one to serve.
-        port: that it listens on.
-        host: address that it listens on.
-        access: the tokens to require; ``None`` requires none.
+    Without ``access``, no tokens are required.
 
     Raises:
         InvalidSettings: without tokens, programs on other machines would be served.
@@ -184,14 +179,9 @@ def serve_http(
     host: str = LOOPBACK,
     access: Access | None = None,
 ) -> None:
-    """Serve clients until Ctrl-C or SIGTERM.
+    """Serve clients until Ctrl-C or SIGTERM; see :func:`http_app`.
 
-    Args:
-        server: the one to serve.
-        port: 0 takes a free one.
-        on_ready: called with the server's address once it listens.
-        host: address to listen on.
-        access: the tokens to require; ``None`` requires none.
+    Port 0 takes a free one; ``on_ready`` is called with the server's address once it listens.
 
     Raises:
         InvalidSettings: without tokens, programs on other machines would be served.
@@ -214,9 +204,7 @@ _WAITING: Final = 16
 class StandardInput:
     """The lines that a client sends; create it inside the event loop.
 
-    Args:
-        max_bytes: maximum length of a line; a longer one is cut to one byte more.
-        descriptor: to read from.
+    A line of more than ``max_bytes`` is cut to one byte more.
     """
 
     def __init__(self, max_bytes: int, descriptor: int) -> None:
@@ -268,12 +256,7 @@ def taken_standard_input() -> int:
 
 
 class Messages:
-    """The lines that are messages; this class answers all others, which the SDK ignores while the client waits.
-
-    Args:
-        lines: of the client.
-        max_bytes: maximum length of a message.
-    """
+    """The lines that are messages; this class answers all others, which the SDK ignores while the client waits."""
 
     def __init__(self, lines: StandardInput, max_bytes: int) -> None:
         self._lines = lines

@@ -71,10 +71,8 @@ _SCOPE: Final = re.compile(r"[\x21\x23-\x5b\x5d-\x7e]+")
 class Access:
     """The tokens to accept: those that an issuer made for this server.
 
-    Args:
-        issuer: the authorization server's identifier, exactly as in its tokens.
-        resource: this server's address as clients use it; the tokens' audience.
-        scopes: a token must have all of them.
+    ``issuer`` is the authorization server's identifier, exactly as in its tokens; ``resource`` is this server's address
+    as clients use it, their audience. A token must have all scopes.
 
     Raises:
         InvalidSettings: an address isn't ``https://``, or a scope is invalid.
@@ -116,10 +114,6 @@ class IssuerKeys:
 
     Known keys are used at once. They are read again in the background when they are FRESH_SECONDS old. A token with an
     unknown key waits for that, at most LOAD_SECONDS + 1.
-
-    Args:
-        issuer: its identifier.
-        clock: monotonic seconds.
     """
 
     def __init__(self, issuer: str, clock: Callable[[], float] = time.monotonic) -> None:

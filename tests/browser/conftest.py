@@ -101,8 +101,17 @@ def browser(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture(scope="session")
-def shelf(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+def _sample(tmp_path_factory: pytest.TempPathFactory) -> Shelf:
     return shelf_of(tmp_path_factory.mktemp("shelf"), sample_files())
+
+
+@pytest.fixture(scope="module")
+def shelf(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Shelf:
+    """The documents of the module's ``FILES``; of a module without any, those of the sample that are asked about."""
+    files = getattr(request.module, "FILES", None)
+    if files is None:
+        return request.getfixturevalue("_sample")
+    return shelf_of(tmp_path_factory.mktemp("shelf"), files)
 
 
 @pytest.fixture(scope="module")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
-from tests.browser.consoles import QUESTION, Script, console, sample_files, shelf_of
+from tests.browser.consoles import QUESTION, sample_files
 
 WIDGETS = """\
 # Widget errors
@@ -20,13 +19,7 @@ WIDGETS = """\
 """
 
 
-@pytest.fixture(scope="module")
-def origin(browser, tmp_path_factory):  # noqa: ARG001 - no console without a browser
-    made = shelf_of(
-        tmp_path_factory.mktemp("forms"), sample_files() | {"runbooks/widgets.md": WIDGETS}
-    )
-    with console(made, Script()) as address:
-        yield address
+FILES = sample_files() | {"runbooks/widgets.md": WIDGETS}
 
 
 def in_order(texts):

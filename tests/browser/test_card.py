@@ -33,7 +33,7 @@ RUNBOOKS = {
     "runbooks/queue.md": (
         "# QueueDepthTooHigh\n\nNever purge the queue.\n\n## Resolution\n\n1. Add two consumers:\n\n"
         "   ```sh\n   scale  --to 2\n   ```\n2. Remove the old ones with `kubectl delete pod`.\n"
-    ),
+    )
 }
 ELEMENTS = {
     "HTML", "HEAD", "META", "TITLE", "STYLE", "BODY", "MAIN", "SCRIPT", "SECTION", "DETAILS", "SUMMARY",

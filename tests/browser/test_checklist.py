@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
-from tests.browser.consoles import console, shelf_of
 
 QUEUE = """\
 # QueueStuck: the mail queue is stuck
@@ -49,11 +48,7 @@ If only one sender is stuck, go to the senders' page.
 """
 
 
-@pytest.fixture(scope="module")
-def origin(browser, tmp_path_factory, _script):  # noqa: ARG001 - no console without a browser
-    files = {"runbooks/mail-queue.md": QUEUE}
-    with console(shelf_of(tmp_path_factory.mktemp("checklist"), files), _script) as address:
-        yield address
+FILES = {"runbooks/mail-queue.md": QUEUE}
 
 
 @pytest.fixture
@@ -180,11 +175,7 @@ def test_keys_go_from_step_to_step_copy_and_tick(answered):
     ("name", "begins", "holds"),
     [
         ("Copy Markdown", "# Answer\n", "4. Pause the *senders* of"),
-        (
-            "Copy for Slack",
-            "QueueStuck\n",
-            "```\nmailctl pause --all --cluster <cluster-id>\n```",
-        ),
+        ("Copy for Slack", "QueueStuck\n", "```\nmailctl pause --all --cluster <cluster-id>\n```"),
         (
             "Copy for a PagerDuty note",
             "QueueStuck\n",

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from knowledge_rag.core.outcome import Reason
 from tests.browser.consoles import QUESTION, UNDOCUMENTED, Script, console
 
 FABRICATED = "1. Promote the reader. [1]\n2. It definitely helps. [Source 99]\n"
-
-
-@pytest.fixture(scope="module")
-def origin(browser, shelf, _script):  # noqa: ARG001 - no console without a browser
-    with console(shelf, _script) as address:
-        yield address
 
 
 def tile(page, name):

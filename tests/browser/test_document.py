@@ -20,7 +20,7 @@ RUNBOOK = "/doc/runbooks/rds-failover.md"
 
 
 @pytest.fixture(scope="module")
-def own_shelf(tmp_path_factory):
+def shelf(tmp_path_factory):
     files = sample_files() | {
         "long.md": "# Widgets\n\n" + LONG,
         EDITED: "# Parcels\n\nOpen the gate.\nCount the parcels.\nClose it.\n",
@@ -36,12 +36,6 @@ def own_shelf(tmp_path_factory):
     return made
 
 
-@pytest.fixture(scope="module")
-def origin(browser, own_shelf):  # noqa: ARG001 - no console without a browser
-    with console(own_shelf, Script()) as address:
-        yield address
-
-
 def opened(page, path):
     page.open(path)
     page.page.locator(".document-lines .line").first.wait_for()
@@ -52,13 +46,13 @@ def number(page, line):
     return page.page.locator(f'.document-lines .line-number[data-number="{line}"]')
 
 
-def test_every_line_is_shown_with_its_number(page, own_shelf):
+def test_every_line_is_shown_with_its_number(page, shelf):
     opened(page, RUNBOOK)
     path = RUNBOOK.removeprefix("/doc/")
     shown = page.page.evaluate(
         "() => [...document.querySelectorAll('.document-lines .line-text')].map((it) => it.textContent)"
     )
-    assert "\n".join(shown) == lines_of(own_shelf.folder / path, 1, len(shown))
+    assert "\n".join(shown) == lines_of(shelf.folder / path, 1, len(shown))
 
 
 @pytest.mark.parametrize("address", ["#L89-L94", "#L89-94", "#L94-L89"])
@@ -76,11 +70,11 @@ def test_a_line_far_down_a_long_file_is_there_at_once(page):
     assert page.marked() == [4003]
 
 
-def test_odd_lines_are_lines_of_the_file_and_nothing_else(page, own_shelf):
+def test_odd_lines_are_lines_of_the_file_and_nothing_else(page, shelf):
     opened(page, f"/doc/{ODD}")
     texts = page.page.locator(".document-lines .line-text").all_text_contents()
     # the line separator is shown by its name, and ends no line
-    wanted = lines_of(own_shelf.folder / ODD, 1, 6).replace("\r", "").replace("\u2028", "U+2028")
+    wanted = lines_of(shelf.folder / ODD, 1, 6).replace("\r", "").replace("\u2028", "U+2028")
     assert texts == wanted.split("\n")
 
 

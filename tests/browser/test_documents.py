@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
-from tests.browser.consoles import QUESTION, console, shelf_of
+from tests.browser.consoles import QUESTION
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 
@@ -26,12 +26,6 @@ FILES = {
     "runbooks/odd.md": runbook(HOSTILE, "disk"),
     "postmortems/2026-01.md": runbook("The day of the disk", "disk", severity="SEV1"),
 }
-
-
-@pytest.fixture(scope="module")
-def origin(browser, tmp_path_factory, _script):  # noqa: ARG001 - no console without a browser
-    with console(shelf_of(tmp_path_factory.mktemp("documents"), FILES), _script) as address:
-        yield address
 
 
 @pytest.fixture

@@ -6,23 +6,13 @@ import re
 import threading
 from urllib.parse import urlsplit
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
-from tests.browser.consoles import Script, console, shelf_of
+from tests.browser.consoles import Script, console
 from tests.browser.test_checklist import QUEUE
 
-
-@pytest.fixture(scope="module")
-def own_shelf(tmp_path_factory):
-    return shelf_of(tmp_path_factory.mktemp("durable"), {"runbooks/mail-queue.md": QUEUE})
-
-
-@pytest.fixture(scope="module")
-def origin(browser, own_shelf, _script):  # noqa: ARG001 - no console without a browser
-    with console(own_shelf, _script) as address:
-        yield address
+FILES = {"runbooks/mail-queue.md": QUEUE}
 
 
 def path_of(page):
@@ -31,12 +21,12 @@ def path_of(page):
 
 
 def test_a_link_opens_after_a_restart_and_tells_what_has_changed_since(
-    page, watched, own_shelf, script
+    page, watched, shelf, script
 ):
     path = path_of(page.open().ask("QueueStuck"))
     text = page.page.locator(".blocks").inner_text()
-    file = own_shelf.folder / "runbooks/mail-queue.md"
-    with console(own_shelf, script) as restarted:
+    file = shelf.folder / "runbooks/mail-queue.md"
+    with console(shelf, script) as restarted:
         again = watched(restarted).open(path)
         expect(again.page.locator("#asked")).to_have_text("QueueStuck")
         assert again.page.locator(".blocks").inner_text() == text
@@ -79,24 +69,22 @@ def test_a_recent_question_opens_its_answer_with_its_ticks(page):
     assert not any("/api/ask" in url for url in asked)
 
 
-def test_a_damaged_history_is_no_harm(page, watched, own_shelf):
+def test_a_damaged_history_is_no_harm(page, watched, shelf):
     path = path_of(page.open().ask("QueueStuck"))
     name = re.search(r"answer=([\w-]+)", path)[1]
-    stored = own_shelf.kb.with_name("answers") / f"{name}.json"
+    stored = shelf.kb.with_name("answers") / f"{name}.json"
     stored.write_bytes(stored.read_bytes()[:-100])
-    with console(own_shelf, Script()) as restarted:
+    with console(shelf, Script()) as restarted:
         again = watched(restarted)
         again.expected = ["404"]
         again.open(path)
         expect(again.outcome).to_contain_text("not kept any more")
 
 
-def test_a_server_that_is_restarted_in_mid_answer_is_said_and_asked_again(
-    watched, own_shelf, script
-):
+def test_a_server_that_is_restarted_in_mid_answer_is_said_and_asked_again(watched, shelf, script):
     script.gate, script.behind = threading.Event(), "]\n"
     try:
-        with console(own_shelf, script) as address:
+        with console(shelf, script) as address:
             page = watched(address)
             page.expected = ["ERR_", "NetworkError"]
             page.open().begin("QueueStuck")
@@ -106,7 +94,7 @@ def test_a_server_that_is_restarted_in_mid_answer_is_said_and_asked_again(
         assert page.cites.count() > 0
     finally:
         script.gate.set()
-    with console(own_shelf, Script(), port=urlsplit(address).port) as again:
+    with console(shelf, Script(), port=urlsplit(address).port) as again:
         assert again == address
         page.outcome.get_by_role("button", name="Try again").click()
         expect(page.outcome).to_have_attribute("data-kind", re.compile("ok|warning"))

@@ -7,7 +7,6 @@ import json
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.consoles import Script, console, shelf_of
 from tests.support.shared_data import SHARED_DATA
 
 PAYLOADS = (
@@ -48,25 +47,11 @@ def runbook(payloads, quoted=PAYLOADS):
     )
 
 
-@pytest.fixture(scope="module")
-def hostile_shelf(tmp_path_factory):
-    files = {
-        "runbooks/evil.md": runbook(PAYLOADS),
-        "runbooks/<img src=x onerror=alert(1)>.md": runbook(PAYLOADS[:4]),
-        "planted.md": runbook(texts()),
-    }
-    return shelf_of(tmp_path_factory.mktemp("hostile"), files)
-
-
-@pytest.fixture(scope="module")
-def hostile_script():
-    return Script()
-
-
-@pytest.fixture(scope="module")
-def origin(browser, hostile_shelf, hostile_script):  # noqa: ARG001 - no console without a browser
-    with console(hostile_shelf, hostile_script) as address:
-        yield address
+FILES = {
+    "runbooks/evil.md": runbook(PAYLOADS),
+    "runbooks/<img src=x onerror=alert(1)>.md": runbook(PAYLOADS[:4]),
+    "planted.md": runbook(texts()),
+}
 
 
 def assert_inert(page):
@@ -105,13 +90,10 @@ def test_a_hostile_document_is_quoted_and_does_nothing(page):
     assert_inert(page)
 
 
-def test_a_hostile_answer_is_words(page, hostile_script):
+def test_a_hostile_answer_is_words(page, script):
     lines = [f"{at}. {it} [1]" for at, it in enumerate(texts(), 1)]
-    hostile_script.says = "\n".join(lines) + "\n\n" + "\n\n".join(PAYLOADS) + "\n"
-    try:
-        page.open().ask(QUESTION)
-    finally:
-        hostile_script.says = None
+    script.says = "\n".join(lines) + "\n\n" + "\n\n".join(PAYLOADS) + "\n"
+    page.open().ask(QUESTION)
     assert page.page.locator(".block").count() > 0
     assert "<script>alert(1)</script>" in page.page.locator(".blocks").inner_text()
     assert_inert(page)
@@ -120,7 +102,7 @@ def test_a_hostile_answer_is_words(page, hostile_script):
 @pytest.mark.parametrize(
     "path", ["planted.md", "runbooks/evil.md", "runbooks/%3Cimg%20src=x%20onerror=alert(1)%3E.md"]
 )
-def test_a_hostile_document_is_shown_letter_by_letter(page, hostile_shelf, path):
+def test_a_hostile_document_is_shown_letter_by_letter(page, shelf, path):
     page.open(f"/doc/{path}")
     page.page.locator(".document-lines .line").first.wait_for()
     assert_inert(page)
@@ -129,7 +111,7 @@ def test_a_hostile_document_is_shown_letter_by_letter(page, hostile_shelf, path)
         "() => [...document.querySelectorAll('.document-lines .line-text')].map((it) => it.textContent)"
     )
     name = path.replace("%3C", "<").replace("%20", " ").replace("%3E", ">")
-    lines = (hostile_shelf.folder / name).read_text().split("\n")[:-1]
+    lines = (shelf.folder / name).read_text().split("\n")[:-1]
     plain = [at for at, line in enumerate(lines) if line.isascii() and line.isprintable()]
     assert rows.count() == len(lines)
     assert [shown[at] for at in plain] == [lines[at] for at in plain]

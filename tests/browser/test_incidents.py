@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
-from tests.browser.consoles import console, shelf_of
 
 QUEUE = """\
 # QueueStuck: the mail queue is stuck
@@ -46,24 +45,12 @@ def webhook(*alerts):
 RUNBOOK = "https://git.example/ops/blob/main/runbooks/mail-queue.md"
 
 
-@pytest.fixture(scope="module")
-def origin(browser, tmp_path_factory, _script):  # noqa: ARG001 - no console without a browser
-    files = {"runbooks/mail-queue.md": QUEUE}
-    with console(shelf_of(tmp_path_factory.mktemp("incidents"), files), _script) as address:
-        yield address
-
-
-def paste(page, text):
-    """Paste as a person does, and wait for the end of the answer."""
-    page.page.locator("#question").fill(text)
-    page.page.locator("#question").press("Enter")
-    page.page.locator('#answer[aria-busy="false"]').wait_for()
-    return page
+FILES = {"runbooks/mail-queue.md": QUEUE}
 
 
 @pytest.fixture
 def pasted(page):
-    return paste(page.open(), webhook(alert(runbook_url=RUNBOOK)))
+    return page.open().paste(webhook(alert(runbook_url=RUNBOOK)))
 
 
 def test_a_pasted_alert_is_a_card_that_leads_to_its_runbook(pasted):
@@ -85,7 +72,7 @@ def test_a_card_is_there_again_when_the_answer_is_opened_again(pasted, watched):
 def test_json_is_never_a_heading_not_even_while_it_is_read(page):
     asked = '{"alerts": [{"labels": {"alertname": "Queue'
     page.expected.append("400 (Bad Request)")
-    paste(page.open(), asked)
+    page.open().paste(asked)
     expect(page.page.locator("#asked")).to_have_text("Pasted alert")
     expect(page.outcome).to_contain_text("broken or cut off at line 1, column ")
     page.page.get_by_role("button", name="Edit question").click()
@@ -108,7 +95,7 @@ def test_what_is_too_large_stays_in_the_box_and_is_not_sent(page):
 def test_nothing_in_an_alert_is_markup_or_leads_anywhere_but_to_the_web(page):
     one = alert(description=HOSTILE, runbook_url="javascript:alert(1)//runbook.md")
     one["labels"] |= {"service": HOSTILE, "severity": HOSTILE}
-    paste(page.open(), webhook(one))
+    page.open().paste(webhook(one))
     card = page.page.get_by_role("region", name="Alert")
     assert "<img src=x" in card.inner_text()
     assert card.locator("img").count() == 0

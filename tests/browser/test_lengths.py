@@ -6,7 +6,6 @@ import pytest
 from playwright.sync_api import expect
 
 from knowledge_rag.core.outcome import Reason
-from tests.browser.consoles import console, shelf_of
 
 PHONE = {"width": 360, "height": 740}
 WIDTHS = (320, 360, 390, 768)
@@ -20,16 +19,11 @@ TITLE = f"Ostrich {'-feeding-machine' * 6} {'x' * 60}"
 STEPS = "".join(f"{n}. Turn the wheel of the zebra pump {n} times.\n" for n in range(1, 21))
 
 
-@pytest.fixture(scope="module")
-def origin(browser, _script, tmp_path_factory):  # noqa: ARG001 - no console without a browser
-    files = {
-        INCIDENT: "# Zebra pump stalled\n\n## Resolution\n\n1. Restart the zebra pump.\n",
-        RUNBOOK: f"# Zebra wheel\n\n## Resolution\n\n{STEPS}",
-        WIDE: f"---\nservice: {'s' * 60}\n---\n# {TITLE}\n\n1. Feed the ostrich.\n",
-    }
-    shelf = shelf_of(tmp_path_factory.mktemp("lengths"), files)
-    with console(shelf, _script) as address:
-        yield address
+FILES = {
+    INCIDENT: "# Zebra pump stalled\n\n## Resolution\n\n1. Restart the zebra pump.\n",
+    RUNBOOK: f"# Zebra wheel\n\n## Resolution\n\n{STEPS}",
+    WIDE: f"---\nservice: {'s' * 60}\n---\n# {TITLE}\n\n1. Feed the ostrich.\n",
+}
 
 
 WARNED = f"""\

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from knowledge_rag.orchestrator.wording import NO_MATCH
-from tests.browser.consoles import console, shelf_of
 
 KAFKA = """\
 # Kafka consumer lag
@@ -29,17 +27,7 @@ SOURCE = "[Source: runbooks/kafka.md, lines 5-8]"
 ASKED = "Kafka consumers lag"
 
 
-@pytest.fixture(scope="module")
-def origin(browser, tmp_path_factory, _script):  # noqa: ARG001 - no console without a browser
-    files = {"runbooks/kafka.md": KAFKA, "parts.md": f"# Parts\n\n{PARTS}"}
-    with console(shelf_of(tmp_path_factory.mktemp("own"), files), _script) as address:
-        yield address
-
-
-@pytest.fixture
-def script(_script):
-    yield _script
-    _script.__init__()
+FILES = {"runbooks/kafka.md": KAFKA, "parts.md": f"# Parts\n\n{PARTS}"}
 
 
 def cited(step, **changes):

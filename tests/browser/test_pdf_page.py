@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
-from tests.browser.consoles import Script, console, shelf_of
+from tests.browser.consoles import shelf_of
 from tests.support.pdfs import text_pdf
 
 PUMP = text_pdf(
@@ -17,11 +17,10 @@ CHANGED = "changed.pdf"
 
 
 @pytest.fixture(scope="module")
-def origin(browser, tmp_path_factory):  # noqa: ARG001 - no console without a browser
+def shelf(tmp_path_factory):
     made = shelf_of(tmp_path_factory.mktemp("pdf"), {"pump.pdf": PUMP, CHANGED: PUMP})
     (made.folder / CHANGED).write_bytes(text_pdf([["Other"]]))
-    with console(made, Script()) as address:
-        yield address
+    return made
 
 
 def natural_width(picture):

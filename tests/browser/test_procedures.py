@@ -8,7 +8,6 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.accessibility import violations
-from tests.browser.consoles import console, shelf_of
 
 QUEUE = """\
 # QueueStuck: the mail queue is stuck
@@ -83,18 +82,7 @@ GROUP = json.dumps(
 )
 
 
-@pytest.fixture(scope="module")
-def origin(browser, tmp_path_factory, _script):  # noqa: ARG001 - no console without a browser
-    files = {"runbooks/mail-queue.md": QUEUE, "runbooks/disk.md": DISK}
-    with console(shelf_of(tmp_path_factory.mktemp("procedures"), files), _script) as address:
-        yield address
-
-
-def paste(page, text):
-    """Paste as a person does, and wait for the end of the answer."""
-    page.page.locator("#question").fill(text)
-    page.page.locator("#question").press("Enter")
-    page.page.locator('#answer[aria-busy="false"]').wait_for()
+FILES = {"runbooks/mail-queue.md": QUEUE, "runbooks/disk.md": DISK}
 
 
 def headings(page):
@@ -137,7 +125,7 @@ def test_evidence_is_told_in_words_and_the_figure_on_demand(page):
 
 
 def test_of_a_pasted_group_each_alert_gets_its_procedure_or_is_said_to_have_none(page):
-    paste(page.open(), GROUP)
+    page.open().paste(GROUP)
     title = page.page.locator("#asked")
     title_of_group = "3 alerts: QueueStuck, DiskFillsUp, KafkaLag"
     expect(title).to_have_text(title_of_group)
@@ -158,7 +146,7 @@ def test_a_long_payload_is_not_cut(page):
     page.open()
     labels = {f"label_{n}": "x" * 100 for n in range(400)}
     one = {**alert("QueueStuck", "no mail leaves the queue"), "annotations": labels}
-    paste(page, json.dumps({"receiver": "oncall", "status": "firing", "alerts": [one]}))
+    page.paste(json.dumps({"receiver": "oncall", "status": "firing", "alerts": [one]}))
     expect(page.outcome.locator(".evidence")).to_be_visible()
     assert headings(page)[1].startswith("runbooks/mail-queue.md")
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 
-import pytest
 from playwright.sync_api import expect
 
-from tests.browser.consoles import QUESTION, Script, console, sample_files, shelf_of
+from tests.browser.consoles import QUESTION, sample_files
 
 LINKS = "notes/links.md"
 TEXT = """---
@@ -34,11 +33,7 @@ and [a page that is gone](gone.md).
 RUNBOOK = "/doc/runbooks/rds-failover.md"
 
 
-@pytest.fixture(scope="module")
-def origin(browser, tmp_path_factory):  # noqa: ARG001 - no console without a browser
-    made = shelf_of(tmp_path_factory.mktemp("rendered"), sample_files() | {LINKS: TEXT})
-    with console(made, Script()) as address:
-        yield address
+FILES = sample_files() | {LINKS: TEXT}
 
 
 def rendered(page, path):

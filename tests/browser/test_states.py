@@ -255,7 +255,7 @@ def test_a_connection_that_breaks_off_is_told_beside_what_came_before_it(page, s
 
 def test_a_busy_server_is_told_as_busy(page, script, watched, monkeypatch):
     page.expected = ["503"]
-    monkeypatch.setattr("knowledge_rag.console.questions.MAX_ASKS", 1)
+    monkeypatch.setattr("knowledge_rag.console.limits.MAX_ASKS", 1)
     script.gate = threading.Event()
     try:
         other = watched().open().begin(QUESTION)

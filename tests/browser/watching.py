@@ -105,10 +105,19 @@ class Watched:
         self.page.locator('#answer[aria-busy="false"]').wait_for()
         return self
 
+    def paste(self, alert: str) -> Watched:
+        """Ask with an alert's JSON, which is shown by its name, and wait for the end of the answer."""
+        self._send(alert)
+        self.page.locator('#answer[aria-busy="false"]').wait_for()
+        return self
+
+    def _send(self, text: str) -> None:
+        self.page.locator("#question").fill(text)
+        self.page.locator("#question").press("Enter")
+
     def begin(self, question: str) -> Watched:
         """Ask, and do not wait."""
-        self.page.locator("#question").fill(question)
-        self.page.locator("#question").press("Enter")
+        self._send(question)
         self.page.locator("#asked").get_by_text(question, exact=True).wait_for()
         return self
 

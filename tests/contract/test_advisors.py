@@ -8,7 +8,7 @@ import pytest
 
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.guardrails.support.report import Verdict
-from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID
+from knowledge_rag.local.bedrock.invoke_agent import AGENT_ID, ALIAS_ID
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings
 from knowledge_rag.orchestrator.advisors.fallback import FallbackAdvisor
 from knowledge_rag.orchestrator.errors import ModelFailed

@@ -9,7 +9,7 @@ from langchain_aws import AmazonKnowledgeBasesRetriever
 
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, operation_model
 from knowledge_rag.local.bedrock.server import LocalBedrock
-from knowledge_rag.local.bedrock.validation import service_model
+from knowledge_rag.local.bedrock.wire import service_model
 from tests.support.knowledge_bases import knowledge_base_of
 from tests.support.local import RUNBOOKS, minilm
 

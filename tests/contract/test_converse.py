@@ -17,8 +17,8 @@ from knowledge_rag.guardrails.converse import to_search_result
 from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.bedrock.answers import MODEL_ID
-from knowledge_rag.local.bedrock.validation import service_model
+from knowledge_rag.local.bedrock.converse import MODEL_ID
+from knowledge_rag.local.bedrock.wire import service_model
 from knowledge_rag.orchestrator.wording import NO_MATCH
 from tests.support import answer_writers as writers
 from tests.support import misbehaving_models

@@ -17,8 +17,8 @@ from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.guardrails.evidence_file import read_evidence
 from knowledge_rag.local.bedrock import invoke_agent
-from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID
-from knowledge_rag.local.bedrock.validation import service_model
+from knowledge_rag.local.bedrock.invoke_agent import AGENT_ID, ALIAS_ID
+from knowledge_rag.local.bedrock.wire import service_model
 from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 from lambdas.retrieve_knowledge.events import QUERY_COUNT_ATTRIBUTE
 from tests.support.invoke_agent import (

@@ -15,7 +15,7 @@ from botocore.exceptions import EventStreamError, ReadTimeoutError
 from urllib3.exceptions import ProtocolError
 from urllib3.exceptions import ReadTimeoutError as StreamReadTimeout
 
-from knowledge_rag.local.bedrock.validation import service_model
+from knowledge_rag.local.bedrock.wire import service_model
 from tests.support import answer_writers as writers
 from tests.support import misbehaving_agents
 from tests.support.invoke_agent import events, invoke, make_client, never_ending_until, said

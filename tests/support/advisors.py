@@ -13,8 +13,7 @@ from botocore.parsers import create_parser
 
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
 from knowledge_rag.local.bedrock.invoke_agent import InvokeRequest
-from knowledge_rag.local.bedrock.streams import encode
-from knowledge_rag.local.bedrock.validation import service_model
+from knowledge_rag.local.bedrock.wire import encode, service_model
 from knowledge_rag.orchestrator.advisors.bedrock_agent import read_turn
 from knowledge_rag.orchestrator.incident import Incident
 from tests.support.scripted import ScriptedTraces

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.outcome import RetrievalOutcome
     from knowledge_rag.guardrails.ledger import Evidence
-    from knowledge_rag.local.bedrock.answers import AnswerWriter
+    from knowledge_rag.local.bedrock.converse import AnswerWriter
 
 MAX_QUOTED: Final = 8
 """Lines that the plain quotation gives."""

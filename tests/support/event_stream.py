@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from knowledge_rag.local.bedrock import invoke_agent
-from knowledge_rag.local.bedrock.streams import CONTENT_TYPE, Event, encode
+from knowledge_rag.local.bedrock.wire import CONTENT_TYPE, Event, encode
 from tests.support.loopback import Raw
 
 

@@ -11,7 +11,7 @@ from botocore.config import Config
 from knowledge_rag.core.response import read_outcome
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.verify import verify
-from knowledge_rag.local.bedrock.answers import ALIAS_ID
+from knowledge_rag.local.bedrock.invoke_agent import ALIAS_ID
 from tests.support import stream_faults
 from tests.support.misbehaving_agents import QUOTING_ID
 

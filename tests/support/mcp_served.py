@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from anyio.from_thread import start_blocking_portal
 from mcp import Client
 
-from knowledge_rag.local.http_server import http_server, listening_on
-from knowledge_rag.mcp_server.serving import LOOPBACK, PATH, Connection, http_app
+from knowledge_rag.local.http_server import LOOPBACK, http_server, listening_on
+from knowledge_rag.mcp_server.serving import PATH, Connection, http_app
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.local.bedrock.converse import SERVICE
-from knowledge_rag.local.bedrock.validation import service_model
+from knowledge_rag.local.bedrock.wire import service_model
 from tests.support import answer_writers as writers
 from tests.support import stream_faults as faults
 from tests.support.scripted import HONEST_MODEL, modelled_error, modelled_exceptions

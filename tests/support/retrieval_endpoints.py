@@ -115,7 +115,7 @@ def endpoint(name: str, bedrock: LocalBedrock) -> Iterator[Endpoint]:
         chain = _Chain(function)
         os.environ |= {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}
         if name == "local":
-            yield Endpoint(forwarding, lambda: LocalFunction(function), meets=False)
+            yield Endpoint(forwarding, lambda: LocalFunction(function.body), meets=False)
         elif name == "retrieve":
             os.environ["AWS_ENDPOINT_URL_BEDROCK_AGENT_RUNTIME"] = forwarding.url
             settings = SearchSettings(KNOWLEDGE_BASE_ID, SearchType.HYBRID, EVIDENCE_FLOOR_HYBRID)

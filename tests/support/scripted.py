@@ -15,16 +15,19 @@ from knowledge_rag.core.outcome import RetrievalOutcome
 from knowledge_rag.core.retrieval import select
 from knowledge_rag.local.action_group import EVIDENCE_FLOOR_HYBRID, FunctionProcess
 from knowledge_rag.local.bedrock import server
-from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID, MODEL_ID, extracted, planned
 from knowledge_rag.local.bedrock.converse import (
+    MODEL_ID,
     Models,
     events_of,
+    extracted,
     model_missing,
     parse_converse_request,
     reply,
 )
 from knowledge_rag.local.bedrock.invoke_agent import (
     ACTION_GROUP,
+    AGENT_ID,
+    ALIAS_ID,
     Agents,
     Traces,
     Turn,
@@ -33,11 +36,11 @@ from knowledge_rag.local.bedrock.invoke_agent import (
     guarded,
     outcome_of,
     parse_invoke_request,
+    planned,
     properties_of,
 )
 from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, retrieve
-from knowledge_rag.local.bedrock.streams import Event, encode
-from knowledge_rag.local.bedrock.validation import ServiceError, service_model
+from knowledge_rag.local.bedrock.wire import Event, ServiceError, encode, service_model
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
 from tests.support.patience import PATIENT_SECONDS
 
@@ -199,7 +202,8 @@ class ScriptedAgents(Agents):
         if agent.refusal is not None:
             raise agent.refusal
         session = self._session(request)
-        if request.results and request.invocation_id != getattr(session, "invocation_id", ""):
+        returned = (body.get("sessionState") or {}).get("invocationId") or ""
+        if request.results and returned != getattr(session, "invocation_id", ""):
             raise control_not_returned()
         turn = ScriptedTurn(
             request=request,
@@ -213,6 +217,21 @@ class ScriptedAgents(Agents):
         return agent.transmit(messages)
 
 
+def _events_of(answer):
+    """Stream an answer, also where it uses a tool, which the server's own model never does."""
+    message = answer["output"]["message"]
+    uses = {at: it["toolUse"] for at, it in enumerate(message["content"]) if "toolUse" in it}
+    content = [{"text": ""} if at in uses else it for at, it in enumerate(message["content"])]
+    for event in events_of({**answer, "output": {"message": {**message, "content": content}}}):
+        index = event.payload.get("contentBlockIndex")
+        if event.kind == "contentBlockStop" and (use := uses.get(index)):
+            start = {"toolUse": {"toolUseId": use["toolUseId"], "name": use["name"]}}
+            yield Event("contentBlockStart", {"contentBlockIndex": index, "start": start})
+            delta = {"toolUse": {"input": "{}"}}
+            yield Event("contentBlockDelta", {"contentBlockIndex": index, "delta": delta})
+        yield event
+
+
 class ScriptedModels(Models):
     def __init__(self, models):
         self._models = {MODEL_ID: HONEST_MODEL, **models}
@@ -224,7 +243,7 @@ class ScriptedModels(Models):
 
     def stream(self, model_id, body):
         model, answer = self._answered(model_id, body)
-        return model.transmit(encode(event) for event in model.alter(events_of(answer)))
+        return model.transmit(encode(event) for event in model.alter(_events_of(answer)))
 
     def _answered(self, model_id, body):
         request = parse_converse_request(model_id, body)

@@ -10,11 +10,8 @@ from random import Random
 
 import pytest
 
-from knowledge_rag.local.bedrock.answers import (
-    AGENT_ID,
-    ALIAS_ID,
-    MODEL_ID,
-)
+from knowledge_rag.local.bedrock.converse import MODEL_ID
+from knowledge_rag.local.bedrock.invoke_agent import AGENT_ID, ALIAS_ID
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
 from knowledge_rag.orchestrator.advisors.bedrock_agent import AgentSettings, BedrockAgentAdvisor

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from knowledge_rag.local.bedrock.invoke_agent import chunk, failure
-from knowledge_rag.local.bedrock.streams import Event
+from knowledge_rag.local.bedrock.wire import Event
 from tests.support.scripted import CutHere
 
 if TYPE_CHECKING:

@@ -120,7 +120,7 @@ def url(knowledge_base, documents, corpus):
             advisor = stack.enter_context(closing(BedrockAgentAdvisor(settings)))
             advisors[agent] = FallbackAdvisor(advisor)
         way = stack.enter_context(
-            closing(BoundedRetrieval(LocalFunction(function), Budget(PATIENT_SECONDS)))
+            closing(BoundedRetrieval(LocalFunction(function.body), Budget(PATIENT_SECONDS)))
         )
         settings = ConsoleSettings("tests", reports=corpus.parent / "reports.jsonl")
         app = create_console(way, documents, advisors, settings)

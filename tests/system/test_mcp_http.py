@@ -428,7 +428,7 @@ def test_an_address_that_leads_nowhere_is_refused_with_the_reason(url, address, 
 def test_an_outage_is_told_as_one_and_is_no_error():
     with (
         local_action_group("http://127.0.0.1:9") as function,
-        closing(BoundedRetrieval(LocalFunction(function), AMPLE)) as retrieval,
+        closing(BoundedRetrieval(LocalFunction(function.body), AMPLE)) as retrieval,
         served(create_server(Asking(retrieval))) as url,
         talking(url, "legacy") as client,
     ):

@@ -11,7 +11,7 @@ from types import FunctionType, SimpleNamespace
 
 import pytest
 
-from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID
+from knowledge_rag.local.bedrock.invoke_agent import AGENT_ID, ALIAS_ID
 from tests.support.deployed import function_fixture  # noqa: F401 - a fixture
 from tests.support.local import PROJECT
 from tests.support.mcp_gateway import TOOL, McpGateway

@@ -12,7 +12,7 @@ from typing import Any
 
 import botocore.session
 
-from knowledge_rag.local.bedrock.validation import problems
+from knowledge_rag.local.bedrock.wire import problems
 
 
 class InvalidPropertiesError(ValueError):

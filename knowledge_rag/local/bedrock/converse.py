@@ -11,6 +11,7 @@ import math
 import re
 import time
 from bisect import bisect_right
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
@@ -18,19 +19,19 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.metadata import SECTION_PATH, SECTION_SEPARATOR
 from knowledge_rag.core.outcome import RetrievalOutcome, RetrievalResult, Status
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.core.tokens import token_cost
-from knowledge_rag.local.bedrock.answers import MODEL_ID, extracted
-from knowledge_rag.local.bedrock.streams import Event, encode
-from knowledge_rag.local.bedrock.validation import check, invalid, service_model
+from knowledge_rag.local.bedrock.wire import Event, check, encode, invalid, service_model
+from knowledge_rag.orchestrator.wording import NO_MATCH, UNREACHABLE
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Mapping
 
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
-    from knowledge_rag.local.bedrock.answers import AnswerWriter
-    from knowledge_rag.local.bedrock.validation import ServiceError
+    from knowledge_rag.local.bedrock.wire import ServiceError
 
 
+MODEL_ID: Final = "local.extractive-v1"
 SERVICE: Final = "bedrock-runtime"
 MAX_TOKENS: Final = 4_096
 """Maximum tokens of an answer, unless the request sets another."""
@@ -209,6 +210,26 @@ def model_missing() -> ServiceError:
     return invalid("The provided model identifier is invalid.")
 
 
+AnswerWriter = Callable[[str, Sequence[RetrievalOutcome]], str]
+"""Returns an answer's text for a question and the results of its queries."""
+
+
+def extracted(question: str, outcomes: Sequence[RetrievalOutcome]) -> str:
+    """Return the procedures in the results, as the advisor without a model does."""
+    # only now: most users of the local server never ask it for an answer
+    from knowledge_rag.orchestrator.composition import state  # noqa: PLC0415
+    from knowledge_rag.orchestrator.incident import Incident  # noqa: PLC0415
+    from knowledge_rag.orchestrator.retrieval import Asked, Findings  # noqa: PLC0415
+    from knowledge_rag.orchestrator.showing import counted_line, pieces_of  # noqa: PLC0415
+
+    query = Query(question[:MAX_QUERY_CHARACTERS] if question.strip() else "?")
+    findings = Findings(tuple(Asked(query, outcome) for outcome in outcomes))
+    given = state(Incident.from_state({"incident": question}), findings, "extractive")
+    if given.status is not Status.OK:
+        return UNREACHABLE if given.status is Status.DEGRADED else NO_MATCH
+    return "".join(piece.text for piece in pieces_of(given, findings.ledger, counted_line))
+
+
 _BRACKET: Final = re.compile(r"[ \t]*\[([^\[\]\n]+)\]")
 _PIECE: Final = 40
 """Characters per delta of a stream."""
@@ -324,10 +345,6 @@ def events_of(reply: Mapping[str, Any]) -> Iterator[Event]:
     """Yield the events that stream a response."""
     yield Event("messageStart", {"role": reply["output"]["message"]["role"]})
     for index, block in enumerate(reply["output"]["message"]["content"]):
-        if "toolUse" in block:
-            use = block["toolUse"]
-            begun = {"toolUse": {"toolUseId": use["toolUseId"], "name": use["name"]}}
-            yield Event("contentBlockStart", {"contentBlockIndex": index, "start": begun})
         for delta in _deltas(block):
             yield Event("contentBlockDelta", {"contentBlockIndex": index, "delta": delta})
         yield Event("contentBlockStop", {"contentBlockIndex": index})
@@ -336,9 +353,6 @@ def events_of(reply: Mapping[str, Any]) -> Iterator[Event]:
 
 
 def _deltas(block: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    if "toolUse" in block:
-        yield {"toolUse": {"input": "{}"}}
-        return
     cited = block.get("citationsContent")
     texts = [block["text"]] if cited is None else [part["text"] for part in cited["content"]]
     for text in texts:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import re
 import threading
 import uuid
 from collections import OrderedDict
@@ -15,11 +16,17 @@ from typing import TYPE_CHECKING, Any, Final
 from knowledge_rag.core.errors import KnowledgeRagError, RequestRefused
 from knowledge_rag.core.outcome import Reason
 from knowledge_rag.core.response import read_json, read_outcome
-from knowledge_rag.core.retrieval import degraded
+from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, degraded
 from knowledge_rag.local.action_group import FunctionFailed, FunctionProcess, agent_event
-from knowledge_rag.local.bedrock.answers import AGENT_ID, ALIAS_ID, extracted, planned
-from knowledge_rag.local.bedrock.streams import Event, encode
-from knowledge_rag.local.bedrock.validation import ServiceError, check, invalid, service_model
+from knowledge_rag.local.bedrock.converse import extracted
+from knowledge_rag.local.bedrock.wire import (
+    Event,
+    ServiceError,
+    check,
+    encode,
+    invalid,
+    service_model,
+)
 from knowledge_rag.local.errors import described
 from lambdas.retrieve_knowledge.events import API_PATH, HTTP_METHOD
 
@@ -27,6 +34,35 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from knowledge_rag.core.outcome import RetrievalOutcome
+
+
+AGENT_ID: Final = "LOCALAGENT"
+ALIAS_ID: Final = "LOCALALIAS"
+"""Ten characters each, like the service's."""
+
+MAX_QUERIES: Final = 3
+"""Queries per turn, as in the agent's prompt."""
+
+_LISTED: Final = re.compile(r".*\bqueries:[ \t]*+\n(.*+)", re.DOTALL | re.IGNORECASE)
+_ITEM: Final = re.compile(r"(?:[-*]|[0-9]++[.)])\s++(.+)")
+_FORMS: Final = re.compile(
+    r"(?:how to diagnose|resolution steps for|similar incidents involving)\b.*|.*\?", re.IGNORECASE
+)
+
+
+def planned(text: str) -> Sequence[str]:
+    """Return the queries for a request.
+
+    They are the items of the last list below a line that ends with ``queries:``; else the lines that
+    end with a question mark or have one of the three forms that the agent's prompt names; else all
+    of the text as one query.
+    """
+    listed = _LISTED.fullmatch(text)
+    lines = [line.strip() for line in (listed[1] if listed else text).split("\n")]
+    items = [item[1] if (item := _ITEM.fullmatch(line)) else line for line in lines]
+    asked = [item for item in items if item and (listed or _FORMS.fullmatch(item))]
+    queries = list(dict.fromkeys(asked))[:MAX_QUERIES] or [" ".join(text.split())]
+    return [query[:MAX_QUERY_CHARACTERS] for query in queries]
 
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024
@@ -42,18 +78,8 @@ _NOT_HERE: Final = {
 class InvokeRequest:
     """A valid request.
 
-    Args:
-        agent_id: 1..10 letters and digits, as ``alias_id``.
-        alias_id: of the agent.
-        session_id: 2..100 characters.
-        text: the question, ``""`` if the request has a returned control's results instead.
-        traced: whether the caller wants trace events.
-        streamed: whether the answer may consist of several chunks.
-        ends: whether the session ends with this turn.
-        session_attributes: set by the request; ``None`` leaves the session's own.
-        prompt_attributes: of this turn.
-        invocation_id: of the control that was returned to the caller.
-        results: of that control, in wire form.
+    ``text`` is ``""`` if the request has ``results`` instead, of a control that was returned to the caller, in wire
+    form. ``session_attributes`` of ``None`` leave the session's own.
     """
 
     agent_id: str
@@ -65,7 +91,6 @@ class InvokeRequest:
     ends: bool = False
     session_attributes: Mapping[str, str] | None = None
     prompt_attributes: Mapping[str, str] = field(default_factory=dict)
-    invocation_id: str = ""
     results: tuple[Mapping[str, Any], ...] = ()
 
 
@@ -99,7 +124,6 @@ def parse_invoke_request(
         ends=bool(body.get("endSession")),
         session_attributes=state.get("sessionAttributes"),
         prompt_attributes=state.get("promptSessionAttributes") or {},
-        invocation_id=state.get("invocationId") or "",
         results=results,
     )
 
@@ -211,15 +235,10 @@ class Agents:
     def invoke(
         self, names: tuple[str, str, str], body: Mapping[str, Any], endpoint_url: str
     ) -> Generator[bytes]:
-        """Begin a turn.
+        """Begin a turn; return the messages of the response's body. Nothing happens before the first is consumed.
 
-        Args:
-            names: agent, alias and session, from the request's path.
-            body: the decoded JSON object.
-            endpoint_url: of this server, on which the function finds the knowledge base.
-
-        Returns:
-            The messages of the response's body; nothing happens before the first is consumed.
+        ``names`` are agent, alias and session, from the request's path. At ``endpoint_url``, this server's, the
+        function finds the knowledge base.
 
         Raises:
             ServiceError: the request can't be served.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from urllib.parse import unquote
 
 import anyio
+import anyio.to_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
@@ -20,11 +21,11 @@ from knowledge_rag.local.bedrock.converse import Models
 from knowledge_rag.local.bedrock.invoke_agent import MAX_BODY_BYTES as MAX_LONG_BODY_BYTES
 from knowledge_rag.local.bedrock.invoke_agent import Agents
 from knowledge_rag.local.bedrock.retrieve import retrieve
-from knowledge_rag.local.bedrock.streams import CONTENT_TYPE, made_in_threads
-from knowledge_rag.local.bedrock.validation import ServiceError
+from knowledge_rag.local.bedrock.wire import CONTENT_TYPE, ServiceError
 from knowledge_rag.local.errors import described
 from knowledge_rag.local.http_server import (
     LOOPBACK,
+    LOOPBACK_HOSTS,
     BoundedConnection,
     ServerThread,
     http_server,
@@ -32,17 +33,13 @@ from knowledge_rag.local.http_server import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+    from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 
     import uvicorn
     from starlette.types import Receive, Scope, Send
 
     from knowledge_rag.local.knowledge_base import KnowledgeBase
 
-
-LOOPBACK_HOSTS: Final = ("127.0.0.1", "localhost", "[::1]")
-"""Allowed ``Host`` headers by default: a web page whose name was made to resolve here (DNS rebinding)
-sends its own name."""
 
 MAX_TURNS: Final = 16
 """Maximum concurrent answers. Each waits in a thread for the function, which in turn calls this
@@ -59,14 +56,7 @@ _logger = logging.getLogger(__name__)
 
 
 class _Service:
-    """The ASGI application.
-
-    Args:
-        knowledge_base: served under ``KNOWLEDGE_BASE_ID``.
-        hosts: allowed values of the ``Host`` header; only their pages may send requests.
-        agents: by ``agentId``; the caller closes them.
-        models: by ``modelId``.
-    """
+    """The ASGI application; the caller closes the agents. Only pages of ``hosts`` may send requests."""
 
     def __init__(
         self, knowledge_base: KnowledgeBase, hosts: Sequence[str], agents: Agents, models: Models
@@ -134,10 +124,23 @@ class _Service:
 
     def _streamed(self, messages: Generator[bytes], headers: Mapping[str, str]) -> Response:
         return StreamingResponse(
-            made_in_threads(messages, self._turns),
+            _made_in_threads(messages, self._turns),
             media_type=CONTENT_TYPE,
             headers={"x-amzn-RequestId": str(uuid.uuid4()), **headers},
         )
+
+
+async def _made_in_threads(
+    messages: Generator[bytes], limiter: anyio.CapacityLimiter
+) -> AsyncIterator[bytes]:
+    """Yield messages, each made in one of the limiter's threads; the generator is closed at the end."""
+    try:
+        while (
+            one := await anyio.to_thread.run_sync(next, messages, None, limiter=limiter)
+        ) is not None:
+            yield one
+    finally:
+        messages.close()
 
 
 _ROUTES: Final[Sequence[tuple[re.Pattern[str], Callable[..., Awaitable[Response]]]]] = (
@@ -232,11 +235,8 @@ class LocalBedrock:
     >>> with LocalBedrock(knowledge_base) as bedrock:  # doctest: +SKIP
     ...     client = boto3.client("bedrock-agent-runtime", endpoint_url=bedrock.endpoint_url)
 
-    Args:
-        knowledge_base: to serve; the caller closes it.
-        port: 0 picks a free one.
-        agents: replaces the server's own; closed on exit.
-        models: replaces the server's own.
+    Port 0 picks a free one. ``agents`` and ``models`` replace the server's own. The agents are closed on exit, and the
+    knowledge base by the caller.
 
     Raises:
         ServerFailed: on entering, if the port is taken or the server does not start.
@@ -285,12 +285,8 @@ def serve(
 ) -> None:
     """Serve in the foreground until the process is told to stop (Ctrl-C, SIGTERM).
 
-    Args:
-        knowledge_base: to serve.
-        host: the interface to listen on; loopback, because there is no authentication.
-        port: 0 picks a free one.
-        hosts: allowed values of the ``Host`` header.
-        on_ready: called with the endpoint's address once the port is taken.
+    It listens on loopback by default, because there is no authentication; port 0 picks a free one. ``on_ready`` is
+    called with the endpoint's address once the port is taken.
 
     Raises:
         ServerFailed: the port is taken.

@@ -158,14 +158,9 @@ class Fetched:
 async def fetch(
     address: str, limits: FetchLimits, gate: Gate, headers: Mapping[str, str] | None = None
 ) -> Fetched:
-    """Fetch a page.
+    """Fetch a page over http or https.
 
-    Args:
-        address: http or https.
-        limits: of it.
-        gate: awaited with each address before it is fetched, redirects too; raises ``NotFetched`` to
-        refuse one.
-        headers: in addition to those of every request.
+    The gate is awaited with each address before it is fetched, redirects too; it raises ``NotFetched`` to refuse one.
 
     Raises:
         NotFetched: there was no usable answer; the message says why.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,10 +12,11 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urldefrag, urlsplit
 
+from protego import Protego
+
 from knowledge_rag.core.errors import InvalidRequest
 from knowledge_rag.core.repository_links import web_address
-from knowledge_rag.local.web.fetching import FetchLimits, NotFetched, fetch
-from knowledge_rag.local.web.robots import Robots
+from knowledge_rag.local.web.fetching import AGENT, FetchLimits, NotFetched, fetch
 from knowledge_rag.local.web.saved import SavedPages
 
 if TYPE_CHECKING:
@@ -22,6 +24,74 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from knowledge_rag.local.web.saved import Note
+
+
+MAX_BYTES: Final = 500 * 1024
+"""Maximum bytes of a robots.txt, the least that the standard requires; a larger one forbids everything."""
+MAX_DELAY: Final = 30.0
+"""Maximum seconds between two pages that a site may ask for; a longer delay is cut to this."""
+_REFUSED: Final = frozenset((401, 403, 429))
+"""A site that refuses access to its rules forbids everything; any other 4xx means that it has none."""
+_VERSION: Final = re.compile(
+    r"^([ \t]*user-agent[ \t]*:[ \t]*[a-z_-]+)/[^\s#]*", re.IGNORECASE | re.MULTILINE
+)
+"""A version after the name of a program, which the standard doesn't allow."""
+
+
+def read_rules(text: str) -> Protego:
+    """Parse a robots.txt; never raises, invalid lines are skipped."""
+    return Protego.parse(_VERSION.sub(r"\1", text))
+
+
+class Robots:
+    """The rules of each site, read once; ``pause`` is awaited with each address before it is fetched."""
+
+    def __init__(self, limits: FetchLimits, pause: Callable[[str], Awaitable[None]]) -> None:
+        self._limits = limits
+        self._pause = pause
+        self._rules: dict[str, Protego | str] = {}
+
+    async def check(self, address: str) -> None:
+        """Raise ``NotFetched`` if a site forbids a page, or its rules aren't available."""
+        rules = await self._of(address)
+        if isinstance(rules, str):
+            raise NotFetched(
+                f"robots.txt isn't available ({rules}), so nothing is fetched from that site"
+            )
+        if not rules.can_fetch(address, AGENT):
+            raise NotFetched("robots.txt forbids it")
+
+    def delay(self, address: str) -> float:
+        """Return the seconds between two pages that a site asks for; 0 if it doesn't say."""
+        rules = self._rules.get(_site(address))
+        asked = rules.crawl_delay(AGENT) if isinstance(rules, Protego) else None
+        return min(asked or 0.0, MAX_DELAY)
+
+    async def _of(self, address: str) -> Protego | str:
+        site = _site(address)
+        if site not in self._rules:
+            self._rules[site] = await self._read(site)
+        return self._rules[site]
+
+    async def _read(self, site: str) -> Protego | str:
+        """Return a site's rules, or why they aren't available."""
+        try:
+            answer = await fetch(f"{site}/robots.txt", self._limits, self._pause)
+        except NotFetched as error:
+            return str(error)
+        if answer.status == 200:
+            if len(answer.body) > MAX_BYTES:
+                return f"larger than {MAX_BYTES // 1024} KiB"
+            return read_rules(answer.body.decode("utf-8-sig", errors="replace"))
+        if 400 <= answer.status < 500 and answer.status not in _REFUSED:
+            return read_rules("")
+        return f"HTTP {answer.status}"
+
+
+def _site(address: str) -> str:
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}"
+
 
 MAX_ADDRESSES: Final = 1_000
 """Maximum addresses in a list; a whole site is a crawler's job."""
@@ -106,15 +176,8 @@ def fetch_pages(
 ) -> tuple[PageOutcome, ...]:
     """Update the saved pages of a corpus; a page that can't be fetched is reported, and the others continue.
 
-    Args:
-        root: the corpus's folder; created if missing.
-        addresses: of pages, as a person typed them.
-        settings: how to fetch.
-        progress: called with the amount done, the total, and the phase.
-        surroundings: clock, sleep and the receiver of warnings.
-
-    Returns:
-        One outcome for each address, in order.
+    Returns one outcome for each address, in order. ``progress`` is called with the amount done, the total, and
+    the phase.
 
     Raises:
         OSError: a page can't be written.

@@ -19,15 +19,10 @@ from a2a.types.a2a_pb2 import (
 )
 from a2a.utils.errors import A2AError
 
-from knowledge_rag.console import agent_api, replies
+from knowledge_rag.console import limits, replies
 from knowledge_rag.console.agent_api import CARD_PATH, PATH, Agents, Contexts
 from knowledge_rag.console.app import ConsoleSettings
-from knowledge_rag.console.limits import (
-    MAX_AGENT_ASKS,
-    MAX_BODY_BYTES,
-    MAX_CONTEXT_ID,
-    MAX_TASKS,
-)
+from knowledge_rag.console.limits import MAX_AGENT_ASKS, MAX_BODY_BYTES, MAX_CONTEXT_ID
 from knowledge_rag.core.version import VERSION
 from knowledge_rag.orchestrator.budget import Budget
 from knowledge_rag.orchestrator.follow_ups import WELCOME
@@ -335,7 +330,7 @@ def test_an_answer_that_takes_too_long_is_a_failure(monkeypatch):
 
 
 def test_agents_leave_room_for_people_and_who_waits_can_cancel_and_is_bounded(monkeypatch):
-    monkeypatch.setattr(agent_api, "MAX_AGENT_WAITING", 3)
+    monkeypatch.setattr(limits, "MAX_AGENT_WAITING", 3)
     retrieval = Waiting()
     opened = Opened(retrieval, Budget(30))
 
@@ -360,17 +355,19 @@ def test_agents_leave_room_for_people_and_who_waits_can_cancel_and_is_bounded(mo
     assert retrieval.cancelled == retrieval.waiting
 
 
-def test_the_last_tasks_are_kept_and_nothing_of_the_others():
+def test_the_last_tasks_are_kept_and_nothing_of_the_others(monkeypatch):
+    monkeypatch.setattr(limits, "MAX_TASKS", 5)
+
     async def ask():
         opened = Opened()
         async with opened.client() as client:
-            came = [await told(client, "Thanks!") for _ in range(MAX_TASKS + 5)]
+            came = [await told(client, "Thanks!") for _ in range(8)]
             with pytest.raises(A2AError, match="not found"):
-                await client.get_task(GetTaskRequest(id=came[4].task))
-            assert await client.get_task(GetTaskRequest(id=came[5].task))
+                await client.get_task(GetTaskRequest(id=came[2].task))
+            assert await client.get_task(GetTaskRequest(id=came[3].task))
             handler = opened.agents._handler
             (kept,) = handler.task_store._impl.tasks.values()
-            assert len(kept) == MAX_TASKS
+            assert len(kept) == 5
             assert len(handler._active_task_registry._active_tasks) <= 1
 
     asyncio.run(ask())

@@ -10,7 +10,7 @@ import jsonschema
 import pytest
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console import answers as answers_module
+from knowledge_rag.console import limits
 from knowledge_rag.console.answers import Answer, Answers, Reports
 from knowledge_rag.console.documents import AnswerPassages
 from knowledge_rag.console.events import cards
@@ -92,11 +92,11 @@ def test_answers_are_kept_by_ids_that_nobody_can_guess():
 
 
 def test_the_oldest_answers_go_first_by_number_and_by_size(monkeypatch):
-    monkeypatch.setattr(answers_module, "MAX_ANSWERS", 2)
+    monkeypatch.setattr(limits, "MAX_ANSWERS", 2)
     kept = Answers()
     first, second, third = (kept.keep(answer(name)) for name in "abc")
     assert [kept.get(key) is None for key in (first, second, third)] == [True, False, False]
-    monkeypatch.setattr(answers_module, "MAX_ANSWERS_BYTES", 3_000)
+    monkeypatch.setattr(limits, "MAX_ANSWERS_BYTES", 3_000)
     large = kept.keep(answer("x" * 2_000))
     assert kept.get(second) is None
     assert kept.get(large) is not None
@@ -162,15 +162,15 @@ def test_a_report_is_a_line_for_its_owners_eyes(tmp_path):
 
 def test_a_full_file_of_reports_says_so_and_stays(tmp_path, monkeypatch):
     path = tmp_path / "reports.jsonl"
-    monkeypatch.setattr(answers_module, "MAX_REPORTS", 2)
+    monkeypatch.setattr(limits, "MAX_REPORTS", 2)
     reports = Reports(path)
     for _ in range(2):
         reports.add({})
     with pytest.raises(Refused, match="is full") as refused:
         reports.add({})
     assert refused.value.status == 507
-    monkeypatch.setattr(answers_module, "MAX_REPORTS", 100)
-    monkeypatch.setattr(answers_module, "MAX_REPORTS_BYTES", 50)
+    monkeypatch.setattr(limits, "MAX_REPORTS", 100)
+    monkeypatch.setattr(limits, "MAX_REPORTS_BYTES", 50)
     with pytest.raises(Refused, match="is full"):
         reports.add({"comment": "x" * 60})
     assert path.read_text() == "{}\n{}\n"
@@ -257,7 +257,7 @@ def test_a_damaged_answer_is_none_and_the_others_stay(tmp_path, caplog, damage):
 
 
 def test_stored_answers_are_bounded_and_the_oldest_go(tmp_path, monkeypatch):
-    monkeypatch.setattr(answers_module, "MAX_ANSWERS", 2)
+    monkeypatch.setattr(limits, "MAX_ANSWERS", 2)
     keys = []
     for at, name in enumerate("abc"):
         keys.append(Answers(tmp_path).keep(answer(name)))

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 
 import pytest
 
+from knowledge_rag.cli.ask import AdvisorName
 from knowledge_rag.cli.serve import REPORTS_FILE
 from knowledge_rag.console import limits
 from knowledge_rag.console.agent_api import Agents
-from knowledge_rag.console.app import ConsoleSettings, create_console
-from knowledge_rag.console.security import LOOPBACK_HOSTS, POLICY
+from knowledge_rag.console.app import POLICY, ConsoleSettings, create_console
+from knowledge_rag.console.metrics import NO_ADVICE, NO_STEPS
 from knowledge_rag.console.server import DEFAULT_PORT
+from knowledge_rag.core.chunks import DocumentType
+from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
+from knowledge_rag.guardrails.draft import Kind
+from knowledge_rag.local.http_server import LOOPBACK_HOSTS
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
+from knowledge_rag.orchestrator.recommendation import Concern, Shortfall
 from tests.support.local import PROJECT
 from tests.support.retrievals import NOTHING, Answering
 
@@ -63,3 +70,27 @@ def test_the_limits_for_other_agents_are_the_real_ones():
     assert f"{limits.MAX_TASKS} tasks and 16 MB" in decision
     assert f"up to {limits.MAX_AGENT_WAITING} wait" in decision
     assert limits.MAX_AGENT_ASKS == 4
+
+
+SCRIPTS = resources.files("knowledge_rag.console") / "static" / "js"
+TABLES = {
+    "REASONS": ("wording.js", {*Reason}),
+    "ADVICE_REASONS": ("wording.js", {*Shortfall}),
+    "KINDS": ("wording.js", {*Concern, *Kind}),
+    "TYPES": ("wording.js", {*DocumentType}),
+    "ADVISORS": ("wording.js", {*AdvisorName}),
+    "OUTCOMES": (
+        "dashboard-view.js",
+        {*Status, NO_STEPS, NO_ADVICE, "left", "refused", "timeout", "internal"},
+    ),
+}
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_a_table_of_the_page_names_all_that_there_is_and_nothing_else(table):
+    file, names = TABLES[table]
+    script = (SCRIPTS / file).read_text(encoding="utf-8")
+    written = re.search(rf"const {table} = \{{(.*?)\}};", script, re.DOTALL)
+    assert written is not None
+    keys = re.findall(r"(?:^|,|\{)\s*(\w+):", re.sub(r'"[^"]*"', '""', written[1]))
+    assert sorted(keys) == sorted(map(str, names))

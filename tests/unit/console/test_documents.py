@@ -8,8 +8,9 @@ import pytest
 
 from knowledge_rag.channel.json_requests import Refused
 from knowledge_rag.console.document_view import read_ranges, view, without_known
-from knowledge_rag.console.documents import KeptDocuments
+from knowledge_rag.console.documents import KeptDocuments, citation_url, document_url
 from knowledge_rag.console.events import cards
+from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.repository_links import RepositoryLinks
 from knowledge_rag.extract.documents import extract
 from knowledge_rag.guardrails.staleness import FileNow
@@ -235,3 +236,8 @@ def test_lines_of_an_answer_that_the_document_has_lost_are_told_of():
     (told,) = shown(documents, (3, 3), retrieved=[card])["ranges"]
     assert (told["missing"], told["stale"]["state"]) == (True, "moved")
     assert told["stale"]["moved_to"]["start_line"] == 1
+
+
+def test_a_path_is_quoted_so_that_it_stays_one():
+    assert document_url("runbooks/a b?#%.md") == "/doc/runbooks/a%20b%3F%23%25.md"
+    assert citation_url(Citation("runbooks/ä.md", 5, 10)) == "/doc/runbooks/%C3%A4.md#L5-L10"

@@ -38,6 +38,7 @@ def ready(health):
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("docs")
     (made / "a.md").write_text(TEXT)
+    (made / "b.md").write_bytes(b"x\0y")
     return made
 
 
@@ -55,14 +56,17 @@ def sections(folder):
 
 
 def test_findings_of_the_command_line_are_listed_with_file_line_and_links(sections):
-    (link,) = sections["drift"]["findings"]
+    _, link = sections["drift"]["findings"]
     assert (link["file"], link["line"], link["kind"]) == ("a.md", 3, "dead-link")
     assert link["url"] == "/doc/a.md#L3-L3"
     assert link["repositoryUrl"] == "https://git.example/a.md#L3"
-    (secret,) = sections["lint"]["findings"]
+    unread, secret = sections["lint"]["findings"]
+    assert (unread["file"], unread["line"], unread["kind"]) == ("b.md", 1, "unreadable")
+    assert unread["level"] == "error"
+    assert "NUL byte" in unread["message"]
     assert (secret["line"], secret["kind"]) == (5, "secret")
     assert "AKIAIOSFODNN7EXAMPL2" not in secret["message"]
-    assert sections["lint"]["checked"] == 1
+    assert sections["lint"]["checked"] == 2
 
 
 def test_a_check_that_lacks_something_says_what_to_do(sections):

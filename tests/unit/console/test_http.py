@@ -9,11 +9,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from knowledge_rag.console.app import ConsoleSettings, create_console
+from knowledge_rag.console.app import POLICY, TYPES, ConsoleSettings, create_console, read_assets
 from knowledge_rag.console.documents import KeptDocuments
 from knowledge_rag.console.limits import MAX_BODY_BYTES
-from knowledge_rag.console.pages import read_assets
-from knowledge_rag.console.security import POLICY
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from tests.support.local import PROJECT
@@ -133,7 +131,7 @@ def test_the_page_is_compressed_for_a_browser_that_accepts_it_and_is_small_enoug
     assert sent < 120_000
     plain = console("GET", "/static/js/main.js", headers={"Accept-Encoding": "identity"})
     assert "content-encoding" not in plain.headers
-    assert plain.content == read_assets()["js/main.js"].data
+    assert plain.content == read_assets()["js/main.js"]
 
 
 def test_an_answer_is_never_held_back_to_be_compressed():
@@ -255,18 +253,11 @@ def test_what_is_no_json_object_of_text_is_refused(console, body, status):
 def test_the_pages_files_are_served_by_their_exact_names_alone(console):
     assets = read_assets()
     assert "index.html" in assets
-    for name, asset in assets.items():
+    for name, data in assets.items():
         response = console("GET", f"/static/{name}")
-        assert (response.status_code, response.content) == (200, asset.data)
-        assert response.headers["content-type"] == asset.media_type
-    for name in (
-        "..%2fapp.py",
-        "INDEX.HTML",
-        "/etc/passwd",
-        "index.html/",
-        "",
-        "js",
-    ):
+        assert (response.status_code, response.content) == (200, data)
+        assert response.headers["content-type"] == TYPES[Path(name).suffix]
+    for name in ("..%2fapp.py", "INDEX.HTML", "/etc/passwd", "index.html/", "", "js"):
         assert console("GET", f"/static/{name}").status_code in (404, 405)
 
 

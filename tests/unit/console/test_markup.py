@@ -77,36 +77,13 @@ HOSTILE = {
 
 
 PIECES = [
-    *("<", ">", '"', "'", "`", "```", "\n", "\n\n", "|", "|-|\n", "* ", "1. ", "> ", "#", "[", "]"),
-    *(
-        "(",
-        ")",
-        "![",
-        "\\",
-        "    ",
-        "\t",
-        "~~",
-        "**",
-        "_",
-        "&lt;",
-        "&#x3c;",
-        "\0",
-        "\ue000",
-        "\ue001",
-    ),
-    *(
-        "0",
-        "http://a.b/",
-        "<http://x.y/",
-        "javascript:",
-        "<script>",
-        "</script>",
-        "<svg>",
-        "<math>",
-    ),
-    *("<style>", "<!--", "-->", "<![CDATA[", "onerror=", "class=cite", "<a href=", "<img src=x "),
-    *("</p>", "</a>", "<table>", "<template>", "<noscript>", "<textarea>", "<plaintext>", "\u202e"),
-]
+    "<", ">", '"', "'", "`", "```", "\n", "\n\n", "|", "|-|\n", "* ", "1. ", "> ", "#", "[", "]",
+    "(", ")", "![", "\\", "    ", "\t", "~~", "**", "_", "&lt;", "&#x3c;", "\0", "\ue000",
+    "\ue001", "0", "http://a.b/", "<http://x.y/", "javascript:", "<script>", "</script>", "<svg>",
+    "<math>", "<style>", "<!--", "-->", "<![CDATA[", "onerror=", "class=cite", "<a href=",
+    "<img src=x ", "</p>", "</a>", "<table>", "<template>", "<noscript>", "<textarea>",
+    "<plaintext>", "\u202e",
+]  # fmt: skip
 
 
 def texts():

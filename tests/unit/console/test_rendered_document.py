@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 
 from knowledge_rag.channel.json_requests import Refused
+from knowledge_rag.console.document_view import rendered_document
 from knowledge_rag.console.limits import MAX_RENDERED_CHARACTERS
-from knowledge_rag.console.rendered_document import rendered_document
 from tests.unit.console.pages import Elements
 from tests.unit.console.test_markup import HOSTILE, texts
 

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from knowledge_rag.console import api
+from knowledge_rag.console import limits
 from knowledge_rag.console import server as server_module
 from knowledge_rag.console.app import ConsoleSettings, create_console
 from knowledge_rag.console.questions import Asker
@@ -114,7 +114,7 @@ def test_a_failure_behind_the_console_is_not_taken_for_a_taken_port():
 
 
 def test_while_nothing_is_to_be_told_there_are_signs_of_life(monkeypatch):
-    monkeypatch.setattr(api, "PING_SECONDS", 0.01)
+    monkeypatch.setattr(limits, "PING_SECONDS", 0.01)
     app = create_console(Waiting(), None, {"extractive": ExtractiveAdvisor()})
     asked = {"json": {"question": "Is anybody there?"}, "timeout": 60}
     with running(app, 0) as url, httpx.stream("POST", f"{url}api/ask", **asked) as response:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.filters import MAX_DEPTH, InvalidFilter, parse_filter
-from knowledge_rag.local.columns import MetadataColumns, column_arrays
+from knowledge_rag.local.index import MetadataColumns, column_arrays
 
 KEYS = st.sampled_from(["service", "line", "tags", "on", "absent"])
 STRINGS = st.sampled_from(["", "r", "rds", "rds-1", "ecs", "1"])

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,14 +36,27 @@ def kb_path(tmp_path: Path) -> Path:
     return tmp_path / "knowledge.kb"
 
 
+@pytest.fixture(scope="session")
+def ingested_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("ingested")
+    corpus = write_files(folder / "corpus", RUNBOOKS)
+    ingest(corpus, folder / "knowledge.kb", embedder=WordHashes())
+    return folder
+
+
 @pytest.fixture
-def ingested(corpus: Path, kb_path: Path, hashes: WordHashes) -> Path:
-    ingest(corpus, kb_path, embedder=hashes)
+def ingested(corpus: Path, kb_path: Path, ingested_once: Path) -> Path:  # noqa: ARG001 - its documents
+    for file in ingested_once.glob("knowledge.kb*"):
+        shutil.copy(file, kb_path.parent)
     return kb_path
 
 
-@pytest.fixture
-def knowledge_base(corpus: Path, kb_path: Path, model: MiniLm) -> Iterator[KnowledgeBase]:
-    ingest(corpus, kb_path, embedder=model)
-    with KnowledgeBase(kb_path, model) as opened:
+@pytest.fixture(scope="session")
+def knowledge_base(
+    tmp_path_factory: pytest.TempPathFactory, model: MiniLm
+) -> Iterator[KnowledgeBase]:
+    """Return one that all tests share, made from the same documents as ``corpus``, with the real model."""
+    folder = tmp_path_factory.mktemp("shared")
+    ingest(write_files(folder / "corpus", RUNBOOKS), folder / "knowledge.kb", embedder=model)
+    with KnowledgeBase(folder / "knowledge.kb", model) as opened:
         yield opened

@@ -62,7 +62,6 @@ def test_the_real_function_answers_with_lines_of_the_real_file(
         cited = lines[citation["start_line"] - 1 : citation["end_line"]]
         assert result["content"] == "\n".join(cited)
     assert answer.envelope["response"]["apiPath"] == "/retrieve"
-    assert all(json.loads(line) for line in answer.log.splitlines())
     assert capsys.readouterr().out == ""
 
 
@@ -114,7 +113,6 @@ def test_a_server_that_is_gone_is_an_honest_degraded(knowledge_base):
         "degraded",
         [],
     )
-    assert "query degraded" in answer.log
 
 
 EVENT = agent_event({"query": "RDS failover"})

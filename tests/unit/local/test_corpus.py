@@ -82,12 +82,13 @@ def test_a_folder_in_place_of_a_file_is_no_document(folder):
     assert corpus.now("c.md/d.md").text == TEXT
 
 
-def test_a_file_that_can_not_be_read_says_why_and_is_no_error(folder):
+def test_a_file_that_can_not_be_read_says_why_and_is_no_error(folder, monkeypatch):
+    monkeypatch.setattr("knowledge_rag.local.corpus.MAX_FILE_BYTES", 100)
     os.mkfifo(folder / "pipe.md")
     (folder / "gone.md").write_text(TEXT)
     (folder / "large.md").write_text("x" * 101)
     (folder / "latin.md").write_bytes("é".encode("latin-1"))
-    corpus = CorpusFiles(folder, max_file_bytes=100)
+    corpus = CorpusFiles(folder)
     (folder / "gone.md").unlink()
     assert [corpus.now(f"{name}.md").unreadable for name in ("pipe", "gone", "large", "latin")] == [
         "not a regular file",

@@ -45,7 +45,6 @@ TEXTS = [
     "aws rds failover-db-cluster --db-cluster-identifier orders-db 2>&1 | tee /tmp/out.log",
     "x" * 300,
     '`kube_pod_container_status_restarts_total{namespace=~"prod|stage"} > 5`',
-    LONG[:900],
     LONG,
 ]
 
@@ -157,7 +156,9 @@ def test_files_that_are_not_the_published_ones_are_refused(settings, tmp_path, m
         (tmp_path / file).symlink_to(model_folder / file)
     (tmp_path / name).unlink()
     (tmp_path / name).write_bytes(b"something else")
-    other = MiniLm(dataclasses.replace(settings, model_dir=tmp_path))
+    # the weights are only read to build the graph, which takes seconds
+    known = settings if name == model_files.WEIGHTS_FILE else LocalSettings.from_environment()
+    other = MiniLm(dataclasses.replace(known, model_dir=tmp_path))
     with pytest.raises(ModelUnavailable, match=rf"{name} is not the published one \(sha256 "):
         other.load()
 

@@ -12,9 +12,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.core.filters import parse_filter
-from knowledge_rag.local.columns import MetadataColumns, column_arrays
 from knowledge_rag.local.errors import Damage
-from knowledge_rag.local.index import TAIL, Parts, SortedTerms, Strings, build, open_index
+from knowledge_rag.local.index import (
+    TAIL,
+    MetadataColumns,
+    Parts,
+    SortedTerms,
+    Strings,
+    build,
+    column_arrays,
+    open_index,
+)
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.keywords import ENTRY
 from knowledge_rag.local.knowledge_base import KnowledgeBase

@@ -179,10 +179,10 @@ def mixed(tmp_path):
 
 
 def test_what_cannot_be_read_is_skipped_with_its_reason_and_the_others_go_on(
-    mixed, kb_path, hashes
+    mixed, kb_path, hashes, monkeypatch
 ):
-    settings = IngestSettings(max_file_bytes=40_000)
-    report = ingest(mixed, kb_path, embedder=hashes, settings=settings)
+    monkeypatch.setattr("knowledge_rag.local.corpus.MAX_FILE_BYTES", 40_000)
+    report = ingest(mixed, kb_path, embedder=hashes)
     assert report.added == ("NOTES.TXT", "blank.md", "good.md", "long.markdown")
     assert [str(skipped) for skipped in report.skipped] == [
         "big.md: larger than 0.0381 MiB",
@@ -200,7 +200,7 @@ def test_what_cannot_be_read_is_skipped_with_its_reason_and_the_others_go_on(
             "only its beginning is searched by meaning"
         ),
     )
-    again = ingest(mixed, kb_path, embedder=hashes, settings=settings)
+    again = ingest(mixed, kb_path, embedder=hashes)
     assert (again.warnings, again.unchanged) == (report.warnings, 4)
     assert list(map(str, again.skipped)) == list(map(str, report.skipped))
 

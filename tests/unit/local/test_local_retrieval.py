@@ -41,7 +41,7 @@ def test_a_query_behind_a_slow_one_waits_no_longer_than_it_has_time():
         over.wait(30)
         return NOTHING
 
-    way = LocalFunction(ActionGroup(slow))
+    way = LocalFunction(ActionGroup(slow).body)
     asking = threading.Thread(target=way.ask, args=(Query("slow"), Deadline.after(60)))
     asking.start()
     begun.wait(30)
@@ -60,7 +60,7 @@ def test_the_function_is_called_as_a_direct_caller_does():
         return NOTHING
 
     with on_behalf_of(incident_id="INC-7"):
-        LocalFunction(ActionGroup(function)).ask(
+        LocalFunction(ActionGroup(function).body).ask(
             Query("q", 9, {"service": "rds"}), Deadline.after(30)
         )
     assert events == [{"query": "q", "max_results": 9, "service": "rds", "incident_id": "INC-7"}]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from knowledge_rag.local.originals import FolderOriginals
+from knowledge_rag.local.corpus_files import FolderOriginals
 from tests.support.local import write_files
 
 

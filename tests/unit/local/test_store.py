@@ -9,7 +9,6 @@ import pytest
 from knowledge_rag.local.errors import UnusableKnowledgeBase
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.store import FORMAT_VERSION, open_for_reading
-from tests.support.local import RUNBOOKS
 
 
 def read(path):
@@ -71,17 +70,6 @@ def test_another_version_is_refused_with_the_way_out(ingested, corpus, hashes):
             f"{ingested} has format version {FORMAT_VERSION + 1}, and this program reads "
             f"{FORMAT_VERSION}: delete it and ingest again"
         )
-
-
-def test_the_version_before_is_read_and_brought_up_to_date_by_an_ingest(ingested, corpus, hashes):
-    run_sql(ingested, "DROP TABLE files", "PRAGMA user_version = 2")
-    read(ingested)
-    report = ingest(corpus, ingested, embedder=hashes)
-    assert (len(report.changed), report.embedded) == (len(RUNBOOKS), 0)
-    read(ingested)
-    with closing(sqlite3.connect(ingested)) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (FORMAT_VERSION,)
-        assert connection.execute("SELECT count(*) FROM files").fetchone()
 
 
 def test_a_damaged_knowledge_base_is_refused(ingested):

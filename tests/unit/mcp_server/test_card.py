@@ -19,7 +19,7 @@ from tests.support.mcp_served import Answers, talking
 from tests.support.runbooks import Search
 
 TEXTS = {
-    "runbooks/queue.md": "# QueueDepthTooHigh\n\nNever purge it.\n\n## Resolution\n\n1. Add two consumers:\n\n   ```sh\n   scale  --to 2\r\n   ```\n2. Wait.\n",
+    "runbooks/queue.md": "# QueueDepthTooHigh\n\nNever purge it.\n\n## Resolution\n\n1. Add two consumers:\n\n   ```sh\n   scale  --to 2\r\n   ```\n2. Wait.\n"
 }
 SHOWS = {"mimeTypes": ["text/html;profile=mcp-app"]}
 

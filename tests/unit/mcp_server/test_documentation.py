@@ -8,10 +8,10 @@ import re
 from typer.main import get_command
 
 from knowledge_rag.cli.app import command_line
-from knowledge_rag.mcp_server import evidence_store, resources, schemas, serving
+from knowledge_rag.mcp_server import resources, schemas, serving
 from knowledge_rag.mcp_server.resources import parse_link
 from knowledge_rag.mcp_server.server import MAX_REVIEWS, PROMPT
-from knowledge_rag.mcp_server.tools import MAX_REFERENCES, tools
+from knowledge_rag.mcp_server.tools import MAX_REFERENCES, MAX_SEARCHES, MAX_SESSION_SEARCHES, tools
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES
 from tests.support.local import PROJECT
 
@@ -41,7 +41,7 @@ def test_limits_are_those_of_the_code():
         f"at most {MAX_GATEWAY_RESPONSE_BYTES:,} bytes",
         f"at most {schemas.MAX_ANSWER_CHARACTERS:,} characters",
         f"{schemas.MAX_EVIDENCE_IDS} `evidence_ids`",
-        f"{evidence_store.MAX_SESSION_SEARCHES} of a session, {evidence_store.MAX_SEARCHES} of all",
+        f"{MAX_SESSION_SEARCHES} of a session, {MAX_SEARCHES} of all",
         f"is verified | {MAX_REFERENCES:,} |",
         f"{serving.MAX_REQUEST_BYTES // 2**20} MiB",
         f"{serving.MAX_SESSIONS:,} at once",

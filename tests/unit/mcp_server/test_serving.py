@@ -34,10 +34,7 @@ def read_back(pieces, max_bytes=100):
         os.close(reading)
 
 
-@given(
-    st.lists(st.text("ab\u00e9\u2028\u0085\r{}", max_size=20), max_size=60),
-    st.integers(1, 7),
-)
+@given(st.lists(st.text("ab\u00e9\u2028\u0085\r{}", max_size=20), max_size=60), st.integers(1, 7))
 def test_lines_come_whole_and_in_order_however_they_are_written(lines, size):
     data = "".join(f"{line}\n" for line in lines).encode()
     pieces = [data[start : start + size] for start in range(0, len(data), size)]

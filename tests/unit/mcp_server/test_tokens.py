@@ -26,16 +26,7 @@ from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.server import create_server
 from knowledge_rag.mcp_server.serving import http_app
 from knowledge_rag.mcp_server.tokens import Access, AccessTokens, IssuerKeys, KeysUnavailable
-from tests.support.issuer import (
-    CLIENT,
-    SECRET,
-    Issuer,
-    Raw,
-    key_of,
-    public,
-    unsigned,
-    with_secret,
-)
+from tests.support.issuer import CLIENT, SECRET, Issuer, Raw, key_of, public, unsigned, with_secret
 from tests.support.mcp_served import served
 from tests.support.runbooks import Search
 

@@ -17,10 +17,16 @@ from knowledge_rag.core.outcome import Reason, RetrievalOutcome, RetrievalResult
 from knowledge_rag.core.retrieval import TOO_LARGE_NOTICE
 from knowledge_rag.core.tokens import token_bound
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
+from knowledge_rag.mcp_server import tools
 from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.schemas import MAX_EVIDENCE_IDS, VERIFICATION_OUTPUT
 from knowledge_rag.mcp_server.server import create_server
-from knowledge_rag.mcp_server.tools import read_arguments, verify_answer
+from knowledge_rag.mcp_server.tools import (
+    EvidenceStore,
+    read_arguments,
+    unguessable_id,
+    verify_answer,
+)
 from knowledge_rag.orchestrator.wording import agent_prompt
 from lambdas.retrieve_knowledge.events import MAX_GATEWAY_RESPONSE_BYTES
 from tests.support.evidence import passage
@@ -251,8 +257,7 @@ def test_whatever_is_written_every_citation_shown_is_retrieved_lines_and_the_sch
 
 
 def test_a_search_that_is_given_up_is_no_evidence():
-    from knowledge_rag.mcp_server.evidence_store import EvidenceStore
-    from knowledge_rag.mcp_server.tools import Tools
+    from knowledge_rag.mcp_server.tools import EvidenceStore, Tools
 
     class Never:
         async def retrieve(self, _query):
@@ -270,3 +275,95 @@ def test_a_search_that_is_given_up_is_no_evidence():
         return evidence
 
     assert not asyncio.run(give_up())._searches
+
+
+NOTHING = RetrievalOutcome(Status.NO_MATCH)
+
+
+def found(name):
+    return RetrievalOutcome(Status.OK, (passage(f"runbooks/{name}.md"),))
+
+
+@pytest.fixture
+def limited(monkeypatch):
+    """Return what makes a store with smaller limits."""
+
+    def make(**limits):
+        for name, limit in limits.items():
+            monkeypatch.setattr(tools, name, limit)
+        return EvidenceStore()
+
+    return make
+
+
+def searched(kept, session, outcome):
+    evidence_id = kept.begin(session)
+    kept.finish(evidence_id, outcome)
+    return evidence_id
+
+
+def test_a_session_is_given_its_own_searches_in_the_order_of_asking():
+    kept = EvidenceStore()
+    first, others, second = kept.begin("one"), kept.begin("other"), kept.begin("one")
+    kept.finish(second, found("second"))
+    kept.finish(others, found("others"))
+    kept.finish(first, found("first"))
+    assert kept.of_session("one") == (found("first"), found("second"))
+    assert kept.of_session("nobody") == ()
+
+
+def test_searches_are_named_each_counts_once_in_the_order_of_their_names():
+    kept = EvidenceStore()
+    first, second = searched(kept, None, found("a")), searched(kept, None, NOTHING)
+    assert kept.named([second, first, second]) == (NOTHING, found("a"))
+
+
+def test_what_no_search_gave_is_no_evidence():
+    kept = EvidenceStore()
+    under_way = kept.begin("one")
+    for name in ("ev-99", "", "ev-1\n[Source: a.md, lines 1-2]", under_way):
+        with pytest.raises(InvalidRequest, match="there is no evidence '") as raised:
+            kept.named([name])
+        assert "\n" not in str(raised.value)
+
+
+def test_a_search_whose_caller_has_gone_leaves_nothing_behind():
+    kept = EvidenceStore()
+    gone, stays = kept.begin("one"), searched(kept, "one", NOTHING)
+    kept.abandon(gone)
+    kept.abandon(stays)
+    kept.finish(gone, found("late"))
+    assert kept.of_session("one") == (NOTHING,)
+
+
+def test_a_session_that_searched_too_often_has_to_name_its_searches(limited):
+    kept = limited(MAX_SESSION_SEARCHES=2)
+    names = [searched(kept, "one", found(str(number))) for number in range(3)]
+    with pytest.raises(InvalidRequest, match="name those that the answer is based on"):
+        kept.of_session("one")
+    with pytest.raises(InvalidRequest, match="the latest 2 searches"):
+        kept.named(names[:1])
+    assert kept.named(names[1:]) == (found("1"), found("2"))
+
+
+def test_one_session_does_not_take_the_place_of_another(limited):
+    kept = limited(MAX_SESSION_SEARCHES=2, MAX_SEARCHES=4)
+    mine = searched(kept, "mine", found("mine"))
+    for number in range(50):
+        searched(kept, "greedy", found(str(number)))
+    assert kept.named([mine]) == kept.of_session("mine") == (found("mine"),)
+
+
+def test_what_is_remembered_is_bounded_over_all_sessions(limited):
+    kept = limited(MAX_SEARCHES=3)
+    names = [searched(kept, f"session {number}", NOTHING) for number in range(5)]
+    assert len(kept._searches) == 3
+    with pytest.raises(InvalidRequest):
+        kept.of_session("session 0")
+    assert kept.named(names[2:]) == (NOTHING,) * 3
+
+
+def test_ids_are_long_and_never_the_same():
+    ids = {unguessable_id() for _ in range(1_000)}
+    assert len(ids) == 1_000
+    assert {len(one) for one in ids} == {len("ev-") + 24}

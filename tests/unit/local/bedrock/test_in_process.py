@@ -12,8 +12,7 @@ from botocore.exceptions import ClientError
 from knowledge_rag.core.errors import DeadlineExceeded
 from knowledge_rag.core.net.deadline import Deadline
 from knowledge_rag.local.action_group import action_group_of
-from knowledge_rag.local.bedrock.in_process import InProcessBedrock
-from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID
+from knowledge_rag.local.bedrock.retrieve import KNOWLEDGE_BASE_ID, InProcessBedrock
 from knowledge_rag.local.bedrock.server import LocalBedrock
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase
@@ -96,9 +95,6 @@ def test_a_knowledge_base_that_is_opened_within_another_ones_block_gives_it_back
 
     with action_group_of(opened) as outer:
         before = files(outer)
-        with (
-            KnowledgeBase(tmp_path / "other.kb", hashes) as other,
-            action_group_of(other) as inner,
-        ):
+        with KnowledgeBase(tmp_path / "other.kb", hashes) as other, action_group_of(other) as inner:
             assert files(inner) == {"tills.md"}
         assert files(outer) == before

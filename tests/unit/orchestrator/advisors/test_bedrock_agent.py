@@ -27,7 +27,7 @@ from knowledge_rag.evaluation.faults.server import (
 )
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.local.bedrock.invoke_agent import chunk, failure
-from knowledge_rag.local.bedrock.streams import CONTENT_TYPE, Event
+from knowledge_rag.local.bedrock.wire import CONTENT_TYPE, Event
 from knowledge_rag.orchestrator.advisors.advisor import MAX_LIST_CHARACTERS, incident_text
 from knowledge_rag.orchestrator.advisors.bedrock_agent import (
     NOT_TRACED,
@@ -516,7 +516,7 @@ def test_what_a_guardrail_says_in_the_agents_place_is_no_answer():
     "payload", [b"[]", b"nothing", b'{"bytes": "*"}', b'{"bytes": 5}', b"\xff", b'{"bytes": []}']
 )
 def test_messages_whose_payload_is_none_are_a_damaged_stream_or_silence(payload):
-    from knowledge_rag.local.bedrock.streams import message
+    from knowledge_rag.local.bedrock.wire import message
     from tests.support.advisors import decoded
 
     headers = {":message-type": "event", ":event-type": "chunk"}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from knowledge_rag.channel.json_requests import Refused
-from knowledge_rag.console.conversation import MAX_TURNS, Conversation, read_conversation
+from knowledge_rag.console import replies
+from knowledge_rag.console.replies import MAX_TURNS, Conversation, read_conversation
 from knowledge_rag.core.citations import Citation
 
 OFFERED = (
@@ -131,3 +132,13 @@ def test_what_is_no_conversation_is_refused_in_words(turns, message):
     with pytest.raises(Refused, match=message) as refused:
         read_conversation(turns, "messages")
     assert refused.value.status == 400
+
+
+def test_the_lines_of_a_citation_are_those_of_its_document():
+    def card(name):
+        place = {"source_file": name, "start_line": 3, "end_line": 4}
+        return {"source": name, "section": "", "citation": place, "content": f"a\nb of {name}"}
+
+    sources = [card("x.md"), card("y.md")]
+    assert replies._lines(sources, ("y.md", 4, 4)) == "b of y.md"
+    assert replies._lines(sources, ("y.md", 4, 5)) == replies._lines(sources, ("z.md", 3, 3)) == ""

@@ -9,7 +9,7 @@ from botocore.eventstream import EventStreamBuffer, ParserError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.local.bedrock.streams import Event, encode, message
+from knowledge_rag.local.bedrock.wire import Event, encode, message
 
 NAMES = st.text(min_size=1, max_size=40).filter(lambda name: len(name.encode()) <= 255)
 HEADERS = st.dictionaries(NAMES, st.text(max_size=200), max_size=6)

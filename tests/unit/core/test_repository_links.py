@@ -1,20 +1,13 @@
-"""Addresses of documents, and where they can be changed."""
+"""Addresses where documents can be changed."""
 
 from __future__ import annotations
 
 import pytest
 
-from knowledge_rag.console.addresses import citation_url, document_url
-from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.core.repository_links import RepositoryLinks
 
 TEMPLATE = "https://git.example:8443/org/repo/blob/main/{path}#L{start}-L{end}"
-
-
-def test_a_path_is_quoted_so_that_it_stays_one():
-    assert document_url("runbooks/a b?#%.md") == "/doc/runbooks/a%20b%3F%23%25.md"
-    assert citation_url(Citation("runbooks/ä.md", 5, 10)) == "/doc/runbooks/%C3%A4.md#L5-L10"
 
 
 def test_lines_have_an_address_in_the_repository():

@@ -1,16 +1,27 @@
-"""Checks requests against the service's own model, with its constraints.
+"""The service's wire format: requests checked against its own model, its errors, its event streams.
 
 botocore checks only names, types and minimum lengths before it sends; enums, patterns and maxima
 are left to the service.
+
+A stream consists of ``application/vnd.amazon.eventstream`` messages: two lengths and their checksum, headers, a
+payload, and the checksum of all of it::
+
+    total length (4) | headers' length (4) | CRC32 of both (4) | headers | payload | CRC32 (4)
+
+All numbers are big-endian. A header consists of the length of its name (1), the name, the type of its
+value (1; 7 is text), the length of the value (2) and the value.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import re
+import struct
+import zlib
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,14 +89,7 @@ def problems(
     where: str = "",
     opaque: frozenset[str] = frozenset(),
 ) -> Iterator[str]:
-    """Yield one sentence for each constraint of the model that a value violates.
-
-    Args:
-        value: decoded JSON.
-        shape: of the service's model.
-        where: the path to the value.
-        opaque: names of shapes that are checked elsewhere.
-    """
+    """Yield one sentence for each constraint of the model that a value violates, except by ``opaque`` shapes."""
     if shape.name in opaque or getattr(shape, "is_document_type", False):
         return
     kind = shape.type_name
@@ -162,3 +166,39 @@ def _failed(value: object, where: str, constraint: str) -> str:
 
 def _join(where: str, name: str) -> str:
     return f"{where}.{name}" if where else name
+
+
+CONTENT_TYPE: Final = "application/vnd.amazon.eventstream"
+_FRAME_BYTES: Final = 16
+_TEXT: Final = 7
+
+
+class Event(NamedTuple):
+    """One message of a stream: its member of the operation's output, its JSON, whether it is an error."""
+
+    kind: str
+    payload: Mapping[str, Any]
+    failed: bool = False
+
+
+def encode(event: Event) -> bytes:
+    """Return an event's message."""
+    message_type = "exception" if event.failed else "event"
+    headers = {
+        f":{message_type}-type": event.kind,
+        ":content-type": "application/json",
+        ":message-type": message_type,
+    }
+    return message(headers, json.dumps(event.payload).encode())
+
+
+def message(headers: Mapping[str, str], payload: bytes) -> bytes:
+    """Return one message; names have 1..255 bytes and values up to 65,535, as UTF-8."""
+    head = b"".join(_header(name.encode(), value.encode()) for name, value in headers.items())
+    lengths = struct.pack(">II", _FRAME_BYTES + len(head) + len(payload), len(head))
+    checked = b"".join((lengths, struct.pack(">I", zlib.crc32(lengths)), head, payload))
+    return checked + struct.pack(">I", zlib.crc32(checked))
+
+
+def _header(name: bytes, value: bytes) -> bytes:
+    return struct.pack(f">B{len(name)}sBH", len(name), name, _TEXT, len(value)) + value
