@@ -153,7 +153,7 @@ def check_support(
     cut = pieces(text)
     said = dict.fromkeys(chain.from_iterable([piece.words for piece in cut]))
     atoms = find_atoms(text, cut, said)
-    checks = _checks(claim, atoms, Matcher(index))
+    atoms, checks = _checks(claim, atoms, Matcher(index))
     in_atoms = words(" ".join([check.text for check in checks]))
     content = set(said).difference(OWN_WORDS, in_atoms)
     missing = index.uncovered(content)
@@ -238,8 +238,11 @@ def _quoted(claim: str, lines: Sequence[str]) -> int | None:
     return None
 
 
-def _checks(claim: str, atoms: Sequence[Atom], matcher: Matcher) -> list[AtomCheck]:
-    checks = []
+def _checks(
+    claim: str, atoms: Sequence[Atom], matcher: Matcher
+) -> tuple[list[Atom], list[AtomCheck]]:
+    """Return the atoms that count, and the check of each."""
+    kept, checks = [], []
     for atom in atoms:
         kind, start, end, _, _ = atom
         line, placeholder = matcher.line_of(atom), ""
@@ -249,8 +252,9 @@ def _checks(claim: str, atoms: Sequence[Atom], matcher: Matcher) -> list[AtomChe
         if line is None and (filled := matcher.filled_by(atom)):
             line, placeholder = filled
         text = claim[start:end]
+        kept.append(atom)
         checks.append(AtomCheck(kind, text, start, end, line, (), placeholder))
-    return checks
+    return kept, checks
 
 
 def _with_places(

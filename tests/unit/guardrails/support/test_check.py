@@ -93,6 +93,12 @@ def test_a_missing_atom_names_the_other_lines_that_hold_it():
     assert atom.elsewhere == (0, 2)
 
 
+def test_a_number_word_that_does_not_count_hides_no_missing_atom():
+    claim = "It has two causes; use `--force`."
+    (atom,) = check_support(claim, ["Its causes vary."], elsewhere=("Use `--force`.",)).missing
+    assert (atom.text, atom.elsewhere) == ("--force", (0,))
+
+
 def test_a_missing_atom_that_is_nowhere_says_so():
     (atom,) = check_support("Use `--force`.", GUIDANCE).missing
     assert describe(atom) == "flag --force is not in the cited lines"
