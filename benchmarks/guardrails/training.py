@@ -18,7 +18,7 @@ from knowledge_rag.evaluation.evaluation_report import new_table
 from knowledge_rag.guardrails.support import weights
 from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.evidence_index import EvidenceIndex
-from knowledge_rag.guardrails.support.markup import plain
+from knowledge_rag.guardrails.support.lexemes import plain
 from knowledge_rag.guardrails.support.report import DOUBTED, Verdict
 from knowledge_rag.guardrails.support.score import FEATURES, Claimed
 

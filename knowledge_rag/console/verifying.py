@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from knowledge_rag.guardrails.backing import Judged
-    from knowledge_rag.guardrails.pieces import Cited
+    from knowledge_rag.guardrails.ledger import Cited
     from knowledge_rag.guardrails.review import Review
     from knowledge_rag.guardrails.rules import Finding
     from knowledge_rag.guardrails.staleness import Corpus

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.guardrails.characters import Span
     from knowledge_rag.guardrails.claims import Claim
-    from knowledge_rag.guardrails.draft import Span
-    from knowledge_rag.guardrails.ledger import Ledger
-    from knowledge_rag.guardrails.pieces import Cited
+    from knowledge_rag.guardrails.ledger import Cited, Ledger
     from knowledge_rag.guardrails.support.report import (
         AtomCheck,
         SupportReport,

@@ -23,7 +23,7 @@ from knowledge_rag.guardrails.resolve import Why, resolve
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from knowledge_rag.guardrails.draft import Span
+    from knowledge_rag.guardrails.characters import Span
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
     from knowledge_rag.guardrails.readings import View
     from knowledge_rag.guardrails.references import Reference

@@ -10,13 +10,33 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from bisect import bisect_left
 from html.entities import html5
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from knowledge_rag.core.letters import looks_like, read_as
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+
+Span = tuple[int, int]
+"""Offset of the first character, and after the last one."""
+
+
+def overlaps(start: int, end: int, spans: Sequence[Span]) -> bool:
+    """Whether a span overlaps one of ``spans``, which are in order and don't overlap."""
+    at = bisect_left(spans, (end, end)) - 1
+    return at >= 0 and start < spans[at][1]
+
+
+def outside(text: str, spans: Iterable[Span], start: int = 0, end: int | None = None) -> list[str]:
+    """Return the parts of a text that none of the spans has, which are in order."""
+    parts = []
+    for first, last in spans:
+        parts.append(text[start:first])
+        start = max(start, last)
+    return [*parts, text[start:end]]
+
 
 OPENING: Final = (
     "[\u0f3a\u0f3c\u169b\u2045\u2308\u230a\u2329\u2768\u276a\u276c\u276e\u2770\u2772"

@@ -17,13 +17,13 @@ from enum import StrEnum
 from itertools import accumulate
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from knowledge_rag.guardrails.support.markup import code_stretches
+from knowledge_rag.guardrails.support.lexemes import code_stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from knowledge_rag.guardrails.draft import Span
-    from knowledge_rag.guardrails.pieces import Cited
+    from knowledge_rag.guardrails.characters import Span
+    from knowledge_rag.guardrails.ledger import Cited
     from knowledge_rag.guardrails.verify import Verified
 
 _ITEM: Final = re.compile(r"[ \t>]*(?:[-*+]|\d{1,9}[.)])(?:[ \t]+|$)")

@@ -44,6 +44,38 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Cited:
+    """One citation of an answer.
+
+    Args:
+        start: offset of its reference in the answer that may be shown.
+        end: offset after that reference.
+        number: of its entry in the ledger.
+        citation: the lines, all of them retrieved for this request.
+        content: the lines' text, byte for byte.
+    """
+
+    start: int
+    end: int
+    number: int
+    citation: Citation
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Consecutive characters of an answer: one reference, or the text between two.
+
+    Args:
+        text: never empty; joined, all pieces of an answer are the answer.
+        cited: the reference's citations, in order; empty for other text.
+    """
+
+    text: str
+    cited: tuple[Cited, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Ledger:
     """The distinct citations of one request, numbered from 1 by first appearance over all its queries.
 
@@ -87,10 +119,6 @@ class Ledger:
 
     def __len__(self) -> int:
         return len(self.entries)
-
-    def numbered(self, number: int) -> Evidence | None:
-        """Return entry ``number``, 1-based; ``None`` if there is no such entry."""
-        return self.entries[number - 1] if 1 <= number <= len(self.entries) else None
 
     def knows(self, source_file: str) -> bool:
         """Whether any entry is from this file; names are compared exactly."""
@@ -144,12 +172,7 @@ _PROOF: Final = frozenset({CONTENT_SHA256, CHUNK_ID})
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A passage that may be cited.
-
-    Args:
-        result: its text and lines.
-        proven: whether hashes bind text and lines; otherwise they are accepted as given.
-    """
+    """A passage that may be cited; ``proven`` if hashes bind its text and lines, else accepted as given."""
 
     result: RetrievalResult
     proven: bool

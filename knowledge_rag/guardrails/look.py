@@ -17,7 +17,7 @@ from knowledge_rag.guardrails.characters import MAX_ZEROS, normalise
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from knowledge_rag.guardrails.draft import Span
+    from knowledge_rag.guardrails.characters import Span
 
 APART: Final = "\0"
 """Separates words that aren't next to each other on the page."""

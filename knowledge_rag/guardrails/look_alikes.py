@@ -15,7 +15,8 @@ from knowledge_rag.guardrails.references import A_DOCUMENT, COUNT, SCHEME, Lines
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from knowledge_rag.guardrails.draft import Draft, Span
+    from knowledge_rag.guardrails.characters import Span
+    from knowledge_rag.guardrails.checks import Draft
 
 MAX_NAME: Final = 256
 """Maximum characters to read of a document's name."""

@@ -33,7 +33,7 @@ from knowledge_rag.guardrails.scanner import MARK, Scanner
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from knowledge_rag.guardrails.draft import Span
+    from knowledge_rag.guardrails.characters import Span
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
 
 MAX_NAME: Final = 1_024

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
     from markdown_it.token import Token
 
-    from knowledge_rag.guardrails.draft import Span
+    from knowledge_rag.guardrails.characters import Span
 
 CODE: Final = "\x7f"
 """Replaces a bracket on a page that is code."""

@@ -9,9 +9,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from knowledge_rag.guardrails.backing import judge
-from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.resolve import why_removed
-from knowledge_rag.guardrails.rules import Finding, Level, Rule, in_order, log_findings
+from knowledge_rag.guardrails.rules import Finding, Kind, Level, Rule, in_order, log_findings
 from knowledge_rag.guardrails.support.report import Change, WarningKind, described, line_ranges
 from knowledge_rag.guardrails.verify import verify
 
@@ -20,9 +19,8 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.outcome import Reason
     from knowledge_rag.guardrails.backing import Backing, Judged, Missing, Place
-    from knowledge_rag.guardrails.draft import Span
-    from knowledge_rag.guardrails.ledger import Ledger
-    from knowledge_rag.guardrails.pieces import Cited
+    from knowledge_rag.guardrails.characters import Span
+    from knowledge_rag.guardrails.ledger import Cited, Ledger
     from knowledge_rag.guardrails.resolve import Taken
     from knowledge_rag.guardrails.support.report import SupportWarning
     from knowledge_rag.guardrails.verify import Settings, Verified

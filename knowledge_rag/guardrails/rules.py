@@ -13,7 +13,40 @@ from typing import TYPE_CHECKING, Final, Self
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from knowledge_rag.guardrails.draft import Warned
+
+class Kind(StrEnum):
+    """The kind of a warning."""
+
+    MISSING_CITATIONS = "missing_citations"
+    NON_EXISTENT_SOURCE = "non_existent_source"
+    UNSOURCED_INFORMATION = "unsourced_information"
+    CONFIDENT_WORDING = "confident_wording"
+    UNCITED_NUMBER = "uncited_number"
+    LOW_DENSITY = "low_density"
+    PLACEHOLDER = "placeholder"
+    """A reference says that its source is missing."""
+    UNCHECKED = "unchecked"
+    """Text reads like a reference where none can be: a link's text, an index, outside brackets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """A warning for a person to check.
+
+    Args:
+        kind: of the warning.
+        message: one sentence, on one line whatever it quotes, so that no line begins with a model's words.
+        start: offset in the answer that may be shown.
+        end: offset after it.
+    """
+
+    kind: Kind
+    message: str
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", " ".join(self.message.split()))
 
 
 class Level(StrEnum):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.guardrails.brackets import Bad
-    from knowledge_rag.guardrails.draft import Span
+    from knowledge_rag.guardrails.characters import Span
     from knowledge_rag.guardrails.ledger import Evidence, Ledger
     from knowledge_rag.guardrails.references import Reference
 

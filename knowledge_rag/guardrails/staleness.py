@@ -1,13 +1,16 @@
 """Checks whether a citation is still true, by comparing its lines with the current file.
 
-A citation is never corrected. The text's new place is reported beside it.
+A citation is never corrected. The text's new place, or else the lines that resemble it most, are
+reported beside it. All searches take time linear in the file and the cited text together, whatever
+their contents.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections import defaultdict
-from dataclasses import dataclass, replace
+import re
+from collections import Counter, defaultdict, deque
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
@@ -15,29 +18,73 @@ from knowledge_rag.core.errors import UnreadableDocument
 from knowledge_rag.core.lines import decode, split_lines
 from knowledge_rag.core.metadata import DOCUMENT_SHA256
 from knowledge_rag.guardrails.ledger import check_lines
-from knowledge_rag.guardrails.resemblance import (
-    Likeness,
-    LineRange,
-    nearest,
-    places_of,
-    resembling,
-    says_something,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import RetrievalResult
-    from knowledge_rag.guardrails.ledger import Evidence, Ledger
-    from knowledge_rag.guardrails.pieces import Cited
-    from knowledge_rag.guardrails.resemblance import Resembling
+    from knowledge_rag.guardrails.ledger import Cited, Evidence, Ledger
 
 MAX_ELSEWHERE: Final = 3
 """Maximum number of other files to name for a text that its own file no longer has."""
 
 WORDLESS: Final = "no letter or digit in it to find it by"
 """The reason for not searching for a text of blank lines, fences or braces: every file has it."""
+
+
+_STRETCH: Final = 2
+"""Lines that are still there count as one place within this many times the number of cited lines."""
+_WORD: Final = re.compile(r"\w+")
+_MEANING: Final = re.compile(r"[^\W_]")
+
+
+@dataclass(frozen=True, slots=True)
+class LineRange:
+    """Lines ``start_line`` to ``end_line`` of a file, 1-based and inclusive."""
+
+    start_line: int
+    end_line: int
+
+    @classmethod
+    def of(cls, first: int, length: int) -> LineRange:
+        """Return so many lines from a first one on."""
+        return cls(first, first + length - 1)
+
+    def __str__(self) -> str:
+        """Return the human form, ``lines 5-10`` or ``line 5``."""
+        if self.start_line == self.end_line:
+            return f"line {self.start_line}"
+        return f"lines {self.start_line}-{self.end_line}"
+
+
+class Likeness(StrEnum):
+    """How lines resemble the cited ones."""
+
+    SPACING = "spacing"
+    """All the same except for white space, line endings included."""
+    LINES = "lines"
+    """Some of the cited lines are still there."""
+    WORDS = "words"
+    """At least half of the words are there, in other lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class Resembling:
+    """The lines of a file that most resemble the cited ones.
+
+    Args:
+        lines: where they are.
+        likeness: how they resemble the cited ones.
+        kept: number of cited lines that are still there byte for byte, in any order.
+        of: number of cited lines; here as in ``kept``, lines without a letter or a digit (blank ones,
+            fences, braces) don't count.
+    """
+
+    lines: LineRange
+    likeness: Likeness
+    kept: int
+    of: int
 
 
 class State(StrEnum):
@@ -170,12 +217,6 @@ class Staleness:
     not_searched: str = ""
     now_in: tuple[Place, ...] = ()
 
-    def __post_init__(self) -> None:
-        if (self.moved_to is not None) != (self.state is State.MOVED):
-            raise ValueError(f"{self.state} to {self.moved_to}")
-        if self.resembling is not None and self.state is not State.CHANGED:
-            raise ValueError(f"{self.state} with {self.resembling}")
-
     @property
     def is_contradicted(self) -> bool:
         """Whether the file never had the text at these lines: it is unchanged and doesn't have it."""
@@ -196,7 +237,7 @@ def compare(cited: CitedLines, now: FileNow | None) -> Staleness:
     if now.text is None:
         return Staleness(citation, State.CHANGED, changed, not_searched=now.unreadable)
     lines = split_lines(now.text)
-    first, length = citation.start_line, content.count("\n") + 1
+    first = citation.start_line
     if lines[first - 1 : citation.end_line] == content.split("\n"):
         return Staleness(citation, State.SAME, changed)
     if not says_something(content):
@@ -205,8 +246,7 @@ def compare(cited: CitedLines, now: FileNow | None) -> Staleness:
     if not places:
         like = resembling(content, lines, first)
         return Staleness(citation, State.CHANGED, changed, resembling=like)
-    at = nearest(places, first)
-    moved_to = LineRange(at, at + length - 1)
+    moved_to = LineRange.of(nearest(places, first), content.count("\n") + 1)
     return Staleness(citation, State.MOVED, changed, moved_to, len(places) - 1)
 
 
@@ -247,7 +287,9 @@ def _elsewhere(lost: Mapping[int, CitedLines], corpus: Corpus) -> dict[int, tupl
             if place and name != one.citation.source_file:
                 places[number].append(place)
     return {
-        number: tuple(sorted(found, key=_likeliest)[:MAX_ELSEWHERE])
+        number: tuple(
+            sorted(found, key=lambda it: (not it.same_document, it.source_file))[:MAX_ELSEWHERE]
+        )
         for number, found in places.items()
     }
 
@@ -255,17 +297,147 @@ def _elsewhere(lost: Mapping[int, CitedLines], corpus: Corpus) -> dict[int, tupl
 def _place(cited: CitedLines, source_file: str, now: FileNow) -> Place | None:
     if now.text is None or cited.content not in now.text:
         return None
-    lines = split_lines(now.text)
-    places = places_of(cited.content, lines)
+    places = places_of(cited.content, split_lines(now.text))
     if not places:
         return None
     at = nearest(places, cited.citation.start_line)
-    where = LineRange(at, at + cited.content.count("\n"))
+    where = LineRange.of(at, cited.content.count("\n") + 1)
     return Place(source_file, where, _differ(cited.document_sha256, now.sha256) is False)
 
 
-def _likeliest(place: Place) -> tuple[bool, str]:
-    return not place.same_document, place.source_file
+def says_something(text: str) -> bool:
+    """Whether a text has a letter or a digit; text without one is in any file and means nothing."""
+    return _MEANING.search(text) is not None
+
+
+def occurrences(wanted: Sequence[Hashable], found: Sequence[Hashable]) -> list[int]:
+    """Return the 0-based places of a sequence, not empty, in another one; they may overlap.
+
+    Knuth, Morris and Pratt's search: at most two comparisons for each item of either.
+    """
+    borders = _borders(wanted)
+    places, matched = [], 0
+    for at, item in enumerate(found):
+        while matched and (matched == len(wanted) or item != wanted[matched]):
+            matched = borders[matched - 1]
+        if item == wanted[matched]:
+            matched += 1
+        if matched == len(wanted):
+            places.append(at - matched + 1)
+    return places
+
+
+def _borders(items: Sequence[Hashable]) -> list[int]:
+    """Return, for each prefix of a sequence, the length of its longest proper suffix that is a prefix too."""
+    borders, length = [0], 0
+    for item in items[1:]:
+        while length and item != items[length]:
+            length = borders[length - 1]
+        length += item == items[length]
+        borders.append(length)
+    return borders
+
+
+def places_of(content: str, lines: Sequence[str]) -> list[int]:
+    """Return the 1-based lines at which a text of whole lines begins in a file."""
+    wanted = content.split("\n")
+    codes: dict[str, int] = {}
+    for line in wanted:
+        codes.setdefault(line, len(codes))
+    # as numbers, so that each line's characters are read once, however often it is compared
+    found = [codes.get(line, -1) for line in lines]
+    return [place + 1 for place in occurrences([codes[line] for line in wanted], found)]
+
+
+def nearest(places: Sequence[int], start_line: int) -> int:
+    """Return the place nearest to a line; of two, the earlier one."""
+    return min(places, key=lambda place: (abs(place - start_line), place))
+
+
+def resembling(content: str, lines: Sequence[str], start_line: int) -> Resembling | None:
+    r"""Find the lines of a file that most resemble a text that isn't in it.
+
+    Text with other white space comes first, then lines with at least half of the cited ones, then half
+    of the words, then any cited line that is still there; among equals, the place nearest to the old one.
+
+    Args:
+        content: the cited lines, joined by ``\n``.
+        lines: of the file, without their ``\n``.
+        start_line: where the cited lines began, 1-based.
+
+    Returns:
+        ``None`` if nothing is like it.
+    """
+    wanted = content.split("\n")
+    solid = Counter(line for line in wanted if says_something(line))
+    if respaced := places_of("\n".join(map(_squeezed, wanted)), [*map(_squeezed, lines)]):
+        where = LineRange.of(nearest(respaced, start_line), len(wanted))
+        return _found(where, Likeness.SPACING, solid, lines)
+    standing = _standing(solid, _STRETCH * len(wanted), lines, start_line)
+    by_lines = _found(standing, Likeness.LINES, solid, lines) if standing else None
+    if by_lines and by_lines.kept * 2 >= by_lines.of:
+        return by_lines
+    worded = _worded(content, len(wanted), lines, start_line)
+    return _found(worded, Likeness.WORDS, solid, lines) if worded else by_lines
+
+
+def _found(
+    where: LineRange, likeness: Likeness, solid: Counter[str], lines: Sequence[str]
+) -> Resembling:
+    there = Counter(lines[where.start_line - 1 : where.end_line])
+    return Resembling(where, likeness, (solid & there).total(), solid.total())
+
+
+def _squeezed(line: str) -> str:
+    return " ".join(line.split())
+
+
+def _standing(
+    solid: Counter[str], most: int, lines: Sequence[str], start_line: int
+) -> LineRange | None:
+    """Return the shortest range, of at most ``most`` lines, that has the most of the wanted ones."""
+    window: deque[int] = deque()
+    held: Counter[str] = Counter()
+    best, kept = (0, 0, 0, 0), 0
+    for at, line in enumerate(lines, start=1):
+        if line not in solid:
+            continue
+        window.append(at)
+        held[line] += 1
+        kept += held[line] <= solid[line]
+        while (first := lines[window[0] - 1]) and (
+            window[0] <= at - most or held[first] > solid[first]
+        ):
+            kept -= held[first] <= solid[first]
+            held[first] -= 1
+            window.popleft()
+        span = at - window[0] + 1
+        best = max(best, (kept, -span, -abs(window[0] - start_line), -window[0]))
+    kept, span, _, first_line = best[0], -best[1], best[2], -best[3]
+    return LineRange.of(first_line, span) if kept else None
+
+
+def _worded(content: str, length: int, lines: Sequence[str], start_line: int) -> LineRange | None:
+    """Return the range, as long as the cited one, that has the most of its words, and at least half."""
+    wanted = Counter(_WORD.findall(content))
+    window: deque[list[str]] = deque()
+    held: Counter[str] = Counter()
+    best, shared = (0, 0, 0), 0
+    for at, line in enumerate(lines, start=1):
+        if len(window) == length:
+            for word in window.popleft():
+                shared -= held[word] <= wanted[word]
+                held[word] -= 1
+        window.append([word for word in _WORD.findall(line) if word in wanted])
+        for word in window[-1]:
+            held[word] += 1
+            shared += held[word] <= wanted[word]
+        first = at - len(window) + 1
+        best = max(best, (shared, -abs(first - start_line), -first))
+    shared, first = best[0], -best[2]
+    if not shared or shared * 2 < wanted.total():
+        return None
+    return LineRange(first, min(first + length - 1, len(lines)))
 
 
 def describe(staleness: Staleness) -> str:
@@ -297,26 +469,22 @@ def to_dict(staleness: Staleness) -> dict[str, Any]:
     if staleness.document_changed is not None:
         wire["document_changed"] = staleness.document_changed
     if staleness.moved_to:
-        wire["moved_to"] = _lines(staleness.moved_to) | {"others": staleness.others}
+        wire["moved_to"] = asdict(staleness.moved_to) | {"others": staleness.others}
     if staleness.resembling:
         like = staleness.resembling
-        wire["resembling"] = _lines(like.lines) | {
+        wire["resembling"] = asdict(like.lines) | {
             "likeness": like.likeness.value, "kept": like.kept, "of": like.of,
         }  # fmt: skip
     if staleness.not_searched:
         wire["not_searched"] = staleness.not_searched
     if staleness.now_in:
         wire["now_in"] = [
-            {"source_file": place.source_file, **_lines(place.lines), "same_document": place.same_document}
+            {"source_file": place.source_file, **asdict(place.lines), "same_document": place.same_document}
             for place in staleness.now_in
         ]  # fmt: skip
     if staleness.is_contradicted:
         wire["contradicted"] = True
     return wire
-
-
-def _lines(lines: LineRange) -> dict[str, int]:
-    return {"start_line": lines.start_line, "end_line": lines.end_line}
 
 
 def _state(staleness: Staleness) -> str:

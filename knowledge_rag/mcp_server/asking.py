@@ -20,8 +20,8 @@ from knowledge_rag.core.metadata import DOCUMENT_TYPE, DRIFT
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.headings import heading_words
+from knowledge_rag.guardrails.rules import Kind
 from knowledge_rag.mcp_server.card import cited_lines
 from knowledge_rag.mcp_server.resources import shown_title
 from knowledge_rag.mcp_server.skills import uri_of

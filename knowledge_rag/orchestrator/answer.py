@@ -21,7 +21,7 @@ from knowledge_rag.core.markdown import content_offset, line_end
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from knowledge_rag.guardrails.pieces import Cited
+    from knowledge_rag.guardrails.ledger import Cited
     from knowledge_rag.guardrails.verify import Verified
 
 MAX_DEPTH: Final = 10

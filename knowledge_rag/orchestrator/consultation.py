@@ -23,7 +23,7 @@ from knowledge_rag.core.metadata import (
 )
 from knowledge_rag.core.neutral import neutralise
 from knowledge_rag.core.outcome import RetrievalOutcome, Status
-from knowledge_rag.guardrails.pieces import Piece
+from knowledge_rag.guardrails.ledger import Piece
 from knowledge_rag.orchestrator import showing
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor, advise
 from knowledge_rag.orchestrator.composition import state, without_advice
@@ -49,8 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from knowledge_rag.core.retrieval import Query
-    from knowledge_rag.guardrails.stream import PieceStream
-    from knowledge_rag.guardrails.verify import Verified
+    from knowledge_rag.guardrails.verify import PieceStream, Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice, Advisor
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.planning import Plan
@@ -296,7 +295,7 @@ def _pieces(consultation: Consultation) -> tuple[list[Piece], bool]:
     """Return the text of an answer, or its summary if it recommends nothing, and whether a model wrote it."""
     given, verified = consultation.recommendation, consultation.verified
     if verified is not None and given.status is Status.OK:
-        from knowledge_rag.guardrails.stream import pieces_of  # noqa: PLC0415 - as above
+        from knowledge_rag.guardrails.verify import pieces_of  # noqa: PLC0415 - as above
 
         return list(pieces_of(verified)), True
     ledger = consultation.findings.ledger
@@ -337,7 +336,7 @@ class _LiveAnswer:
             text = written
         self._written = written
         if self._stream is None:
-            from knowledge_rag.guardrails.stream import PieceStream  # noqa: PLC0415 - as above
+            from knowledge_rag.guardrails.verify import PieceStream  # noqa: PLC0415 - as above
 
             self._stream = PieceStream(findings.ledger)
         pieces = self._stream.feed(text)

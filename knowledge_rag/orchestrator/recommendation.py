@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from knowledge_rag.core.citations import Citation
     from knowledge_rag.core.outcome import Reason
-    from knowledge_rag.guardrails.draft import Kind as WordingKind
+    from knowledge_rag.guardrails.rules import Kind as WordingKind
     from knowledge_rag.orchestrator.governing import Governs
     from knowledge_rag.orchestrator.procedures import NotShown, Part, Procedure
 

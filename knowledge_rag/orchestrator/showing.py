@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.formats import is_markdown
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.guardrails.pieces import Cited, Piece
+from knowledge_rag.guardrails.ledger import Cited, Piece
 from knowledge_rag.orchestrator.governing import NEVER, Governs
 from knowledge_rag.orchestrator.outline import plain_words
 from knowledge_rag.orchestrator.procedures import Why

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from knowledge_rag.core.outcome import RetrievalResult
+    from knowledge_rag.guardrails.ledger import Cited, Ledger
     from knowledge_rag.guardrails.ledger import Evidence as Retrieved
-    from knowledge_rag.guardrails.ledger import Ledger
-    from knowledge_rag.guardrails.pieces import Cited
     from knowledge_rag.orchestrator.incident import Incident
     from knowledge_rag.orchestrator.outline import Block as Lines
     from knowledge_rag.orchestrator.outline import Outline

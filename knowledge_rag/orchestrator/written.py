@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.metadata import DOCUMENT_TYPE
 from knowledge_rag.core.outcome import Status
-from knowledge_rag.guardrails.draft import Kind
-from knowledge_rag.guardrails.rules import log_warnings
+from knowledge_rag.guardrails.rules import Kind, log_warnings
 from knowledge_rag.guardrails.support.check import check_support
 from knowledge_rag.guardrails.support.report import Verdict, WarningKind, describe, described
 from knowledge_rag.guardrails.verify import verify
@@ -47,7 +46,7 @@ from knowledge_rag.orchestrator.steps import INCIDENT_ID, Citer, dangers_of, evi
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from knowledge_rag.guardrails.pieces import Cited
+    from knowledge_rag.guardrails.ledger import Cited
     from knowledge_rag.guardrails.support.report import SupportReport
     from knowledge_rag.guardrails.verify import Verified
     from knowledge_rag.orchestrator.advisors.advisor import Advice

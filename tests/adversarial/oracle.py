@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from markdown_it import MarkdownIt
 
-    from knowledge_rag.guardrails.pieces import Cited
+    from knowledge_rag.guardrails.ledger import Cited
     from knowledge_rag.guardrails.verify import Verified
     from tests.adversarial.reading import Bracket, Told
     from tests.adversarial.shelf import Entry, Shelf

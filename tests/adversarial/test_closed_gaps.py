@@ -3,8 +3,7 @@
 import pytest
 
 from knowledge_rag.guardrails.scanner import MAX_BLOCK
-from knowledge_rag.guardrails.stream import VerifiedStream
-from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.guardrails.verify import VerifiedStream, verify
 from tests.adversarial.oracle import judge
 from tests.adversarial.reading import VIEWS
 from tests.adversarial.shelf import Shelf

@@ -15,8 +15,7 @@ import pytest
 
 from knowledge_rag.console.exports import rewritten
 from knowledge_rag.console.rendering import AnswerRenderer
-from knowledge_rag.guardrails.stream import pieces_of
-from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.guardrails.verify import pieces_of, verify
 from tests.adversarial.answers import FAMILIES, hostile
 from tests.adversarial.reading import VIEWS, brackets, fold, opened, shown, told
 

@@ -6,8 +6,8 @@ import pytest
 from confusable_homoglyphs.confusables import confusables_data
 
 from knowledge_rag.guardrails.characters import CLOSING, OPENING
-from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.guardrails.rules import Kind
 from knowledge_rag.guardrails.verify import verify
 
 NOTATIONS = (

@@ -9,8 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from knowledge_rag.guardrails.stream import VerifiedStream
-from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.guardrails.verify import VerifiedStream, verify
 from tests.adversarial.answers import honest, hostile
 from tests.adversarial.fragments import fragments
 from tests.adversarial.oracle import judge, misquoted

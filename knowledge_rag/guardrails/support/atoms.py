@@ -14,6 +14,7 @@ from knowledge_rag.guardrails.support.lexemes import (
     COMMANDS,
     LONGEST_KEPT,
     MOST_KEPT,
+    code_stretches,
     holds_placeholder,
     kind_of,
     literals,
@@ -21,7 +22,6 @@ from knowledge_rag.guardrails.support.lexemes import (
     trimmed,
     unescaped,
 )
-from knowledge_rag.guardrails.support.markup import code_stretches
 from knowledge_rag.guardrails.support.quantities import (
     MONTH_NAMES,
     NUMBER_WORDS,

@@ -20,8 +20,8 @@ from knowledge_rag.guardrails.support.lexemes import (
     holds_placeholder,
     literals,
     pieces,
+    plain,
 )
-from knowledge_rag.guardrails.support.markup import plain
 from knowledge_rag.guardrails.support.quantities import NUMBER_WORDS, Date
 from knowledge_rag.guardrails.support.report import (
     MIN_COVERAGE,

@@ -21,11 +21,11 @@ from knowledge_rag.guardrails.support.lexemes import (
     holds_placeholder,
     literals,
     pieces,
+    plain,
     trimmed,
     unescaped,
     with_digits,
 )
-from knowledge_rag.guardrails.support.markup import plain
 from knowledge_rag.guardrails.support.quantities import (
     NUMBER_WORDS,
     iso_date_at,

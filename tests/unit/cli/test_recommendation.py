@@ -17,7 +17,7 @@ from knowledge_rag.cli.recommendation import CHECK, lines_of, show_recommendatio
 from knowledge_rag.cli.terminal import MAX_WIDTH
 from knowledge_rag.core.headings import Kind
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.guardrails.draft import Kind as OfWording
+from knowledge_rag.guardrails.rules import Kind as OfWording
 from knowledge_rag.orchestrator.procedures import NotShown, Part, Why
 from knowledge_rag.orchestrator.recommendation import (
     Concern,

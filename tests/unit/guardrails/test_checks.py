@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.errors import InvalidSettings
 from knowledge_rag.guardrails import checks
-from knowledge_rag.guardrails.checks import ADMISSIONS, CONFIDENT, CheckSettings
-from knowledge_rag.guardrails.draft import Draft, Kind
+from knowledge_rag.guardrails.checks import ADMISSIONS, CONFIDENT, NUMBERS, CheckSettings, Draft
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.searches import NUMBERS
+from knowledge_rag.guardrails.rules import Kind
 from knowledge_rag.guardrails.verify import Settings, verify
 from tests.support.examples import up_to
 from tests.unit.guardrails.evidence import LEDGER, result

@@ -4,10 +4,10 @@ import pytest
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalResult
-from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.mentions import AnswerScanner
 from knowledge_rag.guardrails.resolve import Why
+from knowledge_rag.guardrails.rules import Kind
 from knowledge_rag.guardrails.verify import verify
 from knowledge_rag.mcp_server.resources import Link
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.stream import PieceStream, pieces_of
-from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.guardrails.verify import PieceStream, pieces_of, verify
 from tests.support.retrievals import result
 
 LEDGER = Ledger.of([result(1), result(10)])

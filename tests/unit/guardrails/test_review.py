@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.outcome import RetrievalResult
-from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.review import Positions, TextPositions, review, review_json
-from knowledge_rag.guardrails.rules import Level, Rule
+from knowledge_rag.guardrails.rules import Kind, Level, Rule
 from knowledge_rag.guardrails.verify import Settings
 from tests.support.examples import up_to
 

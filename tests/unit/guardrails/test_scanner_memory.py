@@ -3,8 +3,7 @@
 import pytest
 
 from knowledge_rag.guardrails.scanner import MARK, MAX_BLOCK
-from knowledge_rag.guardrails.stream import VerifiedStream
-from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.guardrails.verify import VerifiedStream, verify
 from tests.unit.guardrails.evidence import LEDGER
 
 

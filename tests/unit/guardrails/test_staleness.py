@@ -6,10 +6,12 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.errors import InvalidCitation
 from knowledge_rag.core.outcome import RetrievalResult
 from knowledge_rag.guardrails.ledger import Ledger
-from knowledge_rag.guardrails.resemblance import Likeness, LineRange, Resembling
 from knowledge_rag.guardrails.staleness import (
     WORDLESS,
     CitedLines,
+    Likeness,
+    LineRange,
+    Resembling,
     Staleness,
     State,
     compare_all,
@@ -180,17 +182,3 @@ def test_a_result_and_a_part_of_it_carry_the_hash_of_their_document():
     assert CitedLines.of(result) == CitedLines(citation, STEPS, "0" * 64)
     assert part == CitedLines(Citation("runbooks/a.md", 7, 7), "2. Promote the replica.", "0" * 64)
     assert CitedLines.of(other).document_sha256 is None
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"state": State.MOVED}, {"state": State.SAME, "moved_to": LineRange(1, 1)}]
-)
-def test_only_what_moved_has_a_new_place(wrong):
-    with pytest.raises(ValueError, match=" to "):
-        Staleness(cited().citation, **wrong)
-
-
-def test_only_what_changed_resembles_anything():
-    like = Resembling(LineRange(1, 1), Likeness.LINES, 1, 1)
-    with pytest.raises(ValueError, match="same with"):
-        Staleness(cited().citation, State.SAME, resembling=like)

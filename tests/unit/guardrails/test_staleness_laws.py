@@ -9,14 +9,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from knowledge_rag.guardrails.resemblance import (
+from knowledge_rag.guardrails.staleness import (
+    WORDLESS,
     Likeness,
+    State,
+    compare,
     occurrences,
     places_of,
     resembling,
     says_something,
 )
-from knowledge_rag.guardrails.staleness import WORDLESS, State, compare
 from tests.support.examples import up_to
 from tests.unit.guardrails.versions import cited, held_against, now
 

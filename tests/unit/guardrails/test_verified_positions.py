@@ -1,12 +1,9 @@
 """Where warnings, citations and removals stand once something was taken out before them."""
 
-import pytest
-
-from knowledge_rag.guardrails.draft import Kind
 from knowledge_rag.guardrails.ledger import Ledger
+from knowledge_rag.guardrails.rules import Kind
 from knowledge_rag.guardrails.scanner import MARK
-from knowledge_rag.guardrails.stream import VerifiedStream
-from knowledge_rag.guardrails.verify import Settings, verify
+from knowledge_rag.guardrails.verify import Settings, VerifiedStream, verify
 from tests.unit.guardrails.evidence import LEDGER, result
 
 
@@ -56,12 +53,6 @@ def test_a_stream_marks_if_it_was_told_to():
     stream = VerifiedStream(LEDGER, Settings(mark=True))
     assert stream.feed("a [9] b") == f"a {MARK} "
     assert stream.close() == ("b", verify("a [9] b", LEDGER, Settings(mark=True)))
-
-
-@pytest.mark.parametrize(("number", "first"), [(1, 5), (2, 1), (0, None), (3, None), (-1, None)])
-def test_entries_are_numbered_from_one(number, first):
-    entry = LEDGER.numbered(number)
-    assert (entry and entry.citation.start_line) == first
 
 
 def test_all_entries_of_a_file_can_be_cited():

@@ -8,8 +8,7 @@ from knowledge_rag.guardrails.characters import OPENING
 from knowledge_rag.guardrails.readings import views_of
 from knowledge_rag.guardrails.resolve import Why
 from knowledge_rag.guardrails.scanner import MARK, MAX_BLOCK
-from knowledge_rag.guardrails.stream import VerifiedStream
-from knowledge_rag.guardrails.verify import Settings, verify
+from knowledge_rag.guardrails.verify import Settings, VerifiedStream, verify
 from tests.support.examples import up_to
 from tests.unit.guardrails.evidence import LEDGER
 

@@ -12,7 +12,7 @@ from knowledge_rag.core.citations import Citation
 from knowledge_rag.core.headings import ACTIONS
 from knowledge_rag.core.headings import Kind as SectionKind
 from knowledge_rag.core.outcome import Reason, Status
-from knowledge_rag.guardrails.draft import Kind
+from knowledge_rag.guardrails.rules import Kind
 from knowledge_rag.guardrails.support.report import Verdict
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.governing import Governs

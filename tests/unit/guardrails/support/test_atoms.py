@@ -3,8 +3,7 @@
 import pytest
 
 from knowledge_rag.guardrails.support.atoms import find_atoms
-from knowledge_rag.guardrails.support.lexemes import pieces
-from knowledge_rag.guardrails.support.markup import plain
+from knowledge_rag.guardrails.support.lexemes import pieces, plain
 from knowledge_rag.guardrails.support.report import AtomKind
 from knowledge_rag.guardrails.support.wording import words
 

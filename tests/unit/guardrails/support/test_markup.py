@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.guardrails.support.markup import code_stretches, plain
+from knowledge_rag.guardrails.support.lexemes import code_stretches, plain
 
 
 @pytest.mark.parametrize(
