@@ -15,6 +15,8 @@ from knowledge_rag.guardrails.characters import (
     OPENING,
     OPENING_PATTERN,
     normalise,
+    outside,
+    overlaps,
 )
 from knowledge_rag.guardrails.readings import CODE, views_of
 from knowledge_rag.guardrails.references import MAX_REFERENCE, Unparsable, parse, unclosed_head
@@ -140,7 +142,10 @@ class Reading:
         brackets = self._brackets()
         self._pair(brackets)
         for hidden in self._hidden(brackets):
-            self._pair([one for one in brackets if not _is_within(one.start, hidden)], again=True)
+            self._pair(
+                [one for one in brackets if not overlaps(one.start, one.start + 1, hidden)],
+                again=True,
+            )
         self._merge()
 
     @property
@@ -284,7 +289,7 @@ class Reading:
         if "<" in self.text:
             for pattern in MARKUP_PATTERNS:
                 tags = [found.span() for found in pattern.finditer(self.text) if found[0][0] == "<"]
-                within = [one.start for one in brackets if _is_within(one.start, tags)]
+                within = [one.start for one in brackets if overlaps(one.start, one.start + 1, tags)]
                 if within and within not in known:
                     known.append(within)
                     yield tags
@@ -355,7 +360,7 @@ class Reading:
         start, end = first.start, last.end
         good, bad = self._inside(start, end)
         inside = [*((one.start, one.end) for one in good), *((one.start, one.end) for one in bad)]
-        raw = self._without(first.end, last.start, sorted(inside))
+        raw = "".join(outside(self.text, sorted(inside), first.end, last.start))
         if len(raw) > MAX_REFERENCE:
             self._leave_open(first, is_inside=is_inside)
             return
@@ -421,13 +426,6 @@ class Reading:
             start -= 1
         self.bad.append(Bad(start, end, why, is_inside))
 
-    def _without(self, start: int, end: int, inside: Sequence[Span]) -> str:
-        parts, at = [], start
-        for first, last in inside:
-            parts.append(self.text[at:first])
-            at = max(at, last)
-        return "".join([*parts, self.text[at:end]])
-
     def _merge(self) -> None:
         """Join overlapping bad references, and drop good and unchecked ones that overlap them."""
         merged: list[Bad] = []
@@ -439,8 +437,8 @@ class Reading:
                 merged.append(one)
         self.bad = merged
         gone = [(one.start, one.end) for one in merged]
-        self.good = sorted(one for one in self.good if not _overlaps(one.start, one.end, gone))
-        self.unchecked = sorted(one for one in self.unchecked if not _overlaps(*one, gone))
+        self.good = sorted(one for one in self.good if not overlaps(one.start, one.end, gone))
+        self.unchecked = sorted(one for one in self.unchecked if not overlaps(*one, gone))
 
     # brackets that only look like references
 
@@ -496,13 +494,3 @@ def _code_brackets(view: View, brackets: Sequence[tuple[int, int, bool, Span | N
 
 def _bare(bracket: str) -> str:
     return re.sub(r"[\s*_`~\\]", "", normalise(bracket).look)
-
-
-def _is_within(offset: int, spans: Sequence[Span]) -> bool:
-    return _overlaps(offset, offset + 1, spans)
-
-
-def _overlaps(start: int, end: int, spans: Sequence[Span]) -> bool:
-    """Whether a span overlaps one of ``spans``, which are in order and don't overlap."""
-    at = bisect_left(spans, (end, end)) - 1
-    return at >= 0 and start < spans[at][1]

@@ -38,15 +38,6 @@ _SPECIAL: Final = (("<!--", "-->"), ("<?", "?>"), ("<![CDATA[", "]]>"))
 
 
 _DIGITS: Final = frozenset("0123456789")
-_MARKS: Final = re.compile(r"[*`]+")
-_PLAIN: Final = b"\t\n\f\r" + bytes(it for it in range(0x20, 0x7F) if it not in b"&\\")
-"""ASCII that a page shows as written, except marks, quotation signs and strikethrough."""
-_KINDS: Final = bytes(
-    ord(
-        "*" if chr(it) in "*`" else "0" if chr(it) in _DIGITS else "a" if chr(it).isalpha() else " "
-    )
-    for it in range(256)
-)
 
 
 class Way(Enum):
@@ -69,9 +60,7 @@ class Look:
     def __init__(self) -> None:
         self.text = ""
         self._starts: list[int] = []  # of each run in it
-        # each run's span as written; its text if that has marks in it, "" if it has none, None if the page shows
-        # something else
-        self._runs: list[tuple[int, int, str | None]] = []
+        self._runs: list[tuple[int, int, bool]] = []  # span of each; whether it is as written
         self._added: list[str] = []
         self._length = 0
         self._last = APART  # character
@@ -117,20 +106,19 @@ class Look:
     def start_of(self, index: int) -> int:
         """Return the offset where the text shown at an index begins."""
         at = bisect_right(self._starts, index) - 1
-        start, _, written = self._runs[at]
-        return start if written is None else start + _place(written, index - self._starts[at])
+        start, _, is_plain = self._runs[at]
+        return start + index - self._starts[at] if is_plain else start
 
     def end_of(self, index: int) -> int:
         """Return the offset after the text shown before an index."""
         at = bisect_right(self._starts, index - 1) - 1
-        start, end, written = self._runs[at]
-        return end if written is None else start + _place(written, index - 1 - self._starts[at]) + 1
+        start, end, is_plain = self._runs[at]
+        return start + index - self._starts[at] if is_plain else end
 
     def forget(self, count: int) -> None:
         """Drop the first ``count`` characters; at least one must be left."""
         first = bisect_right(self._starts, count) - 1
-        begin, (start, end, written) = self.start_of(count), self._runs[first]
-        self._runs[first] = begin, end, written and written[begin - start :]
+        self._runs[first] = self.start_of(count), *self._runs[first][1:]
         self._starts = [max(start - count, 0) for start in self._starts[first:]]
         self._runs = self._runs[first:]
         self.text = self.text[count:]
@@ -143,35 +131,20 @@ class Look:
             self._tags = tags
             self._read_tags(text, moved)
             start = max(start, self._until)
-        if start < end and _is_marked_only(written := text[start:end]):
-            self._put_marked(written, start + moved, end + moved)
-            return
         at = start
         for odd in self._odd.finditer(text, start, end):
             if way is Way.CODE and odd[0][0] == "&":
                 continue
             first, last = odd.span()
             if at < first:
-                self._put(text[at:first], at + moved, first + moved, written="")
+                self._put(text[at:first], at + moved, first + moved, is_plain=True)
             if said := _said(odd[0]):
                 self._put(said, first + moved, last + moved)
             else:
                 self._left_out = True
             at = last
         if at < end:
-            self._put(text[at:end], at + moved, end + moved, written="")
-
-    def _put_marked(self, written: str, start: int, end: int) -> None:
-        """Add ASCII text from which only marks are left out."""
-        inside = written.lstrip("*`")
-        self._left_out |= len(inside) < len(written)
-        start += len(written) - len(inside)
-        if inside:
-            shown = inside.rstrip("*`")
-            end -= len(inside) - len(shown)
-            said = shown.replace("*", "").replace("`", "").replace(_QUOTE, " ")
-            self._put(said, start, end, written="" if len(said) == len(shown) else shown)
-            self._left_out = len(shown) < len(inside)
+            self._put(text[at:end], at + moved, end + moved, is_plain=True)
 
     def _read_tags(self, text: str, moved: int) -> None:
         tags, self._tags = self._tags, []
@@ -180,39 +153,19 @@ class Look:
             self._read(text, start, end, moved, Way.MARKDOWN)
             self._put(APART, end + moved, end + moved)
 
-    def _put(self, said: str, start: int, end: int, *, written: str | None = None) -> None:
+    def _put(self, said: str, start: int, end: int, *, is_plain: bool = False) -> None:
         if self._left_out and self._last.isdigit() and said[0].isalpha():
             self._last = APART
             self._put(APART, start, start)  # the number ends here
         self._last, self._left_out = said[-1], False
         last = self._runs[-1] if self._runs else None
-        if last and written == "" == last[2] and last[1] == start:
-            self._runs[-1] = last[0], end, ""
+        if last and is_plain and last[2] and last[1] == start:
+            self._runs[-1] = last[0], end, True
         else:
             self._starts.append(self._length)
-            self._runs.append((start, end, written))
+            self._runs.append((start, end, is_plain))
         self._added.append(said)
         self._length += len(said)
-
-
-def _is_marked_only(text: str) -> bool:
-    """Whether a page shows a text as written except for marks, none of which is between a digit and a letter."""
-    if not text.isascii() or "~~" in text or (plain := text.encode()).translate(None, _PLAIN):
-        return False
-    kinds = plain.translate(_KINDS)
-    while b"**" in kinds:
-        kinds = kinds.replace(b"**", b"*")
-    return b"0*a" not in kinds
-
-
-def _place(written: str, index: int) -> int:
-    """Return the index, in a text with marks, of the shown character at ``index``."""
-    left_out = 0
-    for marks in _MARKS.finditer(written):
-        if marks.start() - left_out > index:
-            break
-        left_out += marks.end() - marks.start()
-    return index + left_out
 
 
 def look_of(page: str) -> str:

@@ -16,7 +16,7 @@ from itertools import accumulate
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.guardrails.characters import CLOSING, OPENING
+from knowledge_rag.guardrails.characters import CLOSING, OPENING, overlaps
 from knowledge_rag.guardrails.look import APART, Look, Way, look_of
 from knowledge_rag.guardrails.references import (
     A_NAME,
@@ -305,9 +305,8 @@ class AnswerScanner:
         """Yield a mention without backticks of code spans other than its own: removal would change those."""
         code = self._scanner.found.code
         for ticks in _TICKS.finditer(self._text, start, end):
-            at = bisect_right(code, (self._base + ticks.start(), sys.maxsize)) - 1
-            own = at >= 0 and self._base + ticks.start() < code[at][1]
-            if not own:
+            at = self._base + ticks.start()
+            if not overlaps(at, at + 1, code):
                 if start < ticks.start():
                     yield start, ticks.start()
                 start = ticks.end()
