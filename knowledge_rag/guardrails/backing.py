@@ -20,11 +20,8 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.guardrails.characters import Span
     from knowledge_rag.guardrails.claims import Claim
-    from knowledge_rag.guardrails.ledger import Cited, Ledger
-    from knowledge_rag.guardrails.support.report import (
-        AtomCheck,
-        SupportReport,
-    )
+    from knowledge_rag.guardrails.ledger import Cited, Evidence, Ledger
+    from knowledge_rag.guardrails.support.report import AtomCheck, SupportReport
     from knowledge_rag.guardrails.verify import Verified
 
 _KNOWN_OF_DOCUMENT: Final = (TITLE, SECTION_PATH, "service", "incident_id")
@@ -134,17 +131,11 @@ def judge(verified: Verified, ledger: Ledger) -> Backing:
 class _Judge:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
-        places = {
-            place: text
-            for entry in ledger.entries
-            for place, text in _lines(
-                entry.citation.source_file, entry.citation.start_line, entry.content
-            )
-        }
+        places = dict(line for entry in ledger.entries for line in _lines(entry))
         self._places, self._texts = list(places), list(places.values())
 
     def judge(self, claim: Claim) -> Judged:
-        cited = dict(line for one in claim.citations for line in _cited_lines(one))
+        cited = dict(line for one in claim.citations for line in _lines(one))
         context = self._context(claim.citations)
         lines = list(cited.values())
         report = check_support(claim.said, lines, elsewhere=[*context, *self._texts])
@@ -185,10 +176,6 @@ def _known_of(result: RetrievalResult) -> str:
     return "; ".join([result.citation.source_file, result.citation.section_header, *known])
 
 
-def _cited_lines(cited: Cited) -> Iterable[tuple[Place, str]]:
-    return _lines(cited.citation.source_file, cited.citation.start_line, cited.content)
-
-
-def _lines(source_file: str, start_line: int, content: str) -> Iterable[tuple[Place, str]]:
-    for number, text in enumerate(content.split("\n"), start=start_line):
-        yield Place(source_file, number), text
+def _lines(cited: Cited | Evidence) -> Iterator[tuple[Place, str]]:
+    for number, text in enumerate(cited.content.split("\n"), start=cited.citation.start_line):
+        yield Place(cited.citation.source_file, number), text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -32,32 +33,8 @@ _MOST_WORDS: Final = 8
 """Maximum number of a claim's missing words that a message names."""
 
 
-def audit(verified: Verified, backing: Backing, ledger: Ledger) -> tuple[Finding, ...]:
-    """Return all findings of an answer in the order of its text, more severe ones first at the same place.
-
-    Args:
-        verified: the result of verifying it.
-        backing: the result of judging its claims.
-        ledger: the one used for both.
-    """
-    found = [
-        Finding(Rule.UNRESOLVED_REFERENCE, why_removed(taken, ledger), taken.start, taken.end)
-        for taken in verified.removed
-    ]
-    positions = Positions(verified.removed)
-    for shown in (*_wording(verified), *_unbacked(backing), *_uncited(verified, backing)):
-        start, end = positions.written((shown.start, shown.end))
-        found.append(Finding(shown.rule, shown.message, start, end))
-    return in_order(found)
-
-
-def false_no_match(answer: str, failed: Sequence[Reason]) -> Iterator[Finding]:
-    """Find the claim that nothing is documented, if a search failed.
-
-    Args:
-        answer: as written.
-        failed: why searches failed.
-    """
+def _false_no_match(answer: str, failed: Sequence[Reason]) -> Iterator[Finding]:
+    """Find the claim that nothing is documented, if a search failed."""
     found = _NOTHING.search(answer)
     if failed and found:
         why = ", ".join(dict.fromkeys(failed))
@@ -96,7 +73,6 @@ def _unbacked(backing: Backing) -> Iterator[Finding]:
 
 
 def _changed(judged: Judged) -> Iterator[Finding]:
-    """Find changes that a claim makes to the cited lines."""
     lost = [(it.atom.start, it.atom.end) for it in judged.missing]
     for found in judged.report.contradictions:
         if any(found.start < end and start < found.end for start, end in lost):
@@ -158,11 +134,7 @@ _RULE_OF: Final = {
 
 
 def places(lines: Iterable[Place]) -> str:
-    """Return lines in words, grouped by file.
-
-    Args:
-        lines: distinct; those of one file next to each other.
-    """
+    """Return lines in words, grouped by file; the lines of one file must be next to each other."""
     named = []
     for source_file, some in groupby(lines, key=lambda place: place.source_file):
         numbers = sorted(place.line for place in some)
@@ -212,7 +184,15 @@ def review(
     """
     verified = verify(answer, ledger, settings)
     backing = judge(verified, ledger)
-    findings = in_order((*audit(verified, backing, ledger), *false_no_match(answer, failed)))
+    found = [
+        Finding(Rule.UNRESOLVED_REFERENCE, why_removed(taken, ledger), taken.start, taken.end)
+        for taken in verified.removed
+    ]
+    positions = Positions(verified.removed)
+    for shown in (*_wording(verified), *_unbacked(backing), *_uncited(verified, backing)):
+        start, end = positions.written((shown.start, shown.end))
+        found.append(Finding(shown.rule, shown.message, start, end))
+    findings = in_order((*found, *_false_no_match(answer, failed)))
     log_findings(findings)
     return Review(answer, ledger, verified, backing, findings)
 
@@ -254,7 +234,7 @@ class TextPositions:
             self._starts.append(end + 1)
 
     def line_and_column(self, offset: int) -> tuple[int, int]:
-        """Return line and column (in characters) of an offset."""
+        """Return line and column, in characters, of an offset."""
         line = bisect_right(self._starts, offset)
         return line, offset - self._starts[line - 1] + 1
 
@@ -288,7 +268,7 @@ def review_json(review: Review) -> dict[str, Any]:
 
 
 def _removed(review: Review, positions: TextPositions) -> Iterator[dict[str, Any]]:
-    """Return the JSON form of removed references; their findings are in the same order."""
+    # both are in the order of the text
     findings = (one for one in review.findings if one.rule is Rule.UNRESOLVED_REFERENCE)
     for taken, finding in zip(review.verified.removed, findings, strict=True):
         yield {
@@ -327,10 +307,7 @@ def _claim(judged: Judged) -> dict[str, Any]:
             {
                 "kind": missing.atom.kind.value,
                 "text": missing.atom.text,
-                "elsewhere": [
-                    {"source_file": place.source_file, "line": place.line}
-                    for place in missing.elsewhere
-                ],
+                "elsewhere": [place._asdict() for place in missing.elsewhere],
             }
             for missing in judged.missing
         ],
@@ -352,9 +329,7 @@ def _claim(judged: Judged) -> dict[str, Any]:
 def _metrics(review: Review) -> dict[str, Any]:
     metrics = review.verified.metrics
     claims = review.backing.claims
-    kinds: dict[str, int] = {}
-    for one in review.findings:
-        kinds[one.rule.value] = kinds.get(one.rule.value, 0) + 1
+    kinds = Counter(one.rule.value for one in review.findings)
     return {
         "words": metrics.words,
         "references": metrics.references,
