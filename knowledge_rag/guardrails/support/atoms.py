@@ -7,18 +7,17 @@ A word outside code is an atom only if no plain word looks like it (``p95``, ``u
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from knowledge_rag.guardrails.characters import overlaps
 from knowledge_rag.guardrails.support.lexemes import (
     COMMANDS,
-    LONGEST_KEPT,
-    MOST_KEPT,
+    LEXEME,
     code_stretches,
+    folded,
     holds_placeholder,
     kind_of,
     literals,
-    placed,
     trimmed,
     unescaped,
 )
@@ -33,14 +32,11 @@ from knowledge_rag.guardrails.support.quantities import (
 from knowledge_rag.guardrails.support.report import AtomKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
-    from knowledge_rag.guardrails.support.lexemes import Piece
     from knowledge_rag.guardrails.support.quantities import Date, Measured
 
-_DIGIT: Final = re.compile(r"\d")
 _WORD_ENDS: Final = re.compile(r"[\s,]+")
-_MONTH_WORDS: Final = frozenset(name.rstrip(".").casefold() for name in MONTH_NAMES)
 _NOWHERE: Final = 1 << 62
 _SIGNS: Final = "+-~"
 _PROMPT: Final = re.compile(
@@ -53,7 +49,7 @@ _Place = tuple[str, int, str, bool, bool]
 
 
 class Atom(NamedTuple):
-    """One exact detail of a claim; a tuple, since a claim has many and a dataclass takes longer.
+    """One exact detail of a claim.
 
     Args:
         kind: of the detail.
@@ -70,68 +66,34 @@ class Atom(NamedTuple):
     before: str
 
 
-def find_atoms(plain: str, cut: Sequence[Piece], said: Iterable[str]) -> list[Atom]:
-    """Return the atoms of a claim, in order.
-
-    Args:
-        plain: the claim with markup blanked, as :func:`markup.plain` returns it.
-        cut: its pieces.
-        said: its words.
-    """
-    places = _places(plain, cut)
-    dates = written_dates(plain) if _may_hold_dates(plain, said) else []
-    if not dates:
-        return _atoms(plain, places)
-    dated = [Atom(AtomKind.DATE, start, end, it, "") for start, end, it in dates]
-    atoms = dated + _atoms(plain, _outside(places, dates))
+def find_atoms(plain: str) -> list[Atom]:
+    """Return the atoms of a claim with markup blanked, in order."""
+    dates = [] if MONTH_NAMES.isdisjoint(_WORD_ENDS.split(plain)) else written_dates(plain)
+    atoms = [Atom(AtomKind.DATE, start, end, it, "") for start, end, it in dates]
+    spans = [(start, end) for start, end, _ in dates]
+    consumed = 0
+    for place in _places(plain):
+        start = place[1]
+        is_taken = start < consumed or overlaps(start, start + 1, spans)
+        if not is_taken and (atom := _atom(plain, place)):
+            consumed = atom.end
+            atoms.append(atom)
     return sorted(atoms, key=lambda atom: atom.start)
 
 
-def _atoms(plain: str, places: Iterable[_Place]) -> list[Atom]:
-    atoms = []
-    consumed = 0
-    for place in places:
-        if place[1] >= consumed and (atom := _atom(plain, place)):
-            consumed = atom.end
-            atoms.append(atom)
-    return atoms
-
-
-def _outside(places: Iterable[_Place], dates: Iterable[tuple[int, int, Date]]) -> Iterator[_Place]:
-    """Return the lexemes that don't begin within a date."""
-    inside = iter([*dates, (_NOWHERE, _NOWHERE, None)])
-    start, end, _ = next(inside)
-    for place in places:
-        while place[1] >= end:
-            start, end, _ = next(inside)
-        if place[1] < start:
-            yield place
-
-
-def _may_hold_dates(plain: str, said: Iterable[str]) -> bool:
-    if _MONTH_WORDS.isdisjoint(said):
-        return False
-    return bool(_DIGIT.search(plain)) and not MONTH_NAMES.isdisjoint(_WORD_ENDS.split(plain))
-
-
-def _places(plain: str, cut: Sequence[Piece]) -> Iterator[_Place]:
-    """Return the lexemes that may be atoms; most plain words outside code are skipped for speed."""
+def _places(plain: str) -> Iterator[_Place]:
     stretches = iter([*_code(plain), (_NOWHERE, _NOWHERE)])
     code_start, code_end = next(stretches)
     before, opens = "", _is_command_line(plain, code_start, code_end)
-    for at, piece in placed(plain, cut):
-        if piece.may_be_atom or at + piece.width > code_start:
-            for offset, lexeme, folded in piece.places:
-                start = at + offset
-                while start >= code_end:
-                    code_start, code_end = next(stretches)
-                    opens = _is_command_line(plain, code_start, code_end)
-                in_code = start >= code_start
-                yield lexeme, start, before, in_code, opens
-                opens = opens and not in_code
-                before = folded
-        elif piece.last:
-            before = piece.last
+    for found in LEXEME.finditer(plain):
+        lexeme, start = found[0], found.start()
+        while start >= code_end:
+            code_start, code_end = next(stretches)
+            opens = _is_command_line(plain, code_start, code_end)
+        in_code = start >= code_start
+        yield lexeme, start, before, in_code, opens
+        opens = opens and not in_code
+        before = folded(lexeme)
 
 
 def _is_command_line(plain: str, start: int, end: int) -> bool:
@@ -160,8 +122,7 @@ def _atom(plain: str, place: _Place) -> Atom | None:
     elif lexeme in NUMBER_WORDS and not in_code:
         measured = quantity_of_word(plain, start, start + len(lexeme))
         return _number(plain, start, before, measured)
-    named = _cached_name if len(lexeme) <= LONGEST_KEPT else _name
-    if found := named(lexeme, in_code, opens, before[:1] == "-"):
+    if found := _name(lexeme, in_code=in_code, opens=opens, behind_flag=before[:1] == "-"):
         kind, offset, end, name = found
         return Atom(kind, start + offset, start + end, name, before)
     return None
@@ -172,11 +133,8 @@ def _number(plain: str, start: int, before: str, measured: Measured) -> Atom:
     return Atom(AtomKind.NUMBER, start, end, measured, before)
 
 
-def _name(  # its arguments are positional, as the key of a cache
-    lexeme: str,
-    in_code: bool,  # noqa: FBT001
-    opens: bool,  # noqa: FBT001
-    behind_flag: bool,  # noqa: FBT001
+def _name(
+    lexeme: str, *, in_code: bool, opens: bool, behind_flag: bool
 ) -> tuple[AtomKind, int, int, str] | None:
     """Return the name in a lexeme, if it has one: kind, start and end within it, name."""
     name = trimmed(unescaped(lexeme))
@@ -193,6 +151,3 @@ def _name(  # its arguments are positional, as the key of a cache
     if start < 0:  # backslashes were removed
         return kind, 0, len(lexeme), name
     return kind, start, start + len(name), name
-
-
-_cached_name: Final = lru_cache(maxsize=MOST_KEPT)(_name)

@@ -8,7 +8,6 @@ score. docs/verify.md lists the limits.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.stemming import stem
@@ -19,7 +18,6 @@ from knowledge_rag.guardrails.support.lexemes import (
     folded,
     holds_placeholder,
     literals,
-    pieces,
     plain,
 )
 from knowledge_rag.guardrails.support.quantities import NUMBER_WORDS, Date
@@ -150,9 +148,8 @@ def check_support(
     """
     text = plain(claim)
     index = (_kept_index if len(lines) <= _MOST_LINES else EvidenceIndex)(tuple(lines))
-    cut = pieces(text)
-    said = dict.fromkeys(chain.from_iterable([piece.words for piece in cut]))
-    atoms = find_atoms(text, cut, said)
+    said = dict.fromkeys(words(text))
+    atoms = find_atoms(text)
     atoms, checks = _checks(claim, atoms, Matcher(index))
     in_atoms = words(" ".join([check.text for check in checks]))
     content = set(said).difference(OWN_WORDS, in_atoms)

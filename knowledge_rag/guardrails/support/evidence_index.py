@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from functools import cached_property
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 from knowledge_rag.core.stemming import stem
@@ -20,11 +19,9 @@ from knowledge_rag.guardrails.support.lexemes import (
     folded,
     holds_placeholder,
     literals,
-    pieces,
     plain,
     trimmed,
     unescaped,
-    with_digits,
 )
 from knowledge_rag.guardrails.support.quantities import (
     NUMBER_WORDS,
@@ -44,16 +41,14 @@ from knowledge_rag.guardrails.support.wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from fractions import Fraction
 
-    from knowledge_rag.guardrails.support.lexemes import Piece
     from knowledge_rag.guardrails.support.quantities import Date, Measured
 
 _PARTS: Final = re.compile(r"[/:@=T-]+")
 _NUMBER_PART: Final = re.compile(r"\d{1,40}(?:\.\d{1,40})?$")
-_words: Final = attrgetter("words")
-_lexemes: Final = attrgetter("lexemes")
+_DIGIT: Final = re.compile(r"\d")
 _ONE_NUMBER_WORD: Final = re.compile(
     rf"\b(?:{'|'.join(sorted(NUMBER_WORDS, key=len, reverse=True))})\b"
 )
@@ -70,8 +65,7 @@ class EvidenceIndex:
         # a line counts as one even with a line break in it: only its start may have a list mark
         joined = "\n".join([line.replace("\n", " ") for line in lines])
         self.lines = unescaped(plain(joined)).split("\n") if lines else []
-        self._pieces = [*map(pieces, self.lines)]
-        self.words = set(_words_of(chain.from_iterable(self._pieces)))
+        self.words = set(chain.from_iterable(map(words, self.lines)))
         """All words, in lower case."""
         self.may_deny = may_deny(self.words)
         """Whether any line may deny anything."""
@@ -96,11 +90,10 @@ class EvidenceIndex:
         """Every lexeme with and without the punctuation around it, and the first line of each."""
         first: dict[str, int] = {}
         for number in range(len(self.lines) - 1, -1, -1):
-            lexemes = chain.from_iterable(map(_lexemes, self._pieces[number]))
-            first.update(dict.fromkeys(lexemes, number))
-        for piece in chain.from_iterable(reversed(self._pieces)):
-            for lexeme, bare in piece.bare:
-                first[bare] = min(first[lexeme], first.get(bare, first[lexeme]))
+            first.update(dict.fromkeys(LEXEME.findall(self.lines[number]), number))
+        for lexeme, number in list(first.items()):
+            bare = trimmed(lexeme)
+            first[bare] = min(number, first.get(bare, number))
         return first
 
     @cached_property
@@ -128,8 +121,8 @@ class EvidenceIndex:
         spelled = not NUMBER_WORDS.isdisjoint(self.words)
         return [
             (found, number)
-            for number, (line, cut) in enumerate(zip(self.lines, self._pieces, strict=True))
-            for found in _measured(line, cut, spelled=spelled)
+            for number, line in enumerate(self.lines)
+            for found in _measured(line, spelled=spelled)
         ]
 
     @cached_property
@@ -163,8 +156,8 @@ class EvidenceIndex:
     def dates(self) -> Mapping[Date, int]:
         """Dates and their less exact forms."""
         first: dict[Date, int] = {}
-        for number, (line, cut) in enumerate(zip(self.lines, self._pieces, strict=True)):
-            for date in _dates(line, cut):
+        for number, line in enumerate(self.lines):
+            for date in _dates(line):
                 for less in date.less_exact():
                     first.setdefault(less, number)
         return first
@@ -178,8 +171,8 @@ class EvidenceIndex:
     def stances(self) -> Mapping[str, Stance]:
         """The lines' use of each word, by its stem."""
         stances: dict[str, Stance] = {}
-        for number, (line, cut) in enumerate(zip(self.lines, self._pieces, strict=True)):
-            said = set(_words_of(cut))
+        for number, line in enumerate(self.lines):
+            said = set(words(line))
             denied = {found.stem for found in denials(line)} if may_deny(said) else set()
             for word in set(map(stem, said)):
                 first, any_denied, all_denied = stances.get(word, (number, False, True))
@@ -227,22 +220,26 @@ class EvidenceIndex:
         return next((number for number, line in enumerate(self.lines) if text in line), None)
 
 
-def _words_of(cut: Iterable[Piece]) -> Iterator[str]:
-    return chain.from_iterable(map(_words, cut))
+def _with_digits(line: str) -> Iterator[tuple[int, str]]:
+    """Return the lexemes with a digit, with their offsets."""
+    if _DIGIT.search(line):
+        for found in LEXEME.finditer(line):
+            if _DIGIT.search(found[0]):
+                yield found.start(), found[0]
 
 
-def _dates(line: str, cut: Sequence[Piece]) -> Iterator[Date]:
+def _dates(line: str) -> Iterator[Date]:
     for _, _, date in written_dates(line):
         yield date
     if "-" in line:
-        for start, _ in with_digits(line, cut):
+        for start, _ in _with_digits(line):
             if dated := iso_date_at(line, start):
                 yield dated[1]
 
 
-def _measured(line: str, cut: Sequence[Piece], *, spelled: bool) -> Iterator[Measured]:
+def _measured(line: str, *, spelled: bool) -> Iterator[Measured]:
     end = 0
-    for start, lexeme in with_digits(line, cut):
+    for start, lexeme in _with_digits(line):
         if start >= end:
             if measured := quantity_at(line, start):
                 end = measured.end

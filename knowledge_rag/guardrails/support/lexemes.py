@@ -1,26 +1,18 @@
-"""Cuts text into lexemes (words, names, numbers, paths) and caches the contents of each piece.
+"""Blanks the markup of a text and cuts it into lexemes: words, names, numbers, paths.
 
-One pattern cuts claims and evidence, so that equal names are found. A piece is the text between two
-spaces. A lexeme spans a space only if it has a placeholder in it (``<db id>``, ``{{ name }}``); in a text
-that may have one, each lexeme is a piece.
+One pattern cuts claims and evidence, so that equal names are found. A lexeme spans a space only if it
+has a placeholder in it (``<db id>``, ``{{ name }}``). Blanking keeps the text's length, so that offsets
+into the result are offsets into the text.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import accumulate
-from operator import attrgetter
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from knowledge_rag.guardrails.support.quantities import NUMBER_WORDS
 from knowledge_rag.guardrails.support.report import AtomKind
-from knowledge_rag.guardrails.support.wording import words
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
 
 _URL: Final = r"https?://[^\s()\[\]{}\"'`<>|$]+"  # with its query
 _NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$£€¥]+"
@@ -109,7 +101,6 @@ def kind_of(name: str, *, in_code: bool, opens: bool) -> AtomKind | None:
 
 
 def _kind_by_marks(name: str, *, in_code: bool) -> AtomKind | None:
-    """Return the kind of a name by its punctuation; ``None`` if that doesn't show it."""
     if name.startswith("-"):
         return AtomKind.FLAG
     if ":" in name and ("://" in name or name.startswith("arn:")):
@@ -139,87 +130,6 @@ def _is_path(name: str) -> bool:
 def _is_prose(name: str) -> bool:
     """Whether it is words and hyphens: ``read-only``, ``on/off``."""
     return all(is_plain_word(word) for word in name.replace("/", "-").split("-") if word)
-
-
-LONGEST_KEPT: Final = 64
-"""Maximum characters of a piece to cache: longer ones seldom repeat."""
-MOST_KEPT: Final = 16_384
-
-_ATOM_WORDS: Final = COMMANDS | NUMBER_WORDS
-"""Plain words that are atoms outside code too."""
-_A_DIGIT: Final = re.compile(r"\d")
-_width: Final = attrgetter("width")
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """The contents of a piece.
-
-    Args:
-        width: its length in characters, with the space after it.
-        words: in lower case.
-        lexemes: in order.
-        places: for each lexeme, its offset within the piece, itself, and its folded form.
-        last: the folded form of the last lexeme; ``""`` if there is none.
-        bare: the lexemes with punctuation around them, each with its form without that.
-        may_be_atom: whether any lexeme may be an atom outside code.
-        digits: whether it has a digit.
-    """
-
-    width: int
-    words: tuple[str, ...]
-    lexemes: tuple[str, ...]
-    places: tuple[tuple[int, str, str], ...]
-    last: str
-    bare: tuple[tuple[str, str], ...]
-    may_be_atom: bool
-    digits: bool
-
-
-def pieces(text: str) -> list[Piece]:
-    """Return the pieces of a text, in order."""
-    if "<" in text or "{" in text:
-        return [_piece_of(lexeme) for lexeme in LEXEME.findall(text)]
-    return [_piece_of(part) for part in text.split(" ")]
-
-
-def placed(text: str, cut: Sequence[Piece]) -> Iterable[tuple[int, Piece]]:
-    """Return the pieces of a text, as :func:`pieces` cut it, with their offsets."""
-    if "<" in text or "{" in text:
-        starts = [found.start() for found in LEXEME.finditer(text)]
-        return zip(starts, cut, strict=True)
-    return zip(accumulate(map(_width, cut), initial=0), cut, strict=False)
-
-
-def with_digits(text: str, cut: Sequence[Piece]) -> Iterator[tuple[int, str]]:
-    """Return the lexemes with a digit, with their offsets in the text."""
-    for at, piece in placed(text, cut):
-        if piece.digits:
-            for offset, lexeme, _ in piece.places:
-                if _A_DIGIT.search(lexeme):
-                    yield at + offset, lexeme
-
-
-def _piece_of(text: str) -> Piece:
-    return _kept(text) if len(text) <= LONGEST_KEPT else _piece(text)
-
-
-def _piece(text: str) -> Piece:
-    places = [(it.start(), it[0], folded(it[0])) for it in LEXEME.finditer(text)]
-    lexemes = tuple([lexeme for _, lexeme, _ in places])
-    return Piece(
-        width=len(text) + 1,
-        words=tuple(words(text)),
-        lexemes=lexemes,
-        places=tuple(places),
-        last=places[-1][2] if places else "",
-        bare=tuple([(it, bare) for it in lexemes if (bare := trimmed(it)) != it]),
-        may_be_atom=not all(map(is_plain_word, lexemes)) or not _ATOM_WORDS.isdisjoint(lexemes),
-        digits=_A_DIGIT.search(text) is not None,
-    )
-
-
-_kept: Final = lru_cache(maxsize=MOST_KEPT)(_piece)
 
 
 _LINE_MARK: Final = re.compile(

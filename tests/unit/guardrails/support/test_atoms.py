@@ -3,14 +3,12 @@
 import pytest
 
 from knowledge_rag.guardrails.support.atoms import find_atoms
-from knowledge_rag.guardrails.support.lexemes import pieces, plain
+from knowledge_rag.guardrails.support.lexemes import plain
 from knowledge_rag.guardrails.support.report import AtomKind
-from knowledge_rag.guardrails.support.wording import words
 
 
 def found_in(claim):
-    text = plain(claim)
-    return find_atoms(text, pieces(text), words(text))
+    return find_atoms(plain(claim))
 
 
 def atoms(claim):

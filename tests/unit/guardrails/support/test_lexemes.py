@@ -1,42 +1,52 @@
-"""Cutting into pieces finds what the pattern finds in the whole text, and what is kept is bounded."""
+"""Markup is blanked without moving anything, and a placeholder is one lexeme."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from knowledge_rag.guardrails.support.lexemes import (
-    LEXEME,
-    pieces,
-    placed,
-    with_digits,
+from knowledge_rag.guardrails.support.lexemes import LEXEME, code_stretches, plain
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        ("- 5 pods", "5 pods"),
+        ("  12. [ ] 5 pods", "5 pods"),
+        ("> ## 5 pods", "5 pods"),
+        ("> 60s is too long", "> 60s is too long"),
+        ("- a\n- b", "a\n  b"),
+        ("a [1], [2-3] b", "a    ,       b"),
+        ("rate(x[5m]) and a[1]", "rate(x[5m]) and a[1]"),
+        ("see [1](https://a.example)", "see [1](https://a.example)"),
+        ("a <br/> b <td x='1'> c <name>", "a       b            c <name>"),
+        ("Step 3: go", ": go"),
+        ("skip to step 3.", "skip to step 3."),
+        ("5–10 “min” ≥ 3", '5-10 "min" > 3'),
+    ],
 )
-from knowledge_rag.guardrails.support.wording import words
-
-TEXTS = st.text(alphabet="ab1 `<>{}$.,-_/:\n\t'Éß数\u2028", max_size=60) | st.text(max_size=60)
-
-
-@given(TEXTS)
-def test_pieces_hold_the_lexemes_of_the_whole_text_where_they_stand(text):
-    found = [
-        (at + offset, lexeme)
-        for at, piece in placed(text, pieces(text))
-        for offset, lexeme, _ in piece.places
-    ]
-    assert found == [(it.start(), it[0]) for it in LEXEME.finditer(text)]
+def test_what_is_left(text, left):
+    assert plain(text).strip() == left
 
 
-@given(TEXTS)
-def test_pieces_hold_the_words_of_the_whole_text(text):
-    assert [word for piece in pieces(text) for word in piece.words] == words(text)
+@given(st.text(alphabet="-+*> \n1.[],)<abr/>`#–x"))
+def test_nothing_moves(text):
+    assert len(plain(text)) == len(text)
+    assert plain(text).count("\n") == text.count("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("a `b c` d `e`", ["b c", "e"]),
+        ("a ``b ` c`` d", ["b ` c"]),
+        ("an open ` tick", []),
+        ("```sh\nls -l\n```\n", ["\nls -l\n"]),
+        ("`` a ` b `", [" b "]),
+    ],
+)
+def test_code_is_what_backticks_enclose(text, code):
+    assert [text[start:end] for start, end in code_stretches(text)] == code
 
 
 def test_a_placeholder_with_a_space_in_it_is_one_lexeme():
-    assert [piece.lexemes for piece in pieces("take <db id> now")] == [
-        ("take",),
-        ("<db id>",),
-        ("now",),
-    ]
-
-
-def test_lexemes_with_digits_are_told_from_others_of_their_piece():
-    text = "see web(p95) and `v2`"
-    assert [*with_digits(text, pieces(text))] == [(8, "p95"), (18, "v2")]
+    assert LEXEME.findall("take <db id> now") == ["take", "<db id>", "now"]
