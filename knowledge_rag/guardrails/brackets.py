@@ -74,19 +74,13 @@ _TURN: Final = re.compile(
 
 
 class Bracket(NamedTuple):
-    """A bracket, as written.
-
-    Args:
-        start: its offset.
-        end: offset after it.
-        opens: whether it is an opening one.
-        code: for each view, the code span that contains it, if any.
-    """
+    """A bracket, as written."""
 
     start: int
     end: int
     opens: bool
     code: tuple[Span | None, ...]
+    """For each view, the code span that contains it, if any."""
 
 
 class Good(NamedTuple):
@@ -98,19 +92,14 @@ class Good(NamedTuple):
 
 
 class Bad(NamedTuple):
-    """A reference that doesn't resolve, or the beginning of one that is never closed.
-
-    Args:
-        start: its offset.
-        end: offset after it, and after the address of its link.
-        why: the reason.
-        is_inside: whether it is inside another open bracket.
-    """
+    """A reference that doesn't resolve, or the beginning of one that is never closed."""
 
     start: int
     end: int
+    """Offset after it, and after the address of its link."""
     why: Why
     is_inside: bool
+    """Whether it is inside another open bracket."""
 
 
 class Reading:

@@ -31,6 +31,7 @@ _HEADING: Final = re.compile(r"[ ]{0,3}#{1,6}(?:[ \t]|$)")
 _FENCE: Final = re.compile(
     r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?(?P<marks>`{3,}+(?![^\n]*`)|~{3,})"
 )
+_ROW: Final = re.compile(r"[ \t>]*\|")
 _INDENT: Final = re.compile(r"[ \t>]*")
 _TAB: Final = 4
 
@@ -47,19 +48,14 @@ class UnitKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Consecutive lines of an answer.
-
-    Args:
-        kind: of the lines.
-        start: offset of the first character.
-        end: offset after the last character that is not white space.
-        indent: columns before the first character or the list mark.
-    """
+    """Consecutive lines of an answer."""
 
     kind: UnitKind
     start: int
     end: int
+    """Offset after the last character that is not white space."""
     indent: int
+    """Columns before the first character or the list mark."""
 
 
 def units_of(text: str) -> tuple[Unit, ...]:
@@ -95,19 +91,18 @@ _LINES: Final = (UnitKind.ROW, UnitKind.HEADING)
 """Units of one line."""
 
 
+_BEGINNINGS: Final = (
+    (UnitKind.CODE, _FENCE), (UnitKind.ITEM, _ITEM), (UnitKind.HEADING, _HEADING), (UnitKind.ROW, _ROW),
+)  # fmt: skip
+
+
 def _indent(line: str) -> int:
     lead = _INDENT.match(line)
     return len(lead[0].replace("\t", " " * _TAB)) if lead else 0
 
 
 def _kind_of(line: str) -> UnitKind | None:
-    if _FENCE.match(line):
-        return UnitKind.CODE
-    if _ITEM.match(line):
-        return UnitKind.ITEM
-    if _HEADING.match(line):
-        return UnitKind.HEADING
-    return UnitKind.ROW if line.lstrip(" \t>").startswith("|") else None
+    return next((kind for kind, begins in _BEGINNINGS if begins.match(line)), None)
 
 
 REFERENCE: Final = "\0"
@@ -190,10 +185,14 @@ def says_something(text: str, start: int, end: int) -> bool:
     return False
 
 
+def _behind_mark(unit: Unit, text: str) -> int:
+    mark = _MARK.match(text, unit.start, unit.end)
+    return mark.end() if mark else unit.start
+
+
 def says_only_where(unit: Unit, text: str) -> bool:
     """Whether a unit of a masked text has only references: "[1]", "Source: [1]"; not a list of sources."""
-    mark = _MARK.match(text, unit.start, unit.end)
-    start = mark.end() if mark else unit.start
+    start = _behind_mark(unit, text)
     return (
         unit.kind in (UnitKind.PARAGRAPH, UnitKind.ITEM)
         and not says_something(text, start, unit.end)
@@ -202,15 +201,8 @@ def says_only_where(unit: Unit, text: str) -> bool:
 
 
 def parts_of(unit: Unit, groups: Sequence[Group], text: str) -> Iterator[Part]:
-    """Return the part of a unit that each group of its references backs.
-
-    Args:
-        unit: with at least one group.
-        groups: those in it, in order.
-        text: the answer, masked.
-    """
-    mark = _MARK.match(text, unit.start, unit.end)
-    behind = mark.end() if mark else unit.start
+    """Return the part of a unit of a masked text that each of the groups in it, one or more, backs."""
+    behind = _behind_mark(unit, text)
     if _leads(unit, groups, text, behind):
         stops = [group.start for group in groups[1:]] + [unit.end]
         for group, stop in zip(groups, stops, strict=True):
@@ -233,12 +225,8 @@ def parts_of(unit: Unit, groups: Sequence[Group], text: str) -> Iterator[Part]:
 def _of_something(text: str, ends: Sequence[int], before: int, end: int, behind: int) -> int:
     """Return where the sentence that a reference backs begins; one with only "See" doesn't count.
 
-    Args:
-        text: the answer, masked.
-        ends: of its sentences.
-        before: number of sentences that end before the reference.
-        end: of the text in the reference's own sentence.
-        behind: earliest beginning; other references back the text before it.
+    ``before`` sentences end before the reference; its own has text up to ``end``. Other references back
+    the text before ``behind``.
     """
     start = ends[before - 1]
     while start > behind and not says_something(text, start, end):
@@ -368,12 +356,10 @@ class _Finder:
         self._outer: list[tuple[Unit, _Growing | None]] = []  # may introduce the next item
 
     def claims(self) -> Claims:
-        """Return all claims; call it after the last unit."""
         found = sorted(self._found, key=lambda claim: claim.spans[0])
         return Claims(tuple(map(self._made, found)), tuple(self._uncited_code))
 
     def take(self, unit: Unit) -> None:
-        """Take the next unit."""
         groups = self._groups_in(unit)
         holds_code, self._holds_code = self._holds_code, None
         if not groups:

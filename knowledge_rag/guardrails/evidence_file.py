@@ -47,16 +47,11 @@ if TYPE_CHECKING:
 
 
 class Said(NamedTuple):
-    """An answer found beside evidence.
-
-    Attributes:
-        text: as the service wrote it.
-        cited: places for references, in order: the offset after a part of the text, and the items
-            that the service names as its sources.
-    """
+    """An answer found beside evidence."""
 
     text: str
     cited: tuple[tuple[int, tuple[Item, ...]], ...] = ()
+    """Offsets after parts of the text, in order, and the items that the service names as their sources."""
 
 
 def _retrieved(results: object) -> Iterator[Passage | RawPassage | DropReason]:
@@ -121,12 +116,7 @@ def _asked(request: object) -> Iterator[Passage | DropReason]:
 
 
 def _conversed(response: object, request: object) -> Iterator[Passage | DropReason | Said]:
-    """Read the answer of a Converse response; without its request, also the lines it quotes.
-
-    Args:
-        response: the service's.
-        request: the one with the cited search results; ``None`` if it isn't available.
-    """
+    """Read the answer of a Converse response; without its request (``None``), also the lines it quotes."""
     sources: dict[int, Citation] = {}
     for index, block in enumerate(_search_results(request)):
         if citation := _citation(block):

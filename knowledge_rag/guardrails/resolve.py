@@ -68,13 +68,7 @@ def _lines(part: Lines, ledger: Ledger) -> tuple[Evidence, ...] | Why:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A remaining reference.
-
-    Args:
-        start: offset of its first character in the outgoing answer.
-        end: offset after its last one.
-        evidence: the entries or lines that it refers to.
-    """
+    """A remaining reference: its span in the outgoing answer, and the evidence that it refers to."""
 
     start: int
     end: int
@@ -83,15 +77,7 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A removed reference.
-
-    Args:
-        start: offset of its first character in the text as written.
-        end: offset after its last one.
-        text: as written.
-        why: the reason.
-        mark: its replacement; "" for none.
-    """
+    """A removed reference: its span and text as written, and the mark in its place, "" for none."""
 
     start: int
     end: int

@@ -81,27 +81,16 @@ def _key(name: str) -> tuple[str, str, str]:
 
 
 class _Lexeme(NamedTuple):
-    """The properties of a lexeme that don't depend on its place.
+    """The properties of a lexeme that don't depend on its place."""
 
-    Args:
-        name: without the punctuation around it; ``""`` if it has nothing else.
-        at: offset of the name within it.
-        parts: whether it is punctuation that separates parts of a sentence.
-        key: of its token.
-        word: of its token.
-        sort: of its token, unless it is a number.
-        is_capital: whether it is a word with a capital.
-        may_count: whether a quantity may begin with it.
-    """
-
-    name: str = ""
-    at: int = 0
-    parts: bool = False
-    key: str = ""
+    name: str = ""  # without the punctuation around it
+    at: int = 0  # offset of the name
+    parts: bool = False  # whether it is punctuation that separates parts of a sentence
+    key: str = ""  # of its token, like the next two
     word: str = ""
-    sort: str = ""
+    sort: str = ""  # unless it is a number
     is_capital: bool = False
-    may_count: bool = False
+    may_count: bool = False  # whether a quantity may begin with it
 
 
 @lru_cache(maxsize=16_384)

@@ -53,11 +53,7 @@ _OPPOSITE: Final = {">": "<", "<": ">"}
 
 
 class Matcher:
-    """Finds atoms in lines.
-
-    Args:
-        index: of the lines.
-    """
+    """Finds atoms in the lines of an index."""
 
     def __init__(self, index: EvidenceIndex) -> None:
         self._index = index
@@ -182,13 +178,15 @@ def check_support(
     )
 
 
+_MOST_LINES: Final = 10_000
+"""Maximum lines whose index is cached for the next claim, so that memory is bounded."""
+_kept_index: Final = lru_cache(maxsize=64)(EvidenceIndex)
+
+
 def _each_alone(lines: tuple[str, ...]) -> list[EvidenceIndex]:
     return [EvidenceIndex((line,)) for line in lines]
 
 
-_MOST_LINES: Final = 10_000
-"""Maximum lines whose index is cached for the next claim, so that memory is bounded."""
-_kept_index: Final = lru_cache(maxsize=64)(EvidenceIndex)
 _kept_apart: Final = lru_cache(maxsize=8)(_each_alone)
 
 

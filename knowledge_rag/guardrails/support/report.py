@@ -120,15 +120,7 @@ class AtomCheck(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SupportWarning:
-    """A warning about a claim.
-
-    Args:
-        kind: of the warning.
-        text: the words of the claim.
-        start: their offset in the claim.
-        end: offset after them.
-        line: index of the cited line in question.
-    """
+    """A warning about words of a claim, with their span in it and the index of the cited line in question."""
 
     kind: WarningKind
     text: str

@@ -29,14 +29,7 @@ _REACH: Final = (1, 2, 3)
 
 
 class Word(NamedTuple):
-    """A word or number.
-
-    Args:
-        text: as written.
-        lower: in lower case.
-        stem: of the word in lower case.
-        is_content: whether it isn't a stop word.
-    """
+    """A word or number; ``is_content`` if it isn't a stop word."""
 
     text: str
     lower: str
