@@ -23,24 +23,18 @@ RDS = Ledger.of([result("rds.md", 1, "A failover takes 60 seconds.\nRestart `db-
 @pytest.mark.parametrize(
     "answer",
     [
-        "A failover takes 45 minutes. ([1])",
-        "A failover takes 45 minutes. **[1]**",
-        "A failover takes 45 minutes. — [1]",
-        "A failover takes 45 minutes. <sup>[1]</sup>",
-        "A failover takes 45 minutes. See [1].",
-        "A failover takes 45 minutes. Source: [1]",
-        "A failover takes 45 minutes.\nSources: [1]",
-        "A failover takes 45 minutes.\n\n*Source: [1]*",
-        "- A failover takes 45 minutes.\n  - Source: [1]",
-        "| a | takes 45 minutes |\n\nSource: [1]",
+        "A failover takes 45 minutes. ([1])", "A failover takes 45 minutes. **[1]**",
+        "A failover takes 45 minutes. — [1]", "A failover takes 45 minutes. <sup>[1]</sup>",
+        "A failover takes 45 minutes. See [1].", "A failover takes 45 minutes. Source: [1]",
+        "A failover takes 45 minutes.\nSources: [1]", "A failover takes 45 minutes.\n\n*Source: [1]*",
+        "- A failover takes 45 minutes.\n  - Source: [1]", "| a | takes 45 minutes |\n\nSource: [1]",
         "```\nsleep 45 minutes\n```\n*(Source: [1])*",
         "The values are [1]:\n\n| what | time |\n|-|-|\n| restart | 60 seconds |\n| failover | 45 minutes |",
         "According to the runbook [1]:\n\n> A failover takes 45 minutes.",
-        "Restart `db-1` [1]:\n\n    sleep 45 minutes\n",
-        "1. Restart `db-1` [1]:\n\n       sleep 45 minutes\n",
+        "Restart `db-1` [1]:\n\n    sleep 45 minutes\n", "1. Restart `db-1` [1]:\n\n       sleep 45 minutes\n",
         "A failover of the U.S. East cluster takes 45 minutes at 3 a.m. UTC [1].",
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_a_label_or_a_mark_before_a_reference_hides_nothing(answer, end):
     found = review(answer.replace("\n", end), RDS).findings
@@ -50,14 +44,13 @@ def test_a_label_or_a_mark_before_a_reference_hides_nothing(answer, end):
 @pytest.mark.parametrize(
     "answer",
     [
-        "Call the owner of db-9. From [1], restart `db-1`.",
-        "Call the owner of db-9. See [1] and restart `db-1`.",
+        "Call the owner of db-9. From [1], restart `db-1`.", "Call the owner of db-9. See [1] and restart `db-1`.",
         "A failover takes 60 seconds [1].\n\nElse page db-9.\n\n**Sources:** [1]",
         "A failover takes 60 seconds [1]:\n\nElse page db-9.",
         "A failover takes 60 seconds [1].\n\n> Else page db-9.",
         "A failover takes 60 seconds [1].\n\nElse page db-9.\n\n## References\n- [1]",
     ],
-)
+)  # fmt: skip
 def test_a_sentence_that_cites_nothing_is_not_held_against_a_reference_behind_it(answer):
     assert not review(answer, RDS).errors
 

@@ -98,13 +98,11 @@ def quoting(text, *contents):
 @pytest.mark.parametrize(
     "text",
     [
-        f"Scale [1]\n{FAR}  2. wait 5 million years\n",
-        f"Scale [1] [1]\n{FAR}* definitely restart",
-        f"wait 5 million years{' ' * 101}[1]",
-        f"wait 5 million years\n{FAR}all [1]",
+        f"Scale [1]\n{FAR}  2. wait 5 million years\n", f"Scale [1] [1]\n{FAR}* definitely restart",
+        f"wait 5 million years{' ' * 101}[1]", f"wait 5 million years\n{FAR}all [1]",
         f"> wait 5 million years\n> {'and more ' * 20}[1]",
     ],
-)
+)  # fmt: skip
 def test_a_line_of_the_cited_ones_needs_no_citation_close_by(text):
     assert quoting(text) == []
 
@@ -112,14 +110,11 @@ def test_a_line_of_the_cited_ones_needs_no_citation_close_by(text):
 @pytest.mark.parametrize(
     "text",
     [
-        f"Scale [1]\n{FAR}2. wait 6 million years",
-        f"Scale [1]\n{FAR}2. wait 5 million years or so",
-        f"2. wait 5 million years\n\n{FAR}all [1]",
-        f"2. wait 5 million years\n{FAR * 12}all [1]",
-        f"wait 5 million years{' ' * 2_000}[1]",
-        f"{FAR}2. wait 5 million years",
+        f"Scale [1]\n{FAR}2. wait 6 million years", f"Scale [1]\n{FAR}2. wait 5 million years or so",
+        f"2. wait 5 million years\n\n{FAR}all [1]", f"2. wait 5 million years\n{FAR * 12}all [1]",
+        f"wait 5 million years{' ' * 2_000}[1]", f"{FAR}2. wait 5 million years",
     ],
-)
+)  # fmt: skip
 def test_what_only_resembles_the_cited_lines_or_stands_elsewhere_needs_one(text):
     assert quoting(text)
 
@@ -259,14 +254,9 @@ def test_a_source_in_emphasis_or_round_brackets_is_warned_of(text, around):
 @pytest.mark.parametrize(
     "text",
     [
-        "a source 9 of it",
-        "f(source9)",
-        "a_source9_b",
-        "**source 9 of it**",
-        "(source code)",
-        "source 9)",
+        "a source 9 of it", "f(source9)", "a_source9_b", "**source 9 of it**", "(source code)", "source 9)",
     ],
-)
+)  # fmt: skip
 def test_other_words_about_sources_are_not_warned_of(text):
     assert not found(checks.unchecked, text)
 

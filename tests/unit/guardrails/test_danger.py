@@ -119,14 +119,10 @@ def test_the_dash_of_a_word_processor_is_an_option_too(dash):
 @pytest.mark.parametrize(
     "text",
     [
-        "Never delete the topic.",
-        "Do not delete the topic.",
-        "Don’t delete the topic.",
-        "do **not** delete the topic",
-        "Wrong: delete the topic.",
-        "Ask before you delete the topic.",
+        "Never delete the topic.", "Do not delete the topic.", "Don’t delete the topic.",
+        "do **not** delete the topic", "Wrong: delete the topic.", "Ask before you delete the topic.",
     ],
-)
+)  # fmt: skip
 def test_a_prohibition_is_a_mention(text):
     assert labels(text) == ["delete"]
 
@@ -134,19 +130,12 @@ def test_a_prohibition_is_a_mention(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "- delete the topic",
-        "3) Delete the topic",
-        "| 4 | Delete the topic | owner |",
-        "> Delete the topic",
-        "<li>Delete the topic</li>",
-        "- [ ] **Delete** the topic",
-        "_Delete_ the topic",
-        "If it is empty, delete the topic.",
-        "Stop the consumer and delete the topic.",
-        "Step 4 – delete the topic",
+        "- delete the topic", "3) Delete the topic", "| 4 | Delete the topic | owner |", "> Delete the topic",
+        "<li>Delete the topic</li>", "- [ ] **Delete** the topic", "_Delete_ the topic",
+        "If it is empty, delete the topic.", "Stop the consumer and delete the topic.", "Step 4 – delete the topic",
         "Wait.\ndelete the topic",
     ],
-)
+)  # fmt: skip
 def test_an_instruction_may_stand_anywhere_in_a_layout(text):
     assert labels(text) == ["delete"]
 
@@ -154,14 +143,11 @@ def test_an_instruction_may_stand_anywhere_in_a_layout(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "The operator will delete the topic.",
-        "The broker may\ndelete the topic after a week.",
-        "It failed to delete the topic.",
-        "The job does not delete the topic.",
-        "Producers that delete the topic are logged.",
-        "The soft-delete the topic has is kept.",
+        "The operator will delete the topic.", "The broker may\ndelete the topic after a week.",
+        "It failed to delete the topic.", "The job does not delete the topic.",
+        "Producers that delete the topic are logged.", "The soft-delete the topic has is kept.",
     ],
-)
+)  # fmt: skip
 def test_a_description_is_no_mention(text):
     assert dangers_in(text) == ()
 

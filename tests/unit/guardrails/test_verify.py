@@ -5,12 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from knowledge_rag.guardrails.characters import OPENING
+from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.readings import views_of
 from knowledge_rag.guardrails.resolve import Why
+from knowledge_rag.guardrails.rules import Kind
 from knowledge_rag.guardrails.scanner import MARK, MAX_BLOCK
 from knowledge_rag.guardrails.verify import Settings, VerifiedStream, verify
 from tests.support.examples import up_to
-from tests.unit.guardrails.evidence import LEDGER
+from tests.unit.guardrails.evidence import LEDGER, result
 
 LONG = "[Source: runbooks/rds.md, lines 5-10]"
 PIECES = [
@@ -28,13 +30,12 @@ ANSWERS = st.lists(st.one_of(st.sampled_from(PIECES), st.text(max_size=3)), max_
 @pytest.mark.parametrize(
     "answer",
     [
-        f"Reboot it {LONG}.",
-        "Reboot it [Source: runbooks/rds.md, line 7].",
+        f"Reboot it {LONG}.", "Reboot it [Source: runbooks/rds.md, line 7].",
         "Both [Source: runbooks/rds.md, lines 5-6; b.md, lines 1-3] hold.",
         "One [1], two [1, 2], three [1-2], four [Source 1], five [Source 1, Source 2].",
         "1. Step [1]\n\n   ```bash\n   echo a[9] [9]\n   ```\n2. Step\t[2]  \n",
     ],
-)
+)  # fmt: skip
 def test_an_honest_answer_keeps_every_reference_and_every_character(answer):
     verified = verify(answer, LEDGER)
     assert verified.text == answer
@@ -94,22 +95,13 @@ def test_a_citation_says_where_it_stands_and_what_it_cites():
 @pytest.mark.parametrize(
     "text",
     [
-        "`[99]` and ``[98] ` x``",
-        "```\n[99]\n```",
-        "~~~ python\nrows[9] = [99]\n~~~\n",
-        "text\n\n    [99]\n    [98]\n",
-        "> ```\n> [99]\n> ```\n",
-        "a[1] and args[9][7]",
-        "[0-9]+",
-        "- [ ] open\n- [x] done",
-        "[WARN] disk",
-        "[99](https://example.com) ![9](a.png)",
-        "[docs](https://example.com/[9])",
-        "[7]: https://example.com\n\nSee [docs][7].",
-        "[^1]: a footnote",
+        "`[99]` and ``[98] ` x``", "```\n[99]\n```", "~~~ python\nrows[9] = [99]\n~~~\n",
+        "text\n\n    [99]\n    [98]\n", "> ```\n> [99]\n> ```\n", "a[1] and args[9][7]", "[0-9]+",
+        "- [ ] open\n- [x] done", "[WARN] disk", "[99](https://example.com) ![9](a.png)",
+        "[docs](https://example.com/[9])", "[7]: https://example.com\n\nSee [docs][7].", "[^1]: a footnote",
         "<ops@[10.0.0.1]>",
     ],
-)
+)  # fmt: skip
 def test_what_is_no_reference_stays(text):
     verified = verify(text, LEDGER)
     assert verified.text == text
@@ -119,18 +111,10 @@ def test_what_is_no_reference_stays(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "``\n[99]`x`",
-        "`a\nb` see [99] `c`",
-        "<b t='`'> [99] `x`",
-        r"\`[99]\`",
-        "> ```\ntext [99]",
-        "- ```\ntext [99]",
-        "1. a\n\n    [99]",
-        "<!--\n```\n-->\n[99]",
-        "<div>\n```\n[99]",
-        "x    [99]",
+        "``\n[99]`x`", "`a\nb` see [99] `c`", "<b t='`'> [99] `x`", r"\`[99]\`", "> ```\ntext [99]",
+        "- ```\ntext [99]", "1. a\n\n    [99]", "<!--\n```\n-->\n[99]", "<div>\n```\n[99]", "x    [99]",
     ],
-)
+)  # fmt: skip
 def test_what_some_reader_sees_as_text_is_no_hiding_place(text):
     assert "[99]" not in verify(text, LEDGER).text
 
@@ -256,20 +240,9 @@ def test_what_is_held_back_is_bounded():
 @pytest.mark.parametrize(
     "hostile",
     [
-        "[",
-        "[9]",
-        "[Source: ",
-        "[[1]",
-        "`",
-        "``x`",
-        "\\[",
-        "- [9]\n\n",
-        "<a ",
-        "[9](",
-        "[a\n\nb",
-        "> [9\n\n",
+        "[", "[9]", "[Source: ", "[[1]", "`", "``x`", "\\[", "- [9]\n\n", "<a ", "[9](", "[a\n\nb", "> [9\n\n",
     ],
-)
+)  # fmt: skip
 def test_what_readers_are_asked_grows_with_the_length_of_a_hostile_answer_and_no_faster(
     hostile, monkeypatch
 ):
@@ -288,3 +261,57 @@ def test_what_readers_are_asked_grows_with_the_length_of_a_hostile_answer_and_no
 @pytest.mark.parametrize(("answer", "words"), [("[1][1]", 0), ("Reboot[1] it [2].", 2), ("[1]", 0)])
 def test_references_are_no_words_wherever_they_stand(answer, words):
     assert verify(answer, LEDGER).metrics.words == words
+
+
+def warned(text, kind, *, mark=False):
+    verified = verify(text, LEDGER, Settings(mark=mark))
+    return [
+        (one.start, verified.text[one.start : one.end])
+        for one in verified.warnings
+        if one.kind is kind
+    ]
+
+
+def test_each_removal_is_warned_of_where_it_was():
+    assert warned("a [8] b [9] c [7] d", Kind.NON_EXISTENT_SOURCE) == [(2, ""), (5, ""), (8, "")]
+
+
+def test_a_mark_moves_what_stands_behind_it():
+    text = "a [8] b [9] c [7] d"
+    behind = [2, 2 + len(MARK) + 3, 2 + 2 * (len(MARK) + 3)]
+    assert [at for at, _ in warned(text, Kind.NON_EXISTENT_SOURCE, mark=True)] == behind
+
+
+def test_a_removed_reference_keeps_its_place_in_what_the_model_wrote():
+    removed = verify("a [8] b [9] c", LEDGER, Settings(mark=True)).removed
+    assert [(one.start, one.end, one.text) for one in removed] == [(2, 5, "[8]"), (8, 11, "[9]")]
+
+
+def test_a_placeholder_behind_a_good_reference_is_found_though_others_went_before():
+    text = "Restart [8] it [9] now [1] (not provided)."
+    assert warned(text, Kind.PLACEHOLDER) == [(20, " (not provided)")]
+
+
+def test_citations_stand_where_their_references_are_though_others_went_before():
+    verified = verify("[8] a [1] [9] b [2]", LEDGER)
+    assert [verified.text[one.start : one.end] for one in verified.citations] == ["[1]", "[2]"]
+
+
+def test_wording_in_code_is_not_the_answers_own():
+    assert not warned("`definitely` and\n\n```\nobviously\n```\n", Kind.CONFIDENT_WORDING)
+
+
+def test_wording_behind_code_is():
+    assert warned("`definitely` is definitely so", Kind.CONFIDENT_WORDING) == [(16, "definitely")]
+
+
+def test_a_stream_marks_if_it_was_told_to():
+    stream = VerifiedStream(LEDGER, Settings(mark=True))
+    assert stream.feed("a [9] b") == f"a {MARK} "
+    assert stream.close() == ("b", verify("a [9] b", LEDGER, Settings(mark=True)))
+
+
+def test_all_entries_of_a_file_can_be_cited():
+    ledger = Ledger.of([result("a.md", 1, "one\ntwo"), result("b.md", 1, "x"), result("a.md", 9, "nine")])  # fmt: skip
+    text = "[Source: a.md, lines 1-2] [Source: a.md, line 9] [Source: b.md, line 1]"
+    assert [one.number for one in verify(text, ledger).citations] == [1, 3, 2]

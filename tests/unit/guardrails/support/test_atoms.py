@@ -53,16 +53,9 @@ def test_a_kind_by_its_form(kind, name):
 @pytest.mark.parametrize(
     "words",
     [
-        "a read-only replica",
-        "on/off",
-        "CPU and VMs",
-        "e.g. this",
-        "and/or",
-        "Redis",
-        "w/o it",
-        "don't",
+        "a read-only replica", "on/off", "CPU and VMs", "e.g. this", "and/or", "Redis", "w/o it", "don't",
     ],
-)
+)  # fmt: skip
 def test_prose_has_none(words):
     assert atoms(words) == []
 

@@ -47,12 +47,10 @@ def test_one_changed_thing_makes_a_claim_unsupported(claim, lost):
     "claim",
     [
         "First, restart the primary with `systemctl restart postgresql --wait 1 min`.",
-        "Alert when pg_up is under 1 for 300 s.",
-        "The log is main.log.",
-        "Restart the primary on DB-01.prod.example.com.",
-        "Five minutes below 1 raise an alert.",
+        "Alert when pg_up is under 1 for 300 s.", "The log is main.log.",
+        "Restart the primary on DB-01.prod.example.com.", "Five minutes below 1 raise an alert.",
     ],
-)
+)  # fmt: skip
 def test_another_spelling_is_supported(claim):
     assert missing(claim) == []
 
