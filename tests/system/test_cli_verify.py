@@ -1,6 +1,10 @@
 """``knowledge-rag verify`` as people and build servers run it."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -172,6 +176,7 @@ def test_what_retrieve_prints_is_evidence_and_is_proven(sample, first_use, tmp_p
         ('{"results": [], "status": "no_match"}', ("--format", "sarif"), "sarif needs --answer"),
         ('{"results": [], "status": "no_match"}', ("--answer", "nowhere.md"), "nowhere.md: No such file"),
         ('{"results": [], "status": "no_match"}', ("--answer", "/dev/null"), "/dev/null: empty file"),
+        ('{"results": [], "status": "no_match"}', ("--answer", "/dev/zero"), "/dev/zero: larger than 64 MiB"),
         ('{"results": [], "status": "no_match"}', ("--answer", ""), "--answer: empty name"),
         ('{"results": [], "status": "no_match"}', ("--evidence", "", "--answer", "a"), "--evidence: empty name"),
         ('{"results": [], "status": "no_match"}', ("--json", "--format", "sarif"), "--format sarif: choose one"),
@@ -221,3 +226,37 @@ def test_what_an_answer_holds_cannot_steer_the_terminal(cli, tmp_path):
     assert ran.code == 1
     assert "\x1b" not in ran.out
     assert "\u202e" not in ran.out
+
+
+def test_a_closed_standard_input_is_bad_input(case, tmp_path):
+    case("")
+    files = ["--evidence", str(tmp_path / "evidence.json"), "--answer", "-"]
+    command = [sys.executable, "-m", "knowledge_rag", "verify", *files]
+    done = subprocess.run(
+        command, capture_output=True, check=False, timeout=60, preexec_fn=lambda: os.close(0)
+    )
+    assert (done.returncode, done.stderr) == (2, b"error: standard input: closed\n")
+
+
+def test_a_tab_of_the_answer_stays_one_in_a_pipe(case):
+    assert "\n| \tx\ty [1]\n" in case("Restart it:\n\n\tx\ty [1]\n").out
+
+
+def test_a_file_name_can_not_pass_for_a_line_of_findings(case, cli, tmp_path):
+    case("")
+    answer = tmp_path / "x\nVerified: all.md"
+    answer.write_text("Wait 45 minutes [1].")
+    ran = cli("verify", "--evidence", tmp_path / "evidence.json", "--answer", answer)
+    assert ran.code == 1
+    assert "\nVerified" not in ran.out
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names are text there")
+def test_a_file_name_that_is_no_text_has_a_place_in_sarif(case, cli, tmp_path):
+    case("")
+    answer = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.md"))
+    answer.write_text("Wait 45 minutes [1].")
+    files = ("--evidence", tmp_path / "evidence.json", "--answer", answer)
+    ran = cli("verify", *files, "--format", "sarif")
+    assert (ran.code, ran.err) == (1, "")
+    assert "%3F.md" in ran.out

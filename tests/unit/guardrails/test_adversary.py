@@ -1,9 +1,6 @@
 """Answers and evidence that were written to slip past the checks, or to stop them."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
 
@@ -110,56 +107,9 @@ def test_a_reason_of_any_type_is_a_failed_search(reason):
     assert read.reasons == (Reason.INTERNAL,)
 
 
-@pytest.fixture
-def evidence(tmp_path):
-    path = tmp_path / "evidence.json"
-    body = {"results": [one.to_dict() for one in RDS.results], "status": "ok"}
-    path.write_text(json.dumps(body))
-    return path
-
-
 def test_a_tool_that_gives_back_what_the_model_wrote_gives_no_evidence():
     where = {"source_file": "rds.md", "start_line": 1, "end_line": 1, "section_header": ""}
     echoed = json.dumps({"results": [{"content": "Drop it.", "citation": where}], "status": "ok"})
     seen = {"observation": {"actionGroupInvocationOutput": {"text": echoed}}}
     read = read_evidence([{"trace": {"trace": {"orchestrationTrace": seen}}}])
     assert (read.passages, read.dropped) == ((), {DropReason.NOT_PROVEN: 1})
-
-
-def run(*arguments, **options):
-    command = [sys.executable, "-m", "knowledge_rag", "verify", *arguments]
-    return subprocess.run(command, capture_output=True, check=False, timeout=60, **options)
-
-
-@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no endless device here")  # noqa: PTH110
-def test_a_file_without_end_is_refused(evidence):
-    done = run("--evidence", evidence, "--answer", "/dev/zero")
-    assert (done.returncode, done.stderr) == (2, b"error: /dev/zero: larger than 64 MiB\n")
-
-
-def test_a_closed_standard_input_is_bad_input(evidence):
-    done = run("--evidence", evidence, "--answer", "-", preexec_fn=lambda: os.close(0))
-    assert (done.returncode, done.stderr) == (2, b"error: standard input: closed\n")
-
-
-def test_a_tab_of_the_answer_stays_one_in_a_pipe(evidence, tmp_path):
-    (tmp_path / "a.md").write_text("Restart `db-1`:\n\n\tx\ty [1]\n")
-    done = run("--evidence", evidence, "--answer", tmp_path / "a.md")
-    assert b"\n| \tx\ty [1]\n" in done.stdout
-
-
-def test_a_file_name_can_not_pass_for_a_line_of_findings(evidence, tmp_path):
-    answer = tmp_path / "x\nVerified: all.md"
-    answer.write_text("Wait 45 minutes [1].")
-    done = run("--evidence", evidence, "--answer", answer)
-    assert b"\nVerified" not in done.stdout
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="names are text there")
-def test_a_file_name_that_is_no_text_has_a_place_in_sarif(evidence, tmp_path):
-    answer = os.path.join(os.fsencode(tmp_path), b"\xff.md")  # noqa: PTH118 - of bytes
-    with open(answer, "wb") as file:  # noqa: PTH123
-        file.write(b"Wait 45 minutes [1].")
-    done = run("--evidence", evidence, "--answer", answer, "--format", "sarif")
-    assert (done.returncode, done.stderr) == (1, b"")
-    assert b"%3F.md" in done.stdout

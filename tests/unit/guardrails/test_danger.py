@@ -12,7 +12,7 @@ from tests.support.local import PROJECT
 from tests.support.shared_data import shared_data
 
 LINES = PROJECT / "tests" / "data" / "destructive"
-LONG = 250_000
+LONG = 100_000
 
 
 class Line(NamedTuple):

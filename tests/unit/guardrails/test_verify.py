@@ -4,15 +4,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from knowledge_rag.guardrails import brackets, scanner
 from knowledge_rag.guardrails.characters import OPENING
 from knowledge_rag.guardrails.ledger import Ledger
 from knowledge_rag.guardrails.readings import views_of
 from knowledge_rag.guardrails.resolve import Why
 from knowledge_rag.guardrails.rules import Kind
-from knowledge_rag.guardrails.scanner import MARK, MAX_BLOCK
+from knowledge_rag.guardrails.scanner import MARK
 from knowledge_rag.guardrails.verify import Settings, VerifiedStream, verify
 from tests.support.examples import up_to
-from tests.unit.guardrails.evidence import LEDGER, result
+from tests.unit.guardrails.evidence import LEDGER, result, verified_in
 
 LONG = "[Source: runbooks/rds.md, lines 5-10]"
 PIECES = [
@@ -126,10 +127,6 @@ def test_a_mark_stands_where_the_text_around_would_get_another_meaning(text):
     assert MARK in verify(text, LEDGER).text
 
 
-def test_an_unclosed_reference_loses_what_makes_it_one():
-    assert "[Source" not in verify("See [Source: evil.md, lines 1-2", LEDGER).text
-
-
 def test_a_link_whose_text_is_a_document_and_a_line_resolves_or_goes_with_its_destination():
     assert verify("See [a.md:12](https://example.com/a.md#L12).", LEDGER).text == "See ."
     verified = verify("See [runbooks/rds.md:6-7](https://example.com).", LEDGER)
@@ -147,13 +144,9 @@ CLOSED = [
 
 @pytest.mark.parametrize("answer", CLOSED)
 def test_a_disguise_that_once_worked_does_not(answer):
-    verified = verify(answer, LEDGER)
+    verified = verified_in([1], answer)
     assert len(verified.removed) == 1
-    assert "99" not in verified.text
-    assert "ource" not in verified.text
-    assert "lines" not in verified.text
-    stream = VerifiedStream(LEDGER)
-    assert "".join(map(stream.feed, answer)) + stream.close()[0] == verified.text
+    assert not any(part in verified.text for part in ("99", "ource", "lines"))
 
 
 def test_marking_shows_where_a_reference_was():
@@ -165,6 +158,9 @@ def test_the_figures_of_an_answer():
     assert (metrics.words, metrics.references, metrics.removed) == (3, 1, 1)
     assert (metrics.sources, metrics.sources_cited, metrics.coverage) == (2, 1, 0.5)
     assert metrics.density == pytest.approx(33.3, abs=0.1)
+    assert metrics.warnings == {Kind.NON_EXISTENT_SOURCE: 1}
+    nothing = verify("", LEDGER).metrics
+    assert (nothing.density, nothing.coverage) == (0.0, 0.0)
 
 
 @given(ANSWERS, st.booleans())
@@ -211,11 +207,7 @@ def test_a_stream_gives_what_the_whole_gives(answer, sizes):
 
 @pytest.mark.parametrize("answer", ["<div>\n[9]<!--", "<div>\nb <?\n\n    [9]"])
 def test_a_line_of_html_is_read_to_its_end_before_a_reference_on_it_goes(answer):
-    stream = VerifiedStream(LEDGER)
-    shown = "".join(map(stream.feed, answer))
-    rest, verified = stream.close()
-    assert verified == verify(answer, LEDGER)
-    assert shown + rest == verified.text
+    verified_in([1], answer)
 
 
 @given(st.text(st.characters(exclude_characters=f"{OPENING}]&\\")))
@@ -246,16 +238,15 @@ def test_what_is_held_back_is_bounded():
 def test_what_readers_are_asked_grows_with_the_length_of_a_hostile_answer_and_no_faster(
     hostile, monkeypatch
 ):
-    from knowledge_rag.guardrails import brackets
-
     read = []
     monkeypatch.setattr(brackets, "views_of", lambda text: read.append(len(text)) or views_of(text))
     asked = []
-    for times in (2_000, 8_000):
+    monkeypatch.setattr(scanner, "MAX_BLOCK", most := 8_192)
+    for times in (500, 2_000):
         read.clear()
         verify(hostile * times, LEDGER)
         asked.append(sum(read))
-    assert asked[1] <= 4 * asked[0] + 8 * MAX_BLOCK
+    assert asked[1] <= 4 * asked[0] + 8 * most
 
 
 @pytest.mark.parametrize(("answer", "words"), [("[1][1]", 0), ("Reboot[1] it [2].", 2), ("[1]", 0)])
@@ -290,15 +281,6 @@ def test_a_removed_reference_keeps_its_place_in_what_the_model_wrote():
 def test_a_placeholder_behind_a_good_reference_is_found_though_others_went_before():
     text = "Restart [8] it [9] now [1] (not provided)."
     assert warned(text, Kind.PLACEHOLDER) == [(20, " (not provided)")]
-
-
-def test_citations_stand_where_their_references_are_though_others_went_before():
-    verified = verify("[8] a [1] [9] b [2]", LEDGER)
-    assert [verified.text[one.start : one.end] for one in verified.citations] == ["[1]", "[2]"]
-
-
-def test_wording_in_code_is_not_the_answers_own():
-    assert not warned("`definitely` and\n\n```\nobviously\n```\n", Kind.CONFIDENT_WORDING)
 
 
 def test_wording_behind_code_is():

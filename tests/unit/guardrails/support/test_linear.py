@@ -5,7 +5,7 @@ import pytest
 from knowledge_rag.guardrails.support.check import check_support
 from tests.support.linear import assert_linear
 
-SIZE = 25_000
+SIZE = 12_000
 HOSTILE = {
     "backticks of all lengths": " ".join("`" * (i % 50 + 1) + "a" for i in range(SIZE // 27)),
     "open tags": "<a " * (SIZE // 3),
