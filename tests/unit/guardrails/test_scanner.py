@@ -314,10 +314,11 @@ def test_a_line_means_the_same_without_what_was_taken_out(text, left):
     "ending",
     [" a[1][2][9] b", " [see][9] b", " [9]    echo", "\nabc [9]    echo", "\n\n[9]    echo", "\n- [9] x", " \\[9] x", " \\\\[9] x", "a[9] `[98]`", " [9] [1] [Source: x"],
 )  # fmt: skip
-def test_forgetting_in_the_middle_changes_no_decision(ending):
+def test_forgetting_in_the_middle_changes_no_decision(ending, monkeypatch):
+    monkeypatch.setattr(scanner, "MAX_BLOCK", 1_024)
     for length in (0, 199, 201, 999, 1_001):
-        verified_in([7], "a " * 2_500 + "\n\n" + "x" * length + ending)
-        verified_in([90], "x" * length + ending)
+        verified_in([7], "a " * 1_000 + "x" * length + ending)
+        verified_in([90], "a " * 2_500 + "\n\n" + "x" * length + ending)
     verified_in([1, 4], "x" * 540 + "\nabc " + "d " * 40 + ending)
 
 

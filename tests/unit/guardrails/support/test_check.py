@@ -85,6 +85,10 @@ def test_an_atom_names_the_cited_line_that_holds_it():
     ]
 
 
+def test_a_name_is_in_the_first_line_that_has_it_whatever_stands_around_it():
+    assert check_support("See p95.", ["p95.", "p95:", "p95."]).atoms[0].line == 0
+
+
 def test_a_missing_atom_names_the_other_lines_that_hold_it():
     others = ("Use `--force` with care.", "Nothing.", "Or `--force`.")
     (atom,) = check_support("Use `--force`.", GUIDANCE, elsewhere=others).missing
