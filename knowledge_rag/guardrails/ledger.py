@@ -120,6 +120,10 @@ class Ledger:
     def __len__(self) -> int:
         return len(self.entries)
 
+    def numbered(self, number: int) -> Evidence | None:
+        """Return entry ``number``, 1-based; ``None`` if there is no such entry."""
+        return self.entries[number - 1] if 1 <= number <= len(self.entries) else None
+
     def knows(self, source_file: str) -> bool:
         """Whether any entry is from this file; names are compared exactly."""
         return source_file in self._by_file

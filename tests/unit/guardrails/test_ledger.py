@@ -31,9 +31,14 @@ def test_the_first_of_two_results_with_the_same_lines_stands():
     assert Ledger.of([RDS, again]).entries[0].content == RDS.content
 
 
+@pytest.mark.parametrize("number", [-1, 0, 3, 10**30])
+def test_there_is_no_entry_of_another_number(number):
+    assert Ledger.of([RDS, SQS]).numbered(number) is None
+
+
 def test_exact_lines_are_the_whole_entry():
     ledger = Ledger.of([SQS, RDS])
-    assert ledger.lines("runbooks/rds.md", 5, 8) is ledger.entries[1]
+    assert ledger.lines("runbooks/rds.md", 5, 8) is ledger.numbered(2)
 
 
 def test_lines_inside_a_result_are_given_byte_for_byte_with_its_number_and_section():
