@@ -17,7 +17,7 @@ from knowledge_rag.console.server import DEFAULT_PORT
 from knowledge_rag.core.chunks import DocumentType
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS
-from knowledge_rag.guardrails.draft import Kind
+from knowledge_rag.guardrails.rules import Kind
 from knowledge_rag.local.http_server import LOOPBACK_HOSTS
 from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.recommendation import Concern, Shortfall
