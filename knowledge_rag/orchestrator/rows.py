@@ -79,7 +79,11 @@ def _others_of(
         if len(named) == 1:
             yield from (n for n in rows if n not in named)
         return
-    of_others = {*_rows_of_others(outline, rows, wanted), *_not_spelled(outline, rows, wanted)}
+    of_others = {
+        *_rows_of_others(outline, rows, wanted),
+        *_not_spelled(outline, rows, wanted),
+        *_of_other_cases(outline, rows, wanted),
+    }
     yield from of_others
     heads = cells_of(outline.text(head, head))
     rows = [
@@ -96,6 +100,35 @@ def _not_spelled(outline: Outline, rows: Sequence[int], wanted: Wanted) -> Itera
     cells = {n: spaced_words(cells_of(outline.text(n, n))[0]) for n in rows}
     spelled = [n for n, cell in cells.items() if len(cell.split()) > 1 and cell in asked]
     yield from (n for n in rows if spelled and n not in spelled)
+
+
+def _of_other_cases(outline: Outline, rows: Sequence[int], wanted: Wanted) -> Iterator[int]:
+    """Yield the rows for other cases of one alert: "`Lag`, pods OOMKilled" beside "`Lag`, pods Running" if they run.
+
+    Of the words by which the first cells of an alert's rows differ, such a row has none that the incident has, and
+    another one has some.
+    """
+    asked = _words_of_case(f"{wanted.said} {wanted.labels}")
+    cases: dict[str, dict[int, set[str]]] = {}
+    for n in rows:
+        cell = cells_of(outline.text(n, n))[0]
+        if name := CODE_SPAN.match(cell.strip()):
+            cases.setdefault(name[1], {})[n] = _words_of_case(cell)
+    for words in cases.values():
+        own = {
+            n: it.difference(*(words[other] for other in words if other != n))
+            for n, it in words.items()
+        }
+        meant = [n for n, it in own.items() if it & asked]
+        yield from (n for n in own if meant and n not in meant)
+
+
+def _words_of_case(text: str) -> set[str]:
+    """Return the words of a text, and those that say how many are concerned."""
+    return words_of([text]) | set(_HOW_MANY.findall(text.casefold()))
+
+
+_HOW_MANY: Final = re.compile(r"\b(?:one|single|both|several|many|all|every)\b")
 
 
 def _rows_referred(outline: Outline, table: Block, others: set[int]) -> Iterator[int]:
@@ -161,13 +194,21 @@ def _sharing_less(texts: Mapping[int, str], asked: set[str]) -> list[int]:
 def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> Iterator[int]:
     """Yield the rows that begin with another thing's name as code, if others begin with the incident's: ``es-logs``.
 
-    Also yield those with another code in a column that has one of the incident's: "E31" beside "E12".
+    Beside rows that begin with the alert's name, yield all others. Also yield those with another code in a column that has
+    one of the incident's: "E31" beside "E12".
     """
     text = f"{wanted.said} {wanted.labels}"
     cells = {n: cells_of(outline.text(n, n)) for n in rows}
     named = {n for n, it in cells.items() if names_code(text, it[0])}
+    alerts = {
+        n for n in named if wanted.is_alert and names_code(" ".join(wanted.names), cells[n][0])
+    }
     if named:
-        yield from (n for n, it in cells.items() if n not in named and CODE_SPAN.match(it[0]))
+        yield from (
+            n
+            for n, it in cells.items()
+            if n not in (alerts or named) and (alerts or CODE_SPAN.match(it[0]))
+        )
     told = {*CODE_OF_ERROR.findall(text), *_NUMBER_ALONE.findall(text)}
     for place, column in enumerate(zip(*(it for it in cells.values() if it), strict=False)):
         code = CODE_OF_ERROR if place else _CODE_OR_NUMBER  # further columns have sizes

@@ -264,3 +264,24 @@ class TestCodes:
         page = self.PAGE.format(entry="DS0E: see **Password rejected**")
         given = actions(advised(question("bind lost, the connector log has DS1F"), {PAGE: page}))
         assert "Call the carrier." not in given[:1]
+
+
+class TestRowsOfOneAlert:
+    PAGE = (
+        "# Verdicts\n\n## Symptoms\n\n| Symptom | Action |\n|---|---|\n| `VerdictLag`, pods Running | skip the message |\n"
+        "| `VerdictLag`, pods OOMKilled | go back to the old model |\n| `VerdictLag` in all regions | page the lead |\n"
+        "| queue is long | wait |\n"
+    )
+
+    @pytest.mark.parametrize(
+        ("said", "left"),
+        [
+            ("12 of 12 pods Running", ["skip the message"]),
+            ("three were OOMKilled", ["go back to the old model"]),
+            ("late in all regions", ["page the lead"]),
+            ("26 minutes late", ["skip the message", "go back to the old model", "page the lead"]),
+        ],
+    )
+    def test_the_incidents_words_say_which_case_of_the_alert_it_is(self, said, left):
+        given = actions(advised(alert("VerdictLag", description=said), {PAGE: self.PAGE}))
+        assert [next(it for it in left if it in action) for action in given] == left
