@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from knowledge_rag.evaluation.faults.payloads import item, retrieved
 from knowledge_rag.evaluation.faults.server import http
 from lambdas.retrieve_knowledge.handler import lambda_handler  # noqa: F401 - load it before timing
+from tests.support.examples import up_to
 from tests.support.fixtures import invoke
 from tests.support.invariant import BUDGET_SECONDS, Asked, assert_invariant
 from tests.support.strategies import (
@@ -23,7 +24,9 @@ from tests.support.strategies import (
 
 HEALTHY = json.dumps(retrieved(item())).encode()
 # one server and one client for all examples of a test: kept connections are part of what is tested
-examples = settings(max_examples=120, suppress_health_check=[HealthCheck.function_scoped_fixture])
+examples = settings(
+    up_to(500, usual=40), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 TRIES = 30

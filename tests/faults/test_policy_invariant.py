@@ -7,17 +7,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.faults.test_invariant import Service, citations
+from tests.support.examples import up_to
 from tests.support.strategies import any_bodies, mixed_responses, valid_calls
 
 SCOPE = json.dumps({"equals": {"key": "service", "value": "rds"}})
-examples = settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+examples = settings(
+    up_to(200, usual=30), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
-@pytest.fixture(params=["alone", "with a scope"])
-def service(request, aws_environment, knowledge_base):
+@pytest.fixture
+def service(aws_environment, knowledge_base):
     aws_environment.setenv("SOURCE_POLICY", "website-first")
-    if request.param == "with a scope":
-        aws_environment.setenv("SECONDARY_SCOPE", SCOPE)
+    aws_environment.setenv("SECONDARY_SCOPE", SCOPE)
     return Service(knowledge_base)
 
 

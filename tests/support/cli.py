@@ -141,14 +141,7 @@ class Cli:
     def at_keyboard(self, *arguments: object, **variables: str) -> Iterator[Screen]:
         """Start a command whose standard input, output and error are a terminal; ends it with the block."""
         with terminal() as (screen, end):
-            process = subprocess.Popen(
-                self._command(arguments),
-                env=self._environment | variables,
-                cwd=PROJECT,
-                stdin=end,
-                stdout=end,
-                stderr=end,
-            )
+            process = self._start(arguments, self._environment | variables, end, end, stdin=end)
             os.close(end)
             try:
                 yield screen
@@ -157,14 +150,19 @@ class Cli:
                 process.wait(SECONDS)
 
     def _start(
-        self, arguments: Sequence[object], environment: dict[str, str], *outputs: int | None
+        self,
+        arguments: Sequence[object],
+        environment: dict[str, str],
+        *outputs: int | None,
+        stdin: int | None = None,
     ) -> Command | subprocess.Popen[bytes]:
         if _may_fork(environment):
             pipes = [os.pipe() if given is None else None for given in outputs]
             ends = [pipe[1] if pipe else given for pipe, given in zip(pipes, outputs, strict=True)]
             with Path(os.devnull).open("rb") as nothing:
+                given = nothing.fileno() if stdin is None else stdin
                 told = zygote().start(
-                    self._command(arguments), environment, str(PROJECT), nothing.fileno(), *ends
+                    self._command(arguments), environment, str(PROJECT), given, *ends
                 )
             for pipe in filter(None, pipes):
                 os.close(pipe[1])
@@ -174,7 +172,7 @@ class Cli:
             self._command(arguments, ["interruptible"]),
             env=environment,
             cwd=PROJECT,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
             stdout=stdout,
             stderr=stderr,
         )

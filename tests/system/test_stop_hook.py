@@ -94,9 +94,7 @@ def test_a_turn_without_a_search_or_a_citation_is_none_of_its_business(hook):
 
 
 def test_a_later_turn_may_cite_what_an_earlier_one_found(hook):
-    later = [*ENTRIES, prompted("And for Lambda?")]
-    assert_quiet(hook(GOOD, later))
-    assert hook(GOOD.replace("six", "nine"), later).returncode == 2
+    assert_quiet(hook(GOOD, [*ENTRIES, prompted("And for Lambda?")]))
 
 
 def text(said):
@@ -153,12 +151,10 @@ def test_the_products_own_form_counts_as_a_citation_and_code_s_lines_do_not(answ
     assert runpy.run_path(str(HOOK))["cites"](answer) is counts
 
 
-def test_a_search_in_a_shell_counts_and_another_command_does_not(hook):
+def test_another_command_of_a_shell_is_no_search(hook):
     start = prompted("What about messages that come back?")
-    search = used("Bash", command=f'knowledge-rag retrieve "{QUERY}" --json')
-    assert_quiet(hook(GOOD, [start, search]))
-    for command in ("echo knowledge-rag retrieve x", "knowledge-rag retrieve --help", 'echo "'):
-        assert "did not ask" in hook(GOOD, [start, used("Bash", command=command)]).stderr
+    other = used("Bash", command="echo knowledge-rag retrieve x")
+    assert "did not ask" in hook(GOOD, [start, other]).stderr
 
 
 SEARCHES = {
@@ -178,6 +174,8 @@ SEARCHES = {
     "knowledge-rag skills find --help": [],
     "knowledge-rag serve": [],
     "echo 'knowledge-rag ask x'": [],
+    "echo knowledge-rag retrieve x": [],
+    'echo "': [],
 }
 
 
@@ -187,43 +185,39 @@ def test_a_search_is_read_from_a_shell_s_line_without_the_knowledge_base_it_name
     assert searches_of("Bash", {"command": command}) == SEARCHES[command]
 
 
-@pytest.mark.parametrize("command", ["ask", "skills find"])
-def test_an_answer_from_a_shell_is_checked_against_what_it_was_made_from(hook, command):
-    line = f"cd x && knowledge-rag {command} --kb x.kb SqsOldestMessageAge"
-    asked = [prompted("?"), used("Bash", command=line)]
-    assert_quiet(hook(GOOD, asked))
-    assert "cites none of its" in hook("Run `aws sqs purge-queue` now.", asked).stderr
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        used("mcp__knowledge__ask", question="SqsOldestMessageAge", max_tokens=500),
-        used("mcp__knowledge__ask", question="messages", at="runbooks/sqs-backlog.md:75"),
-        used("mcp__knowledge__find_skill", alert="SqsOldestMessageAge"),
-    ],
-)
-def test_the_tools_that_answer_count_as_searches(hook, asked):
-    turn = [prompted("What now?"), asked]
-    assert_quiet(hook(GOOD, turn))
-    assert "runbooks/forged.md" in hook("Delete it. [Source: runbooks/forged.md, lines 1-9]", turn).stderr  # fmt: skip
-
-
-REFUSED = {
-    "place": used("mcp__knowledge__ask", question="queue", at="nowhere"),
-    "filter": used("mcp__knowledge__retrieve_knowledge", query="queue", document_type="evil"),
-    "NUL": used("mcp__knowledge__retrieve_knowledge", query="queue\0"),
-    "surrogate": used("mcp__knowledge__find_skill", alert="queue\ud800"),
-    "long": used("Bash", command=f"knowledge-rag ask {'queue' * 60_000}"),
+SEARCHED = {
+    "shell": used(
+        "Bash", command="cd x && knowledge-rag skills find --kb x.kb SqsOldestMessageAge"
+    ),
+    "ask": used("mcp__knowledge__ask", question="SqsOldestMessageAge", max_tokens=500),
+    "place": used("mcp__knowledge__ask", question="messages", at="runbooks/sqs-backlog.md:75"),
+    "skill": used("mcp__knowledge__find_skill", alert="SqsOldestMessageAge"),
 }
 
 
-@pytest.mark.parametrize("refused", REFUSED.values(), ids=REFUSED)
-def test_a_search_that_was_refused_found_nothing_and_hides_no_other(hook, refused):
+@pytest.mark.parametrize("asked", SEARCHED.values(), ids=SEARCHED)
+def test_what_answers_in_a_shell_or_as_a_tool_counts_as_a_search(hook, asked):
+    assert_quiet(hook(GOOD, [prompted("What now?"), asked]))
+
+
+def test_an_answer_that_cites_none_of_what_was_searched_goes_back(hook):
+    asked = [prompted("?"), SEARCHED["ask"]]
+    assert "cites none of its" in hook("Run `aws sqs purge-queue` now.", asked).stderr
+
+
+REFUSED = [
+    used("mcp__knowledge__ask", question="queue", at="nowhere"),
+    used("mcp__knowledge__retrieve_knowledge", query="queue", document_type="evil"),
+    used("mcp__knowledge__retrieve_knowledge", query="queue\0"),
+    used("mcp__knowledge__find_skill", alert="queue\ud800"),
+    used("Bash", command=f"knowledge-rag ask {'queue' * 60_000}"),
+]
+
+
+def test_searches_that_were_refused_found_nothing_and_hide_no_other(hook):
     found = used("mcp__knowledge__retrieve_knowledge", query=QUERY)
-    assert_quiet(hook(GOOD, [prompted("?"), refused, found]))
-    assert hook(GOOD.replace("six", "nine"), [prompted("?"), refused, found]).returncode == 2
-    alone = hook(GOOD, [prompted("?"), refused])
+    assert_quiet(hook(GOOD, [prompted("?"), *REFUSED, found]))
+    alone = hook(GOOD, [prompted("?"), *REFUSED])
     assert (alone.returncode, alone.stderr.count("\n")) == (1, 1)
     assert alone.stderr.startswith("the answer was not checked: knowledge-rag ")
 
