@@ -28,8 +28,10 @@ if TYPE_CHECKING:
 IMPORTED = (
     "knowledge_rag.cli.app", "knowledge_rag.cli.advice", "knowledge_rag.cli.evidence",
     "knowledge_rag.cli.knowledge_bases", "knowledge_rag.cli.recommendation",
-    "knowledge_rag.cli.verification", "knowledge_rag.core.net.clients", "knowledge_rag.local.embeddings",
-    "knowledge_rag.local.bedrock.server", "knowledge_rag.orchestrator.consultation", "anyio._backends._asyncio",
+    "knowledge_rag.cli.verification", "knowledge_rag.console.app", "knowledge_rag.core.net.clients",
+    "knowledge_rag.drift.check", "knowledge_rag.local.bedrock.server", "knowledge_rag.local.embeddings",
+    "knowledge_rag.local.ingest", "knowledge_rag.mcp_server.server", "knowledge_rag.orchestrator.consultation",
+    "anyio._backends._asyncio",
     "boto3", "encodings.idna", "encodings.utf_8_sig", "httpx", "pydantic.type_adapter",
     "typer._adapters", "uvicorn.lifespan.off", "uvicorn.lifespan.on", "uvicorn.loops.asyncio",
     "uvicorn.protocols.http.h11_impl",

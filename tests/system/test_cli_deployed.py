@@ -34,7 +34,7 @@ def ways(deployment):
     return {
         "stack": ("--stack", NAME),
         "function": ("--function", ALIAS),
-        "gateway": ("--gateway", deployment.gateway.url),
+        "gateway": ("--gateway", deployment.gateway.url),  # which wants a token
     }
 
 
@@ -62,21 +62,14 @@ def found_by(talk):
 
 @pytest.mark.parametrize("way", ["stack", "function", "gateway"])
 def test_steps_come_from_what_is_deployed(cli, account, deployment, way):
-    ran = answered(cli, *ways(deployment)[way], "--json", **account.environment)
+    deployment.gateway.wants_token = True
+    variables = {**account.environment, "KNOWLEDGE_RAG_GATEWAY_TOKEN": TOKEN}
+    ran = answered(cli, *ways(deployment)[way], "--json", **variables)
     assert ran.code == 0, ran.err
     output = ran.json["agent_outputs"]["knowledge-rag"]
     VALIDATOR.validate(output)
     cited = output["recommendation"]["guidance"][0]["citation"]
     assert cited["source_file"] == "runbooks/rds-failover.md"
-
-
-def test_a_gateway_that_wants_a_token_gets_it_from_the_environment(cli, account, deployment):
-    deployment.gateway.wants_token = True
-    asked = ("--gateway", deployment.gateway.url, "--json")
-    ran = answered(cli, *asked, **account.environment, KNOWLEDGE_RAG_GATEWAY_TOKEN=TOKEN)
-    assert ran.code == 0, ran.err
-    ran = cli("ask", QUESTION, *asked, **account.environment, KNOWLEDGE_RAG_GATEWAY_TOKEN="wrong")
-    assert ran.code == 3
 
 
 @pytest.mark.usefixtures("deployment")
@@ -88,7 +81,6 @@ def test_the_agent_of_a_deployment_needs_no_name(cli, account):
     assert "bedrock-agent-runtime:InvokeAgent" in account.played.calls
 
 
-@pytest.mark.usefixtures("deployment")
 @pytest.mark.parametrize(
     ("arguments", "parts"),
     [
@@ -107,7 +99,6 @@ def test_what_can_t_be_asked_is_said_in_one_line(cli, account, arguments, parts)
     assert_one_line(ran.err, *parts)
 
 
-@pytest.mark.usefixtures("deployment")
 def test_what_is_deployed_and_can_t_be_reached_is_degraded(cli, account):
     environment = {**account.environment, "AWS_ENDPOINT_URL_LAMBDA": "http://127.0.0.1:9"}
     ran = cli("ask", QUESTION, "--function", ALIAS, **environment)
@@ -115,13 +106,15 @@ def test_what_is_deployed_and_can_t_be_reached_is_degraded(cli, account):
     assert "could not be reached" in ran.out
 
 
-@pytest.mark.usefixtures("deployment")
-def test_mcp_clients_search_a_deployment_and_read_its_bucket(cli, account):
+def mcp_server(cli, account, programs, *options):
     environment = cli._environment | account.environment
-    server = StdioServerParameters(
-        command=str(COMMAND), args=["mcp", "--stack", NAME], env=environment
-    )
-    with talking(server) as talk:
+    command = str(programs / COMMAND.name)
+    return StdioServerParameters(command=command, args=["mcp", *options], env=environment)
+
+
+@pytest.mark.usefixtures("deployment")
+def test_mcp_clients_search_a_deployment_and_read_its_bucket(cli, account, programs):
+    with talking(mcp_server(cli, account, programs, "--stack", NAME)) as talk:
         result = found_by(talk)
         assert_verbatim(result.structured_content["results"])
         links = [one for one in result.content if one.type == "resource_link"]
@@ -132,12 +125,8 @@ def test_mcp_clients_search_a_deployment_and_read_its_bucket(cli, account):
 
 
 @pytest.mark.usefixtures("deployment")
-def test_mcp_without_a_bucket_has_no_resources(cli, account):
-    environment = cli._environment | account.environment
-    server = StdioServerParameters(
-        command=str(COMMAND), args=["mcp", "--function", ALIAS], env=environment
-    )
-    with talking(server) as talk:
+def test_mcp_without_a_bucket_has_no_resources(cli, account, programs):
+    with talking(mcp_server(cli, account, programs, "--function", ALIAS)) as talk:
         result = found_by(talk)
         assert json.loads(json.dumps(result.structured_content))["status"] == "ok"
         assert not [one for one in result.content if one.type == "resource_link"]
@@ -163,7 +152,9 @@ def asked(url, **more):
     return data
 
 
-def test_an_answer_and_its_lines_come_from_what_is_deployed(console):
+def test_an_answer_and_its_lines_come_from_what_is_deployed_and_newer_ones_are_told(
+    console, deployment
+):
     about = httpx.get(f"{console}api/console", timeout=SECONDS).json()
     assert about["about"] == f"{NAME} in us-east-1"
     assert about["advisors"] == ["extractive", "agent"]
@@ -181,9 +172,6 @@ def test_an_answer_and_its_lines_come_from_what_is_deployed(console):
     assert cited == lines_of(CORPUS / source, one["start"], one["end"])
     assert "stale" not in one
 
-
-def test_a_document_that_is_newer_in_the_bucket_is_told_at_the_cited_lines(console, deployment):
-    data = asked(console)
     (sources,) = (one["sources"] for one in data if isinstance(one.get("sources"), list))
     cited = sources[0]["citation"]
     path = cited["source_file"]

@@ -27,10 +27,11 @@ QUESTION = "How do we fail over the RDS cluster when replication lag keeps growi
 
 
 @pytest.fixture(scope="module")
-def client(settled, first_use):
+def client(settled, first_use, programs):
     """The SDK's client and the process that it started, with the sample knowledge base."""
     assert first_use.code == 0
-    server = StdioServerParameters(command=str(COMMAND), args=["mcp"], env=settled._environment)
+    command = str(programs / COMMAND.name)
+    server = StdioServerParameters(command=command, args=["mcp"], env=settled._environment)
     with talking(server) as talk:
         yield talk
 
@@ -75,10 +76,10 @@ def test_every_document_is_listed_and_can_be_completed(client):
 
 
 @contextmanager
-def spoken_to(cli, *arguments):
+def spoken_to(cli, command):
     """Start the server and speak the protocol by hand."""
     process = subprocess.Popen(
-        [COMMAND, "mcp", *map(str, arguments)],
+        [command, "mcp"],
         env=cli._environment, cwd=PROJECT,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
@@ -115,20 +116,9 @@ def greet(process):
     say(process, {"method": "notifications/initialized"})
 
 
-def test_standard_output_is_the_protocols_and_closing_input_ends_it(sample):
-    with spoken_to(sample) as process:
-        greet(process)
-        call = {"name": "retrieve_knowledge", "arguments": {"query": QUESTION}}
-        found = ask(process, 2, "tools/call", **call)["result"]
-        assert found["structuredContent"]["status"] == "ok"
-        process.stdin.close()
-        assert process.stdout.read() == b""
-        assert process.wait(SECONDS) == 0
-
-
-def test_a_line_that_is_no_message_gets_an_error_and_the_next_request_its_answer(sample):
+def test_a_line_that_is_no_message_gets_an_error_and_closing_input_ends_it(sample, programs):
     too_long = b'{"jsonrpc": "2.0", "id": 4, "method": "ping", "x": "' + b"x" * 3_000_000 + b'"}'
-    with spoken_to(sample) as process:
+    with spoken_to(sample, programs / COMMAND.name) as process:
         for greeted in (False, True):
             for line, code, number in (
                 (b"this is no message", -32700, None),
@@ -144,17 +134,23 @@ def test_a_line_that_is_no_message_gets_an_error_and_the_next_request_its_answer
                 greet(process)
         say(process, b"")
         assert ask(process, 3, "ping")["result"] == {}
+        call = {"name": "retrieve_knowledge", "arguments": {"query": QUESTION}}
+        found = ask(process, 4, "tools/call", **call)["result"]
+        assert found["structuredContent"]["status"] == "ok"
+        process.stdin.close()
+        assert process.stdout.read() == b""
+        assert process.wait(SECONDS) == 0
 
 
-def test_an_error_is_sent_though_the_client_says_nothing_more(sample):
-    with spoken_to(sample) as process:
+def test_an_error_is_sent_though_the_client_says_nothing_more(sample, programs):
+    with spoken_to(sample, programs / COMMAND.name) as process:
         told, _ = process.communicate(b"this is no message", SECONDS)
         assert json.loads(told)["error"]["code"] == -32700
         assert process.returncode == 0
 
 
 def test_it_ends_when_told_though_its_client_says_nothing(sample):
-    with spoken_to(sample) as process:
+    with spoken_to(sample, COMMAND) as process:
         greet(process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0
@@ -162,7 +158,7 @@ def test_it_ends_when_told_though_its_client_says_nothing(sample):
         assert process.stderr.read() == OF_SAMPLE.encode()
 
 
-def test_a_model_writes_where_one_is_named(settled, first_use):
+def test_a_model_writes_where_one_is_named(settled, first_use, programs):
     assert first_use.code == 0
     said = "1. Fail the cluster over [1].\n2. Drop it [Source: runbooks/none.md, lines 1-2].\n"
     with serving(answering(OPENAI.answer(said))) as model:
@@ -170,7 +166,7 @@ def test_a_model_writes_where_one_is_named(settled, first_use):
             name: value.format(url=model.url) for name, value in OPENAI.environment.items()
         }
         server = StdioServerParameters(
-            command=str(COMMAND),
+            command=str(programs / COMMAND.name),
             args=["mcp", "--model", "openai:some-model"],
             env=settled._environment | variables,
         )
