@@ -7,12 +7,12 @@ import shlex
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from tests.support.local import PROJECT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _FENCE: Final = re.compile(
@@ -151,3 +151,8 @@ PAGES: Final = tuple(
     )
 )
 INDEX: Final = PROJECT / "docs" / "README.md"
+
+
+def on_pages(find: Callable[[Page], Any]) -> dict[str, Any]:
+    """Return what a function finds on the project's pages, by page; pages without any are left out."""
+    return {str(page): found for page in PAGES if (found := find(page))}

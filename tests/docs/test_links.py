@@ -5,37 +5,38 @@ from __future__ import annotations
 import ast
 import re
 
-import pytest
-
-from tests.docs.site import INDEX, PAGES, Page
+from tests.docs.site import INDEX, PAGES, Page, on_pages
 from tests.support.local import PROJECT
 
-EACH = pytest.mark.parametrize("page", PAGES, ids=str)
 BY_PATH = {page.path: page for page in PAGES}
 
 
-@EACH
-def test_every_link_within_the_project_leads_somewhere(page):
-    assert [str(link.path) for link in page.links if not link.path.exists()] == []
+def test_every_link_within_the_project_leads_somewhere():
+    assert on_pages(lambda page: [str(it.path) for it in page.links if not it.path.exists()]) == {}
 
 
-@EACH
-def test_every_picture_is_there_and_says_what_it_shows(page):
-    pictures = re.findall(r'(?:src|srcset)="([^"]+)"', page.prose)
-    assert [name for name in pictures if not (page.path.parent / name).exists()] == []
-    shown = re.findall(r"<img [^>]*>", page.prose) + re.findall(r"!\[[^\]]*\]", page.prose)
-    assert [each for each in shown if not re.search(r'alt="[^"]{20,}"|!\[.{20,}\]', each)] == []
+def test_every_picture_is_there_and_says_what_it_shows():
+    def wrong(page):
+        pictures = re.findall(r'(?:src|srcset)="([^"]+)"', page.prose)
+        shown = re.findall(r"<img [^>]*>", page.prose) + re.findall(r"!\[[^\]]*\]", page.prose)
+        return [name for name in pictures if not (page.path.parent / name).exists()] + [
+            each for each in shown if not re.search(r'alt="[^"]{20,}"|!\[.{20,}\]', each)
+        ]
+
+    assert on_pages(wrong) == {}
 
 
-@EACH
-def test_every_link_to_a_heading_finds_it(page):
-    to_headings = [link for link in page.links if link.anchor and link.path.suffix == ".md"]
-    missing = [
-        f"{link.path.relative_to(PROJECT)}#{link.anchor}"
-        for link in to_headings
-        if link.anchor not in (BY_PATH.get(link.path) or Page(link.path)).anchors
-    ]
-    assert missing == []
+def test_every_link_to_a_heading_finds_it():
+    def missing(page):
+        return [
+            f"{link.path.relative_to(PROJECT)}#{link.anchor}"
+            for link in page.links
+            if link.anchor
+            and link.path.suffix == ".md"
+            and link.anchor not in (BY_PATH.get(link.path) or Page(link.path)).anchors
+        ]
+
+    assert on_pages(missing) == {}
 
 
 def names_in(path):
@@ -49,11 +50,12 @@ def names_in(path):
     }
 
 
-@EACH
-def test_a_link_that_names_a_test_leads_to_the_file_that_has_it(page):
-    named = [link for link in page.links if re.fullmatch(r"`test_\w+`|`Test\w+`", link.words)]
-    missing = [link.words for link in named if link.words.strip("`") not in names_in(link.path)]
-    assert missing == []
+def test_a_link_that_names_a_test_leads_to_the_file_that_has_it():
+    def missing(page):
+        named = [it for it in page.links if re.fullmatch(r"`test_\w+`|`Test\w+`", it.words)]
+        return [it.words for it in named if it.words.strip("`") not in names_in(it.path)]
+
+    assert on_pages(missing) == {}
 
 
 OF_THE_PROJECT = re.compile(
@@ -62,16 +64,20 @@ OF_THE_PROJECT = re.compile(
 )
 
 
-@EACH
-def test_a_file_of_the_project_that_a_sentence_names_is_there(page):
-    named = [span for span in page.spans if OF_THE_PROJECT.fullmatch(span)]
-    assert [name for name in named if not (PROJECT / name).exists()] == []
+def test_a_file_of_the_project_that_a_sentence_names_is_there():
+    def missing(page):
+        named = [span for span in page.spans if OF_THE_PROJECT.fullmatch(span)]
+        return [name for name in named if not (PROJECT / name).exists()]
+
+    assert on_pages(missing) == {}
 
 
-@EACH
-def test_a_module_that_a_sentence_names_can_be_found(page):
-    named = [span for span in page.spans if re.fullmatch(r"knowledge_rag(\.\w+)+", span)]
-    assert [name for name in named if not _is_module_or_member(name)] == []
+def test_a_module_that_a_sentence_names_can_be_found():
+    def missing(page):
+        named = [span for span in page.spans if re.fullmatch(r"knowledge_rag(\.\w+)+", span)]
+        return [name for name in named if not _is_module_or_member(name)]
+
+    assert on_pages(missing) == {}
 
 
 def _is_module_or_member(name):
@@ -126,8 +132,3 @@ class TestReading:
             ("`test_x`", "c.py", ""),
             ("d", "page.md", "e"),
         ]
-
-    def test_tests_are_found_in_files_and_folders(self):
-        folder = PROJECT / "tests" / "docs"
-        assert "test_tests_are_found_in_files_and_folders" in names_in(folder / "test_links.py")
-        assert "TestReading" in names_in(folder)
