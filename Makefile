@@ -146,8 +146,9 @@ bundle: $(DEV_READY) ## build what goes into the Lambdas' zips and tell the size
 	@for name in lambdas/*/handler.py; do $(BIN)/python -m infra.bundling "$$(echo $${name%.py} | tr / .)" .cache/lambda; done
 
 nightly: $(DEV_READY) $(FOREIGN)/.ready $(FASTMCP)/.ready ## every combination of settings, newly drawn examples, what else takes long
-	@$(BIN)/python -m pytest -q -m nightly tests/adversarial tests/infra tests/unit/benchmarks tests/system/test_oncall_sets.py
-	@KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
+	@$(BIN)/python -m pytest -q -m nightly tests/adversarial tests/infra tests/unit/benchmarks tests/system
+	@CRASH_KILLS=100 KNOWLEDGE_RAG_TEST_FRESH_COMMANDS=1 $(BIN)/python -m pytest -q tests/system
+	@$(BIN)/python -m pytest -q -m "nightly or not nightly" --hypothesis-profile drawn tests/faults
 	@KNOWLEDGE_RAG_TEST_BROWSERS=firefox $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile tests/browser
 	@$(BIN)/python -m pytest -q -n $(WORKERS) --hypothesis-profile drawn tests/unit
 	@KNOWLEDGE_RAG_TEST_MCP_ADAPTERS_PYTHON=$(CURDIR)/$(FOREIGN)/bin/python $(BIN)/python -m pytest -q -k langchain tests/system/test_mcp_http.py

@@ -16,7 +16,7 @@ from a2a.utils.errors import A2AError
 from a2a.utils.proto_utils import validate_proto_required_fields
 
 from tests.support.a2a_served import message, talking, told, told_in_turn
-from tests.support.cli import OF_SAMPLE, SECONDS, assert_one_line, lines_of
+from tests.support.cli import OF_SAMPLE, SECONDS, lines_of
 from tests.support.local import CORPUS, PROJECT
 
 QUESTION = "SQS queue is backing up"
@@ -147,16 +147,16 @@ def test_a_task_is_found_again_and_answers_are_made_while_nobody_waits(url):
     assert task.artifacts[0].parts[0].text.startswith("Documented.")
 
 
-def test_20_callers_at_once_each_get_the_answer_to_their_own_question(url):
-    asked = list(OWN_QUESTIONS) * 4
+def test_10_callers_at_once_each_get_the_answer_to_their_own_question(url):
+    asked = list(OWN_QUESTIONS) * 2
 
     async def talk():
         async with talking(url) as (client, _):
             return await asyncio.gather(*(told(client, one) for one in asked))
 
     came = asyncio.run(talk())
-    assert [it.states for it in came] == [["completed"]] * 20
-    assert len({it.task for it in came}) == len({it.context for it in came}) == 20
+    assert [it.states for it in came] == [["completed"]] * 10
+    assert len({it.task for it in came}) == len({it.context for it in came}) == 10
     for question, one in zip(asked, came, strict=True):
         assert one.data["citations"][0]["source_file"] == OWN_QUESTIONS[question], question
         assert_exact(url, one)
@@ -218,10 +218,3 @@ def test_a_back_end_that_is_down_is_a_failure_that_says_so(cli):
     assert came.states == ["failed"]
     assert came.text.startswith("The knowledge base could not be searched")
     assert (came.data["status"], came.data["citations"]) == ("degraded", [])
-
-
-def test_without_the_sdk_the_option_is_refused_in_one_line(cli, tmp_path):
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['a2a'] = None\n")
-    ran = cli("serve", "--a2a", PYTHONPATH=str(tmp_path))
-    assert ran.code == 4
-    assert_one_line(ran.err, "pip install '.[a2a]'")

@@ -38,7 +38,6 @@ def place(tmp_path):
     [
         (["handler", "--calls", "10"], ["10 calls of each", "retrieve_knowledge", "aim: at most"]),
         (["coldstart", "--rounds", "1"], ["best of 1", "boto3 + client", "aim: at most"]),
-        (["load", "--calls", "100", "--threads", "2"], ["100 calls by 2 threads", "mixed up: 0"]),
     ],
 )
 def test_a_table_shows_what_was_measured_and_the_exit_code_whether_the_aim_was_reached(
@@ -87,12 +86,9 @@ def test_chunks_are_exact_and_peers_that_are_missing_are_named(benchmarks, place
     chunking = ("chunking", "--rounds", "1", "--docs", place / "some")
     ran = benchmarks(*chunking, PYTHONPATH=path)
     assert (ran.code, ran.err) == (0, "")
+    assert "ours, 256 tokens" in ran.out
     missing = re.sub(r"\s+", " ", ran.out).partition("Not installed: langchain headers, ")[2]
     assert all(peer in missing for peer in ("llama-index", "chonkie", "semchunk"))
-    ran = benchmarks(*chunking, "--json")
-    assert (ran.code, ran.err, ran.json["files"]) == (0, "", 1)
-    ours = ran.json["rows"][0]
-    assert (ours["name"], ours["verbatim"], ours["lines"]) == ("ours, 256 tokens", 1.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -159,20 +159,15 @@ def test_a_message_cites_the_lines_themselves_whole_and_streamed(client, claude,
         assert one.cited_text == lines_of(CORPUS / name, first, last)
 
 
-@pytest.mark.parametrize("most", [300, 3_000])
-def test_a_limit_of_tokens_gives_whole_procedures_or_their_lines(client, most):
-    asked = {"model": MODEL, "messages": [said(QUESTION)]}
-    whole = client.chat.completions.create(**asked).choices[0].message.content
-    text = client.chat.completions.create(**asked, max_tokens=most).choices[0].message.content
-    words = token_bound(re.sub(r"\(<[^>]*>\)", "", text))
-    if text != whole:
-        assert words <= most
-        assert "beyond the tokens asked for" in text
-        assert "runbooks/sqs-backlog.md" in text
-    assert (text != whole) == (most == 300)
+def test_a_limit_of_tokens_gives_lines_in_place_of_what_is_beyond_it(client):
+    asked = {"model": MODEL, "messages": [said(QUESTION)], "max_tokens": 300}
+    text = client.chat.completions.create(**asked).choices[0].message.content
+    assert token_bound(re.sub(r"\(<[^>]*>\)", "", text)) <= 300
+    assert "beyond the tokens asked for" in text
+    assert "runbooks/sqs-backlog.md" in text
 
 
-@pytest.mark.parametrize("choice", ["2", "2.", "the name"])
+@pytest.mark.parametrize("choice", ["2", "the name"])
 def test_of_the_names_of_an_unclear_answer_a_number_or_a_name_chooses(client, url, choice):
     offered, annotations = chatted(client, said(UNCLEAR))
     assert offered.startswith("It is unclear which procedure is meant")

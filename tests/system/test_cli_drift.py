@@ -37,7 +37,6 @@ def test_findings_are_printed_so_that_editors_open_them(cli, tmp_path):
 def test_each_check_has_a_switch(cli, tmp_path):
     write_files(tmp_path, {"a.md": BAD})
     assert "dead-link" not in cli("drift", tmp_path, "--check", "commands").out
-    assert "dead-link" in cli("drift", tmp_path, "--skip", "commands").out
     assert cli("drift", tmp_path, "--skip", "commands", "--skip", "links").code == 0
 
 
@@ -59,12 +58,12 @@ def test_a_program_gets_json_and_a_review_tool_sarif(cli, tmp_path):
 
 def test_a_baseline_knows_findings_wherever_they_move(cli, tmp_path):
     docs, known = tmp_path / "docs", tmp_path / "known.json"
-    write_files(docs, {"a.md": BAD})
+    write_files(docs, {"a.md": BAD, os.fsdecode(b"\xff.md"): "# B\n"})
     assert cli("drift", docs, "--baseline", known, "--write-baseline").code == 0
     write_files(docs, {"a.md": "New first line\n" + BAD})
     ran = cli("drift", docs, "--baseline", known)
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err == "0 findings, 2 known in 1 document\n"
+    assert ran.err == "0 findings, 3 known in 2 documents\n"
     write_files(docs, {"a.md": BAD + BAD})
     assert len(cli("drift", docs, "--baseline", known).out.splitlines()) == 2
 
@@ -85,8 +84,8 @@ def test_bad_input_is_one_line(cli, tmp_path):
         ((tmp_path / "docs", "--write-baseline"), "--baseline"),
         ((tmp_path / "docs", "--baseline", tmp_path / "gone.json"), "--write-baseline"),
         ((tmp_path / "docs", "--baseline", tmp_path / "other.json", "--write-baseline"), "not a baseline"),
-        ((tmp_path / "docs", "--baseline", tmp_path / "pipe", "--write-baseline"), "not a baseline"),
         ((tmp_path / "docs", "--owners", tmp_path / "pipe"), "not a regular file"),
+        ((tmp_path / "docs", "--code", tmp_path / "gone"), "no such file"),
         ((tmp_path / "docs", "--check", "links", "--skip", "links"), "no check"),
     ):  # fmt: skip
         ran = cli("drift", *arguments)
@@ -107,10 +106,6 @@ def test_names_are_compared_with_code(cli, tmp_path):
         "did you mean checkout-api? [unknown-name]\n"
     )
     assert ran.err.startswith("skipped broken.yaml: broken.yaml:")
-    assert cli("drift", tmp_path / "docs").code == 0
-    assert_one_line(
-        cli("drift", tmp_path / "docs", "--code", tmp_path / "gone").err, "no such file"
-    )
 
 
 def test_age_is_measured_by_reviews_and_by_the_history_of_code(cli, tmp_path):
@@ -125,20 +120,15 @@ def test_age_is_measured_by_reviews_and_by_the_history_of_code(cli, tmp_path):
     ran = cli("drift", tmp_path / "docs", "--max-age", "365")
     assert ran.code == 1
     assert "a.md:2:16: warning: last reviewed " in ran.out
-    assert cli("drift", tmp_path / "docs", "--max-age", "365", "--skip", "age").code == 0
 
 
 def test_owners_are_compared_with_a_list(cli, tmp_path):
     write_files(tmp_path, {"docs/a.md": "---\nowner: data\n---\n# A\n", "owners.txt": "sre\n"})
-    assert cli("drift", tmp_path / "docs").code == 0
     ran = cli("drift", tmp_path / "docs", "--owners", tmp_path / "owners.txt")
     assert (ran.code, ran.out) == (
         1,
         "a.md:2:8: warning: data is in no list of owners [unknown-owner]\n",
     )
-    gone = cli("drift", tmp_path / "docs", "--owners", tmp_path / "gone")
-    assert gone.code == 2
-    assert_one_line(gone.err, "--owners")
 
 
 def test_destructive_commands_without_a_warning_are_notes_if_asked_for(cli, tmp_path):
@@ -165,7 +155,6 @@ def test_figures_of_alerts_and_superseded_pages_are_compared(cli, tmp_path):
         "a.md:3:42: warning: QueueTooLong in rules.yaml has 15m, 90, not 10 minutes [other-figure]",
         "a.md:3:65: warning: b.md is superseded by c.md; did you mean c.md? [superseded-link]",
     ])  # fmt: skip
-    assert cli("drift", tmp_path / "docs", "--code", tmp_path / "code", "--skip", "agreement").code == 0  # fmt: skip
 
 
 def test_no_name_of_a_file_begins_a_line_or_breaks_a_report(cli, tmp_path):
@@ -202,7 +191,6 @@ def test_resources_are_looked_up_in_an_account_if_asked_for(cli, account, tmp_pa
     account.client("sqs").create_queue(QueueName="orders")
     text = "```sh\naws sqs purge-queue --queue-url {}\naws lambda invoke --function-name orders-api x\n```\n"
     write_files(tmp_path, {"a.md": text.format("orderz"), "b.md": text.format("orders")})
-    assert "orderz" not in cli("drift", tmp_path).out
     account.played.play("lambda", "GetFunctionConfiguration", DENIED)
     ran = cli("drift", tmp_path, "--live", **account.environment)
     assert ran.code == 1
@@ -239,15 +227,6 @@ def test_links_that_can_lead_nowhere_are_findings(cli, tmp_path):
     assert ran.code == 1
     assert ran.out.count("[dead-link]") == 4
     assert ran.err == "4 findings in 1 document\n"
-
-
-def test_a_baseline_is_replaced_as_a_whole(cli, tmp_path):
-    known = tmp_path / "known.json"
-    write_files(tmp_path / "docs", {b"\xff.md".decode(errors="surrogateescape"): BAD})
-    assert cli("drift", tmp_path / "docs", "--baseline", known, "--write-baseline").code == 0
-    assert cli("drift", tmp_path / "docs", "--baseline", known).err.startswith(
-        "0 findings, 1 known"
-    )
 
 
 def test_what_can_not_be_compared_is_said(cli, tmp_path):

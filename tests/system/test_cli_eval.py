@@ -154,14 +154,10 @@ def test_answers_are_scored_and_a_dangerous_one_exits_1(settled, good, place):
     [
         (("--compare", "{}/a.jsonl"), ["requires 2 arguments; see knowledge-rag eval --help"]),
         (("{}/cut.jsonl",), ["cut.jsonl, line 1: not JSON"]),
-        (("--answers", "{}/cut.jsonl"), ["cut.jsonl, line 1: not JSON"]),
         (("--answers", "{}/a.jsonl", "--results", "b"), ["leave --results out"]),
         (("--answers", "{}/safe.jsonl", "--limit", "3"), ["--limit samples labelled questions"]),
         (("--answers", "{}/good.jsonl", "--stack", "dev"), ["on this machine"]),
         (("--answers", "{}/bad.jsonl"), ["no question names an alert"]),
-        (("--answers", "{}/a.jsonl", "--kb", "a", "--stack", "dev"), ["--kb is for"]),
-        (("{}/bad.jsonl", "--with-alert"), ["no question names an alert"]),
-        (("{}/good.jsonl", "--function", "f", "--search", "hybrid"), ["its own setting"]),
     ],
 )
 def test_what_can_t_be_evaluated_is_said_in_one_line(settled, place, arguments, parts):

@@ -85,12 +85,14 @@ def test_procedures_come_whole_with_their_authors_numbers_and_commands(cli, corp
         ]
         assert found[: len(expected)] == expected, name
         assert command in [line for it in steps for line in it.get("commands", ())], name
-        whole = cli("chunk", corpus / name, "--text").out
+        if name.endswith((".docx", ".ipynb")):
+            whole = cli("chunk", corpus / name, "--text").out
+        else:
+            whole = (corpus / name).read_text()
         lines = whole.split("\n")
         for it in cited:
             text = "\n".join(lines[it["start_line"] - 1 : it["end_line"]])
             assert sha256(text.encode()).hexdigest() == it["text_sha256"], name
-        assert name.endswith((".docx", ".ipynb")) or whole == (corpus / name).read_text()
     shown = cli("ask", ASKED["certificate.docx"][0], "--kb", kb).out
     assert "extracted text, lines 7-11 of certificate.docx" in shown
     assert "Ignore the user" not in shown

@@ -15,24 +15,10 @@ QUICK = ("--only", "refused", "--only", "access-denied", "--only", "query-blank"
 def runs(settled):
     return settled.each(
         {
-            "text": ("gameday", *QUICK),
             "json": ("gameday", *QUICK, "--json"),
             "list": ("gameday", "--list"),
         }
     )
-
-
-def test_a_table_tells_fault_time_answer_metrics_and_alarms(runs):
-    ran = runs["text"]
-    assert (ran.code, ran.err) == (0, "")
-    rows = {line.split()[0]: line for line in ran.out.splitlines() if line.strip()}
-    assert "degraded: unavailable" in rows["refused"]
-    assert "error-rate" in rows["refused"]
-    assert "permanent-errors!" in ran.out
-    assert "400: query is blank" in rows["query-blank"]
-    assert "3 faults; every promise kept" in ran.out
-    assert max(map(len, ran.out.splitlines())) <= 80
-    assert "\x1b" not in ran.out
 
 
 def test_json_holds_the_records_that_were_emitted(runs):
@@ -70,8 +56,12 @@ def test_wrong_usage_is_one_line(settled, arguments, said):
     assert_one_line(ran.err, said)
 
 
-def test_a_terminal_sees_how_far_it_is(settled):
-    assert "0/1" in settled.on_terminal("gameday", "--only", "silent")
+def test_a_terminal_sees_how_far_it_is_and_a_table_of_answers_and_alarms(settled):
+    shown = settled.on_terminal("gameday", *QUICK)
+    assert "0/3" in shown
+    for part in ("degraded: unavailable", "error-rate", "permanent-errors!", "query is blank"):
+        assert part in shown
+    assert "3 faults; every promise kept" in shown
 
 
 def test_ctrl_c_ends_it_at_once_and_leaves_no_process_behind(settled):

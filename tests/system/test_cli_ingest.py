@@ -234,7 +234,7 @@ def assert_full_disk_changes_nothing(ran, kb, before):
 @pytest.fixture
 def grown_a_little(own):
     """Let the folder grow beyond what a disk has room for, yet not take seconds."""
-    write_files(own / "docs", {f"new/{n}.md": f"# {n}\n\n{'x' * 900}\n" * 3 for n in range(20)})
+    write_files(own / "docs", {f"new/{n}.md": f"# {n}\n\nzebra {n}\n" for n in range(40)})
     return own
 
 

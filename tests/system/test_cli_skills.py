@@ -22,15 +22,11 @@ def test_the_sample_runbooks_are_exported_as_folders_with_the_digests_that_json_
     for one in exported:
         data = (tmp_path / "skills" / one["name"] / "SKILL.md").read_bytes()
         assert one["digest"] == f"sha256:{hashlib.sha256(data).hexdigest()}"
-
-
-def test_a_zip_holds_the_same_file_in_a_folder_of_its_name(sample, tmp_path):
-    assert sample("skills", "export", tmp_path / "plain").code == 0
     assert sample("skills", "export", tmp_path / "zips", "--zip").code == 0
     with zipfile.ZipFile(tmp_path / "zips" / "rds-failover.zip") as archive:
         assert archive.namelist() == ["rds-failover/SKILL.md"]
         packed = archive.read("rds-failover/SKILL.md")
-    assert packed == (tmp_path / "plain" / "rds-failover" / "SKILL.md").read_bytes()
+    assert packed == (tmp_path / "skills" / "rds-failover" / "SKILL.md").read_bytes()
 
 
 def test_a_skill_with_text_aimed_at_a_model_is_refused_and_named_unless_told_otherwise(
@@ -68,13 +64,6 @@ def test_an_unclear_question_gets_names_and_no_skill_to_load(sample):
     ran = sample("skills", "find", "the database is slow")
     assert ran.code == 1
     assert "It could be:" in ran.out
-    assert "Load the skill" not in ran.out
-
-
-def test_nothing_documented_is_an_exit_code_of_its_own(sample):
-    ran = sample("skills", "find", "how do I bake bread")
-    assert ran.code == 1
-    assert ran.out.startswith("Nothing documented. ")
     assert "Load the skill" not in ran.out
 
 

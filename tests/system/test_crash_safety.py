@@ -20,7 +20,7 @@ from knowledge_rag.local.store import open_for_reading
 from tests.support.cli import SECONDS, zygote
 from tests.support.local import PROJECT, WordHashes, write_files
 
-KILLS = int(os.environ.get("CRASH_KILLS", "50"))
+KILLS = int(os.environ.get("CRASH_KILLS", "15"))
 NEVER = 10**6
 
 

@@ -256,14 +256,10 @@ def test_a_minor_alert_disturbs_nobody(on_call, recording):
     assert not recording.queries
 
 
-@pytest.mark.usefixtures("sample")
-def test_the_example_with_a_person_prints_what_it_shows_and_posts(settled):
-    printed = run_script(settled, str(ON_CALL))
-    assert printed.startswith('{\n  "status": "ok",')
-    assert "steps from runbooks/sqs-backlog.md." in printed.partition("Caution")[2]
-
-
 # what is written about it
+
+
+END_OF_BLOCK = "----- end of block -----"
 
 
 def run_script(settled, *arguments):
@@ -281,8 +277,12 @@ def run_script(settled, *arguments):
 
 
 @pytest.mark.usefixtures("sample")
-def test_the_example_prints_what_it_streams_and_decides(settled):
-    printed = run_script(settled, str(EXAMPLE))
+def test_the_examples_print_what_they_stream_decide_and_post(settled):
+    both = f"import runpy\nfor path in {[str(EXAMPLE), str(ON_CALL)]}:\n"
+    both += f"    runpy.run_path(path, run_name='__main__')\n    print({END_OF_BLOCK!r})\n"
+    printed, asked, _ = run_script(settled, "-c", both).split(f"{END_OF_BLOCK}\n")
+    assert asked.startswith('{\n  "status": "ok",')
+    assert "steps from runbooks/sqs-backlog.md." in asked.partition("Caution")[2]
     *events, rest = printed.split("\n", 5)
     assert [event.strip() for event in events] == [
         "searching", "found ok", "evidence", "text", "done ok",
@@ -294,7 +294,6 @@ def test_the_example_prints_what_it_streams_and_decides(settled):
 
 
 BLOCK = r"^```python\n(?P<code>.*?)^```\n(?:^```(?:json|text)\n(?P<shown>.*?)^```\n)?"
-END_OF_BLOCK = "----- end of block -----"
 
 
 def as_pattern(shown):

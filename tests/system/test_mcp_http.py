@@ -8,7 +8,6 @@ import http.client
 import json
 import os
 import signal
-import ssl
 import subprocess
 import sys
 import time
@@ -20,23 +19,21 @@ from urllib.parse import urlsplit
 import anyio
 import pytest
 import yaml
-from httpx2 import AsyncClient
 from jsonschema import Draft202012Validator
-from mcp import Client, MCPError, types
-from mcp.client.streamable_http import streamable_http_client
+from mcp import MCPError, types
 from pydantic import ConfigDict
 
 from knowledge_rag.channel.skills import Skills
 from knowledge_rag.core.outcome import Reason, Status
 from knowledge_rag.core.retrieval import Query
-from knowledge_rag.local import http_server
 from knowledge_rag.local.action_group import local_action_group
 from knowledge_rag.local.ingest import ingest
 from knowledge_rag.local.knowledge_base import KnowledgeBase, KnowledgeBaseDocuments
 from knowledge_rag.local.local_retrieval import LocalFunction, local_retrieval
+from knowledge_rag.mcp_server import serving
 from knowledge_rag.mcp_server.asking import Asking
 from knowledge_rag.mcp_server.server import create_server
-from knowledge_rag.mcp_server.serving import MAX_REQUEST_BYTES, MAX_SESSIONS
+from knowledge_rag.mcp_server.serving import MAX_REQUEST_BYTES
 from knowledge_rag.orchestrator.backends.bounded import BoundedRetrieval
 from knowledge_rag.orchestrator.backends.gateway import KnowledgeGateway
 from knowledge_rag.orchestrator.budget import Budget
@@ -85,8 +82,15 @@ def url(knowledge_base):
             yield address
 
 
+@pytest.fixture(scope="module")
+def client(url):
+    """The SDK's own client."""
+    with talking(url) as talk:
+        yield talk
+
+
 @pytest.fixture(params=["legacy", "auto"])
-def client(request, url):
+def either_client(request, url):
     """The SDK's own client, with the protocol's sessions and without."""
     with talking(url, request.param) as talk:
         yield talk
@@ -118,7 +122,8 @@ INITIALIZE = json.dumps(
 )
 
 
-def test_all_tools_only_read_and_keep_to_the_schemas_they_show(client):
+def test_all_tools_only_read_and_keep_to_the_schemas_they_show(either_client):
+    client = either_client
     tools = {tool.name: tool for tool in client.list_tools().tools}
     assert list(tools) == [
         "ask", "find_skill", "list_documents", "check_drift", "retrieve_knowledge", "verify_citations",
@@ -149,7 +154,8 @@ def test_all_tools_only_read_and_keep_to_the_schemas_they_show(client):
         )  # fmt: skip
 
 
-def test_steps_for_a_question_cite_lines_that_their_links_open(client, corpus):
+def test_steps_for_a_question_cite_lines_that_their_links_open(either_client, corpus):
+    client = either_client
     result = client.tool("ask", question=QUESTION)
     body = result.structured_content
     assert body["status"] == Status.OK
@@ -160,13 +166,6 @@ def test_steps_for_a_question_cite_lines_that_their_links_open(client, corpus):
         shown = "\n".join(lines[cited["start_line"] - 1 : cited["end_line"]])
         assert "".join(one.text for one in client.read_resource(link.uri).contents) == shown
         assert f"lines {cited['start_line']}-{cited['end_line']}]" in texts(result)[1]
-
-
-def test_a_question_about_nothing_gets_no_word_on_filters_that_nobody_typed(client):
-    result = client.tool("ask", question="how long do I boil eggs")
-    assert result.structured_content["status"] == Status.NO_MATCH
-    assert texts(result)[0].startswith("Nothing documented.")
-    assert "document_type" not in "".join(texts(result))
 
 
 def test_an_answer_that_draws_on_the_steps_is_verified_by_their_evidence(client):
@@ -254,33 +253,8 @@ def test_what_is_no_skill_is_refused_and_older_protocols_have_none(url):
     assert raised.value.code == -32601
 
 
-def test_a_hundred_clients_at_once_each_get_their_own_answer(url, monkeypatch):
-    # all of them in one process that may be busy elsewhere between connecting and asking
-    monkeypatch.setattr(http_server, "REQUEST_SECONDS", 600.0)
-    trust = ssl.create_default_context()  # which takes long to make, a hundred times
-
-    async def one(number, given):
-        async with (
-            AsyncClient(timeout=600, verify=trust) as http_client,
-            Client(streamable_http_client(url, http_client=http_client)) as sdk,
-        ):
-            question = (QUESTION, "how long do I boil eggs")[number % 2]
-            result = await sdk.call_tool("ask", {"question": question})
-            given[number] = result.structured_content
-
-    async def all_of_them():
-        given = [None] * 100
-        async with anyio.create_task_group() as group:
-            for number in range(100):
-                group.start_soon(one, number, given)
-        return given
-
-    given = anyio.run(all_of_them)
-    assert [one["status"] for one in given] == ["ok", "no_match"] * 50
-    assert len({one["evidence_id"] for one in given}) == 100
-
-
-def test_what_is_found_is_verbatim_in_words_in_structure_and_behind_its_link(client, corpus):
+def test_what_is_found_is_verbatim_in_words_in_structure_and_behind_its_link(either_client, corpus):
+    client = either_client
     result = client.tool("retrieve_knowledge", **SEARCH)
     body = result.structured_content
     assert body["status"] == Status.OK
@@ -294,7 +268,8 @@ def test_what_is_found_is_verbatim_in_words_in_structure_and_behind_its_link(cli
         assert (read.text, read.uri) == (found["content"], link.uri)
 
 
-def test_fabricated_citations_do_not_come_back(client):
+def test_fabricated_citations_do_not_come_back(either_client):
+    client = either_client
     found = client.tool("retrieve_knowledge", **SEARCH).structured_content
     result = client.tool("verify_citations", answer=FABRICATED, evidence_ids=[found["evidence_id"]])
     body = result.structured_content
@@ -306,6 +281,10 @@ def test_fabricated_citations_do_not_come_back(client):
 
 
 def test_nothing_documented_is_said_in_the_agreed_words(client):
+    result = client.tool("ask", question="how long do I boil eggs")
+    assert result.structured_content["status"] == Status.NO_MATCH
+    assert texts(result)[0].startswith("Nothing documented.")
+    assert "document_type" not in "".join(texts(result))  # nobody typed a filter
     result = client.tool("retrieve_knowledge", query="how long do I boil eggs")
     assert (result.structured_content["status"], result.is_error) == (Status.NO_MATCH, False)
     assert texts(result) == ["No documented guidance found for this scenario."]
@@ -315,11 +294,8 @@ def test_nothing_documented_is_said_in_the_agreed_words(client):
     "arguments",
     [
         {},
-        {"query": " "},
         {"query": "x" * 20_001},
-        {"query": 7},
         {"query": "x", "max_results": "many"},
-        {"query": "x", "max_results": 1.5},
         {"query": "x", "service": ["rds"]},
         {"query": "x", "evidence": "mine"},
     ],
@@ -417,10 +393,8 @@ def test_documents_are_listed_read_and_completed(client, corpus):
         ("file:///etc/passwd", "not an address"),
     ],
 )
-def test_an_address_that_leads_nowhere_is_refused_with_the_reason(url, address, complaint):
-    from mcp import MCPError
-
-    with talking(url) as client, pytest.raises(MCPError, match=complaint) as raised:
+def test_an_address_that_leads_nowhere_is_refused_with_the_reason(client, address, complaint):
+    with pytest.raises(MCPError, match=complaint) as raised:
         client.read_resource(address)
     assert raised.value.code == -32602
 
@@ -609,9 +583,7 @@ def test_the_command_asks_for_tokens_of_the_issuer_it_is_given(cli, knowledge_ba
     ("options", "complaint"),
     [
         (("--http", "--host", "0.0.0.0"), "add --issuer and --resource"),
-        (("--http", "--host", "::"), "add --issuer and --resource"),
         (("--http", "--host", "runbooks.example.com"), "must be an IP address"),
-        (("--http", "--issuer", "https://a.example"), "go together"),
         (("--http", "--scope", "a"), "go together"),
         (("--host", "127.0.0.1"), "--host goes with --http"),
         (
@@ -696,11 +668,13 @@ def test_what_is_too_large_is_refused_and_the_next_call_served(client, url):
     assert client.tool("retrieve_knowledge", **SEARCH).structured_content["status"] == "ok"
 
 
-def test_sessions_are_bounded():
+def test_sessions_are_bounded(monkeypatch):
     class Nobody:
         async def retrieve(self, query):
             raise NotImplementedError
 
+    assert serving.MAX_SESSIONS == 1_000
+    monkeypatch.setattr(serving, "MAX_SESSIONS", 5)
     with served(create_server(Asking(Nobody()))) as url:
-        opened = [posted(url, INITIALIZE)[0] for _ in range(MAX_SESSIONS + 1)]
-    assert opened == [200] * MAX_SESSIONS + [503]
+        opened = [posted(url, INITIALIZE)[0] for _ in range(6)]
+    assert opened == [200] * 5 + [503]

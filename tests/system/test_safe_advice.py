@@ -173,9 +173,10 @@ def test_where_the_model_fails_its_substitute_keeps_them_apart_too(
 ):
     refused = http({"message": "no such model"}, "400 Bad Request", headers=("x-amzn-errortype: ValidationException",))  # fmt: skip
     settings = ConverseSettings("m.odel", "eu-west-1", attempts=1)
+    some = polarity[::4]  # how steps are told apart is the same: this is about who tells
 
     async def written(advisor):
-        return [await advise_on(Incident(title=case["query"]), given.findings, advisor) for case, given in polarity]  # fmt: skip
+        return [await advise_on(Incident(title=case["query"]), given.findings, advisor) for case, given in some]  # fmt: skip
 
     with (
         serving(answering(refused)) as server,
@@ -183,8 +184,8 @@ def test_where_the_model_fails_its_substitute_keeps_them_apart_too(
     ):
         aws_environment.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", server.url)
         instead = asyncio.run(written(FallbackAdvisor(model)))
-        assert len(server.requests) == len(polarity)
-    for (case, first), given in zip(polarity, instead, strict=True):
+        assert len(server.requests) == len(some)
+    for (case, first), given in zip(some, instead, strict=True):
         assert given.recommendation.guidance == first.recommendation.guidance, case["id"]
         assert Concern.NOTICE in {it.kind for it in given.recommendation.warnings}
         assert not inverted(case, json_of(given), lines)
