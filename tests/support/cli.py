@@ -109,6 +109,7 @@ class Cli:
     def started(
         self,
         *arguments: object,
+        stdin: int | None = None,
         stdout: int | None = None,
         stderr: int | None = None,
         **variables: str,
@@ -117,11 +118,12 @@ class Cli:
 
         Args:
             arguments: as typed behind ``knowledge-rag``.
+            stdin: a file's number, in place of nothing to read.
             stdout: a file's number, in place of a pipe.
             stderr: likewise.
             variables: of the environment.
         """
-        process = self._start(arguments, self._environment | variables, stdout, stderr)
+        process = self._start(arguments, self._environment | variables, stdout, stderr, stdin=stdin)
         try:
             yield process
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 from contextlib import contextmanager
@@ -76,10 +77,10 @@ def test_every_document_is_listed_and_can_be_completed(client):
 
 
 @contextmanager
-def spoken_to(cli, command):
+def spoken_to(cli, programs):
     """Start the server and speak the protocol by hand."""
     process = subprocess.Popen(
-        [command, "mcp"],
+        [programs / COMMAND.name, "mcp"],
         env=cli._environment, cwd=PROJECT,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
@@ -118,7 +119,7 @@ def greet(process):
 
 def test_a_line_that_is_no_message_gets_an_error_and_closing_input_ends_it(sample, programs):
     too_long = b'{"jsonrpc": "2.0", "id": 4, "method": "ping", "x": "' + b"x" * 3_000_000 + b'"}'
-    with spoken_to(sample, programs / COMMAND.name) as process:
+    with spoken_to(sample, programs) as process:
         for greeted in (False, True):
             for line, code, number in (
                 (b"this is no message", -32700, None),
@@ -143,14 +144,17 @@ def test_a_line_that_is_no_message_gets_an_error_and_closing_input_ends_it(sampl
 
 
 def test_an_error_is_sent_though_the_client_says_nothing_more(sample, programs):
-    with spoken_to(sample, programs / COMMAND.name) as process:
+    with spoken_to(sample, programs) as process:
         told, _ = process.communicate(b"this is no message", SECONDS)
         assert json.loads(told)["error"]["code"] == -32700
         assert process.returncode == 0
 
 
 def test_it_ends_when_told_though_its_client_says_nothing(sample):
-    with spoken_to(sample, COMMAND) as process:
+    theirs, ours = os.pipe()
+    with open(ours, "wb") as stdin, sample.started("mcp", stdin=theirs) as process:  # noqa: PTH123 - its number
+        os.close(theirs)
+        process.stdin = stdin
         greet(process)
         process.send_signal(signal.SIGTERM)
         assert process.wait(SECONDS) == 0
