@@ -37,7 +37,11 @@ def place(tmp_path):
     ("arguments", "titles"),
     [
         (["handler", "--calls", "10"], ["10 calls of each", "retrieve_knowledge", "aim: at most"]),
-        (["coldstart", "--rounds", "1"], ["best of 1", "boto3 + client", "aim: at most"]),
+        pytest.param(
+            ["coldstart", "--rounds", "1"],
+            ["best of 1", "boto3 + client", "aim: at most"],
+            marks=pytest.mark.nightly,
+        ),
     ],
 )
 def test_a_table_shows_what_was_measured_and_the_exit_code_whether_the_aim_was_reached(
@@ -64,6 +68,7 @@ def test_dates_are_found_without_a_wrong_one(benchmarks):
     assert figures["policy_ms"] > 0
 
 
+@pytest.mark.nightly
 def test_claims_of_ones_own_are_checked(benchmarks, place):
     ran = benchmarks("guardrails", "--claims", place / "claims.jsonl", "--json")
     assert (ran.code, ran.err, ran.json["reached"]) == (0, "", True)

@@ -3,8 +3,6 @@
 import os
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -15,12 +13,12 @@ HOOK = PROJECT / "examples/git-hooks/post-receive"
 
 
 @pytest.fixture
-def pushed(tmp_path):
+def pushed(tmp_path, programs):
     """Return a function that commits files and pushes them to a bare repository with the hook."""
     bare, work = tmp_path / "bare.git", Repository(tmp_path / "work")
     subprocess.run(["git", "init", "--quiet", "--bare", "--initial-branch=main", bare], check=True)
     shutil.copy(HOOK, bare / "hooks/post-receive")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
 
     def push(files, ref="HEAD:main"):
         sha = work.commit(files)

@@ -192,6 +192,7 @@ def test_where_the_model_fails_its_substitute_keeps_them_apart_too(
         assert not stripped(case, json_of(given), lines)
 
 
+@pytest.mark.nightly
 def test_incidents_that_nothing_documents_get_few_steps_and_hardly_a_destructive_one(sample):
     cases = rows(NEAR_MISSES)
     given = consulted(sample, [case.get("query") or case["incident"] for case in cases])
