@@ -70,6 +70,15 @@ def service(knowledge_base):
     return Service(knowledge_base)
 
 
+@pytest.fixture
+def with_policy(aws_environment, service):
+    """The same with the source policy on, and its second search running."""
+    aws_environment.setenv("SOURCE_POLICY", "website-first")
+    scope = {"equals": {"key": "service", "value": "rds"}}
+    aws_environment.setenv("SECONDARY_SCOPE", json.dumps(scope))
+    return service
+
+
 @examples
 @given(valid_calls(), mixed_responses())
 def test_what_proves_itself_is_cited_and_nothing_else(service, asked, response):
@@ -78,6 +87,21 @@ def test_what_proves_itself_is_cited_and_nothing_else(service, asked, response):
     if body["status"] == "ok" and len(cited) < asked.most:
         assert {lines_of(found) for found in response.sound} <= cited
     assert body["status"] == "ok" or not response.sound
+
+
+@examples
+@given(valid_calls(), mixed_responses())
+def test_a_policy_s_order_cites_what_proves_itself_and_nothing_else(with_policy, asked, response):
+    body = with_policy.ask(asked, response.body)
+    assert body["status"] == "ok" or not response.sound
+    assert bool(citations(body)) is (body["status"] == "ok")
+
+
+@examples
+@given(valid_calls(), any_bodies, st.sampled_from(["200 OK", "429 Slow", "500 Oops"]))
+def test_a_policy_answers_any_body_in_time_and_in_form(with_policy, asked, body, status):
+    answer = with_policy.ask(asked, body, status=status)
+    assert status == "200 OK" or answer["status"] == "degraded"
 
 
 @examples
