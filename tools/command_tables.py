@@ -68,6 +68,11 @@ _COMPOSE: Final = (
     "stop", "top", "unpause", "up", "version", "volumes", "wait", "watch", "alpha", "help",
 )  # fmt: skip
 """Commands of Docker Compose 2, by https://docs.docker.com/reference/cli/docker/compose; their options aren't listed."""
+_BUILDX: Final = (
+    "b", "bake", "build", "create", "dap", "debug", "debug-shell", "dial-stdio", "du", "f", "help", "history", "imagetools", "inspect",
+    "install", "ls", "policy", "prune", "replay", "rm", "stop", "uninstall", "use", "version",
+)  # fmt: skip
+"""Commands of Docker's buildx, by https://docs.docker.com/reference/cli/docker/buildx; only the options of `build` are listed."""
 _HIDDEN: Final = {
     "kubectl": {"--record": 0},
     "docker": {"--net": 1, "--net-alias": 1, "--dns-opt": 1},
@@ -192,11 +197,18 @@ def _add_plugins(table: dict[str, Any], docker: Path) -> None:
         table[build]["flags"] |= from_specification(docker)["build"]["flags"] | dict.fromkeys(
             ("--builder", "--output", "--secret", "--ssh", "--progress", "--cache-to", "--platform",
              "--build-context", "--attest", "--sbom", "--provenance", "--metadata-file", "--call",
-             "--allow", "--annotation", "-o"), 1) | {"--load": 0, "--push": 0, "--check": 0, "-D": 0}  # fmt: skip
-    for plugin in ("ai", "buildx", "compose", "debug", "desktop", "extension", "init", "machine",
+             "--allow", "--annotation", "--no-cache-filter", "-o"), 1) | {"--load": 0, "--push": 0, "--check": 0, "-D": 0}  # fmt: skip
+    for plugin in ("ai", "compose", "debug", "desktop", "extension", "init", "machine",
                    "model", "mcp", "offload", "sandbox", "sbom", "scan", "scout", "app", "help"):  # fmt: skip
         table[""]["below"].append(plugin)
         table[plugin] = {"flags": {}, "below": [], "open": 1}
+    table[""]["below"].append("buildx")
+    table["buildx"] = {"flags": {}, "below": list(_BUILDX), "group": 1}
+    for name in _BUILDX:
+        is_build = name in ("b", "build")
+        table[f"buildx {name}"] = (
+            table["build"] if is_build else {"flags": {}, "below": [], "open": 1}
+        )
     options = from_specification(docker.parent / "docker-compose.js")[""]["flags"]
     more = {"--dry-run": 0, "--progress": 1, "--parallel": 1, "--all-resources": 0, "-v": 0}
     table["compose"] = {"flags": options | more, "below": list(_COMPOSE), "group": 1}
