@@ -304,23 +304,27 @@ def _indexed(places: Sequence[Place], wanted: Wanted) -> Iterator[Place]:
 def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
     """Yield the section of each line or row with an alert's name and one reference; a table's own for one to another page.
 
-    So for lines with a code from the incident's words; of a table, its row comes, and what that refers to.
+    A line with a code from the incident's words counts as well; a row doesn't, since it is shown itself.
     """
-    codes = CODE_OF_ERROR.findall(wanted.said)
+    begins = tuple(filter(None, (fold(it)[:2] for it in wanted.names)))
+    codes = set(CODE_OF_ERROR.findall(wanted.said))
     for own, block in ((section, it) for section in outline.sections() for it in section.blocks):
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
+            has_code = block.form is not Form.TABLE and (
+                names_code(wanted.said, line) or not codes.isdisjoint(CODE_OF_ERROR.findall(line))
+            )
+            # most lines are about something else, which is seen at once
+            may_name = "<" in line or any(it in line.casefold() for it in begins)
+            if not (has_code or may_name):
+                continue
             entry = [line]
             if block.form is Form.TABLE:
                 heads = cells_of(outline.lines.get(block.start, ""))
                 entry = [*map(" ".join, zip(heads, cells_of(line), strict=False))]
-            written = [it for part in entry for it in NAME.findall(part)]
-            has_code = names_code(wanted.said, line) or any(
-                it in codes for it in CODE_OF_ERROR.findall(line)
-            )
+            written = (it for part in entry for it in NAME.findall(part))
             if not (
-                (has_code and block.form is not Form.TABLE)
-                or any(same_name(it, name) for it in written for name in wanted.names)
+                has_code or any(same_name(it, name) for it in written for name in wanted.names)
             ):
                 continue
             found = {id(it): it for part in entry for it in sections_referred(outline, part)}

@@ -281,8 +281,10 @@ def is_of_another(place: Place, names: Sequence[str]) -> bool:
 
 def names_code(text: str, line: str) -> bool:
     """Whether a text contains any of a line's code spans: ``mgw-plc``."""
+    folded = text.casefold()
     return any(
         len(code) >= _NAME_LENGTH
+        and code.casefold() in folded  # most codes aren't, and each has a pattern of its own
         and re.search(rf"(?<![\w-]){re.escape(code)}(?![\w-])", text, re.IGNORECASE)
         for code in CODE_SPAN.findall(line)
     )

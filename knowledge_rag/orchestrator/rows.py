@@ -203,12 +203,10 @@ def _rows_of_others(outline: Outline, rows: Iterable[int], wanted: Wanted) -> It
     alerts = {
         n for n in named if wanted.is_alert and names_code(" ".join(wanted.names), cells[n][0])
     }
-    if named:
-        yield from (
-            n
-            for n, it in cells.items()
-            if n not in (alerts or named) and (alerts or CODE_SPAN.match(it[0]))
-        )
+    if alerts:
+        yield from (n for n in cells if n not in alerts)
+    elif named:
+        yield from (n for n, it in cells.items() if n not in named and CODE_SPAN.match(it[0]))
     told = {*CODE_OF_ERROR.findall(text), *_NUMBER_ALONE.findall(text)}
     for place, column in enumerate(zip(*(it for it in cells.values() if it), strict=False)):
         code = CODE_OF_ERROR if place else _CODE_OR_NUMBER  # further columns have sizes
