@@ -198,17 +198,14 @@ def _add_plugins(table: dict[str, Any], docker: Path) -> None:
             ("--builder", "--output", "--secret", "--ssh", "--progress", "--cache-to", "--platform",
              "--build-context", "--attest", "--sbom", "--provenance", "--metadata-file", "--call",
              "--allow", "--annotation", "--no-cache-filter", "-o"), 1) | {"--load": 0, "--push": 0, "--check": 0, "-D": 0}  # fmt: skip
-    for plugin in ("ai", "compose", "debug", "desktop", "extension", "init", "machine",
+    for plugin in ("ai", "buildx", "compose", "debug", "desktop", "extension", "init", "machine",
                    "model", "mcp", "offload", "sandbox", "sbom", "scan", "scout", "app", "help"):  # fmt: skip
         table[""]["below"].append(plugin)
         table[plugin] = {"flags": {}, "below": [], "open": 1}
-    table[""]["below"].append("buildx")
     table["buildx"] = {"flags": {}, "below": list(_BUILDX), "group": 1}
     for name in _BUILDX:
-        is_build = name in ("b", "build")
-        table[f"buildx {name}"] = (
-            table["build"] if is_build else {"flags": {}, "below": [], "open": 1}
-        )
+        table[f"buildx {name}"] = {"flags": {}, "below": [], "open": 1}
+    table["buildx b"] = table["buildx build"] = table["build"]
     options = from_specification(docker.parent / "docker-compose.js")[""]["flags"]
     more = {"--dry-run": 0, "--progress": 1, "--parallel": 1, "--all-resources": 0, "-v": 0}
     table["compose"] = {"flags": options | more, "below": list(_COMPOSE), "group": 1}

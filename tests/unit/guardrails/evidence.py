@@ -18,7 +18,7 @@ LEDGER = Ledger.of(
 
 
 def streamed(text, size=1, at_once=0):
-    """Give the answer of a stream in fragments of one size, the first characters at once, and what it had shown before its end."""
+    """Return the answer of a stream in fragments of one size, the first characters at once, and what it had shown before its end."""
     stream = VerifiedStream(LEDGER)
     shown = stream.feed(text[:at_once])
     shown += "".join(stream.feed(text[at : at + size]) for at in range(at_once, len(text), size))
@@ -28,7 +28,7 @@ def streamed(text, size=1, at_once=0):
 
 
 def verified_in(sizes, text):
-    """Give the verified answer, which is the same for streams in fragments of these sizes."""
+    """Return the verified answer, which is the same for streams in fragments of these sizes."""
     verified = verify(text, LEDGER)
     for size in sizes:
         assert streamed(text, size)[0] == verified
