@@ -36,14 +36,15 @@ _VERSIONS: Final = {
 }
 _FOREIGN: Final = frozenset(("credential-gcloud.sh",))
 """Additions of this machine to a tool."""
-_REVISIONS: Final = frozenset(
-    (
-        "log", "show", "diff", "diff-tree", "diff-index", "diff-files", "rev-list", "shortlog",
-        "format-patch", "whatchanged", "blame", "annotate", "rev-parse", "bisect", "stash",
-    )
-)  # fmt: skip
-"""Their options include those of rev-list and diff, of which no list is complete."""
-
+_REFUSES: Final = re.compile(r"unknown option [`']no-such-option'")
+"""What a command of git says that has no other options than its own: those that read revisions or differences
+take the options of rev-list and diff as well, of which no list is complete."""
+_SUBCOMMANDS: Final = ("bisect", "stash")
+"""Commands of git whose subcommands have options that the command's own help doesn't list."""
+_PASSES_ON: Final = re.compile(r"^Usage:.* [A-Z]+ \[?(?:COMMAND|ps OPTIONS)\b", re.MULTILINE)
+"""The usage of a command that passes what follows its first argument on to another program."""
+_PASSED_ON: Final = {"kubectl exec": 2, "kubectl plugin": 0}
+"""Commands that do so by no usage, and behind how many arguments."""
 
 _NEWER: Final = {
     "install": "--set-json --set-literal --plain-http! --enable-dns! --skip-schema-validation! --take-ownership! --hide-notes! --hide-secret! --labels --rollback-on-failure! --force-replace! --force-conflicts! --server-side",
@@ -75,13 +76,22 @@ _BUILDX: Final = (
 """Commands of Docker's buildx, by https://docs.docker.com/reference/cli/docker/buildx; only the options of `build` are listed."""
 _HIDDEN: Final = {
     "kubectl": {"--record": 0},
-    "docker": {"--net": 1, "--net-alias": 1, "--dns-opt": 1},
+    "docker": {
+        "--net": 1,
+        "--net-alias": 1,
+        "--dns-opt": 1,
+        "--name": 1,
+        "--kernel-memory": 1,
+        "--orchestrator": 1,
+    },
 }
 """Options that some commands accept and no help lists, and whether they take a value."""
 
 
 def _said(*command: str) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)  # noqa: S603
+    done = subprocess.run(  # noqa: S603
+        command, capture_output=True, text=True, check=False, timeout=600, stdin=subprocess.DEVNULL
+    )
     return done.stdout or done.stderr
 
 
@@ -129,6 +139,9 @@ def walk(tool: str, path: tuple[str, ...], table: dict[str, Any], help_flag: str
     names = [name for name in _aliases(text, path) if path and name != path[-1]]
     if names:
         table[" ".join(path)]["aliases"] = names
+    passed = 1 if _PASSES_ON.search(text) else _PASSED_ON.get(" ".join((tool, *path)))
+    if passed is not None:
+        table[" ".join(path)]["passes_on"] = passed
     for flag, takes_value in _HIDDEN.get(tool, {}).items():
         if "unknown flag" not in _said(tool, *path, flag, help_flag):
             table[" ".join(path)]["flags"][flag] = takes_value
@@ -154,7 +167,8 @@ def git() -> dict[str, Any]:
         helper = _said("git", name, "--git-completion-helper-all").split()
         usage = _said("git", name, "-h")
         flags = {flag.rstrip("="): int(flag.endswith("=")) for flag in helper if flag != "--"}
-        if not flags or name in _REVISIONS or not all(f.startswith("--") for f in flags):
+        is_listed = flags and all(f.startswith("--") for f in flags) and name not in _SUBCOMMANDS
+        if not is_listed or not _REFUSES.search(_said("git", name, "--no-such-option")):
             table[name] = {"flags": {}, "below": [], "open": 1}
             continue
         table[name] = {"flags": flags_of(usage) | flags, "below": []}

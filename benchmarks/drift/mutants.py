@@ -163,13 +163,14 @@ def _mutants(path: str, text: str, command: Command, chance: random.Random) -> I
         tool == "psql"
         or literal[1] is not command.words[1]
         or not re.fullmatch(r"[a-z][a-z0-9-]{3,}", operation.text)
+        or (tool != "aws" and not _has(tool, operation.text))
     ):
         return
     for kind, new in (
         ("misspelt-command", _misspelt(operation.text, chance)),
         ("renamed-command", _renamed(tool, operation.text)),
     ):
-        if new:
+        if new and not (tool == "aws" and new in aws_model.below(literal[1].text)):
             yield _replaced(path, text, operation, new, kind)
     options = [word for word in literal if re.match(r"--[a-z][a-z-]{3,}", word.text)]
     if options and _limit(command) and tool != "git":
@@ -187,6 +188,14 @@ def _mutants(path: str, text: str, command: Command, chance: random.Random) -> I
         )
     if tool == "aws" and not command.is_span and command.is_whole:
         yield from _without(path, text, command, operation)
+
+
+def _has(tool: str, name: str) -> bool:
+    """Whether a command is the tool's own: what a plugin adds is unknown before any change."""
+    commands = aws_model.read_table("tools")[tool]["commands"]
+    return name in commands[""]["below"] or any(
+        name in c.get("aliases", ()) for c in commands.values()
+    )
 
 
 def _limit(command: Command) -> bool:

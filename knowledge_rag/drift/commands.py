@@ -37,9 +37,6 @@ _CONTINUED: Final = "\\^`"
 _LONG: Final = re.compile(r"--[A-Za-z][\w.-]*")
 _PLUGGABLE: Final = frozenset(("kubectl", "helm", "docker", "git"))
 """Tools that people add commands to: an unknown one is a finding if it is like a known one."""
-_LEADING: Final = {"docker": {"run": 1, "exec": 1, "container run": 1, "container exec": 1},
-                   "kubectl": {"exec": 2, "plugin": 0}}  # fmt: skip
-"""Commands whose options end at an argument, and behind how many."""
 _GETOPT: Final = frozenset(("git", "psql", "systemctl"))
 """Tools that accept the beginning of a long option."""
 _WITHOUT_OPTIONS: Final = frozenset(
@@ -52,7 +49,7 @@ REMOVED: Final[Mapping[str, str]] = {
     "kubectl rolling-update": "kubectl rollout", "kubectl run-container": "kubectl run",
     "kubectl namespace": "kubectl config set-context", "kubectl resize": "kubectl scale",
     "kubectl stop": "kubectl delete", "kubectl update": "kubectl replace",
-    "docker daemon": "dockerd", "docker engine": "", "docker app": "",
+    "docker daemon": "dockerd", "docker app": "",
     "terraform push": "", "terraform remote": "terraform init", "terraform debug": "",
     "terraform 0.12upgrade": "", "terraform 0.13upgrade": "", "terraform env": "terraform workspace",
     "kubectl drain --delete-local-data": "--delete-emptydir-data",
@@ -70,6 +67,8 @@ class _Node:
     is_open: bool
     is_called: bool
     """Whether it also does something itself, without one of the commands below it."""
+    passes_on: int | None
+    """Behind how many arguments the rest is for another program, if it is."""
 
 
 @cache
@@ -96,7 +95,7 @@ def _node(tool: str, path: str) -> _Node:
         below |= dict.fromkeys(commands.get(start + name, {}).get("aliases", ()), name)
     flags = own["flags"] | (commands[""]["flags"] if tool in ("kubectl", "docker", "helm") else {})
     is_called = bool(path and own["flags"] and tool != "helm" and not own.get("group"))
-    return _Node(flags, below, bool(own.get("open")), is_called)
+    return _Node(flags, below, bool(own.get("open")), is_called, own.get("passes_on"))
 
 
 def check_commands(page: Page) -> Iterator[Finding]:
@@ -338,7 +337,7 @@ class _Tool(_Checker):
                 yield unknown
         else:
             self._arguments += 1
-        limit = _LEADING.get(self._tool, {}).get(" ".join(self._path_of))
+        limit = self._node.passes_on
         self._is_done |= limit is not None and self._arguments >= limit
 
     def _option(self, word: Word) -> tuple[list[Finding], int]:
