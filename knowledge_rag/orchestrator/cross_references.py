@@ -18,7 +18,7 @@ from knowledge_rag.core.headings import (
     number_of,
 )
 from knowledge_rag.core.lines import cells_of
-from knowledge_rag.orchestrator.governing import Governs, forbids, sentences
+from knowledge_rag.orchestrator.governing import LIST_MARK, Governs, forbids, sentences
 from knowledge_rag.orchestrator.links import documents_called, fold
 from knowledge_rag.orchestrator.naming import CODE_SPAN, NAME, is_called, is_camel_case
 from knowledge_rag.orchestrator.outline import Form
@@ -421,7 +421,10 @@ def _named_in(
     """
     headings = _headings(source)
     lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
-    said = (it for n in lines for it in sentences(_LEAVES.sub("", outline.lines.get(n, ""))))
+    texts = [_LEAVES.sub("", outline.lines.get(n, "")) for n in lines]
+    if in_any_case:
+        texts = [it for it in texts if not _is_in_a_case(it)]
+    said = (it for text in texts for it in sentences(text))
     allowed = [it for it in said if not (forbids(it) or (in_any_case and _IN_A_CASE.match(it)))]
     sending = [it for it in allowed if _BELOW.search(it)]
     text = "\n".join(allowed)
@@ -459,11 +462,17 @@ def _shortened(heading: str) -> Iterator[str]:
     yield _TAIL.sub("", heading)
 
 
+def _is_in_a_case(line: str) -> bool:
+    """Whether what a line refers to is needed in a case only, or not now, since the line forbids something."""
+    said = sentences(LIST_MARK.sub("", line.strip()).replace("*", ""))
+    return _IN_A_CASE.match(line) is not None or any(map(forbids, said))
+
+
 _IN_A_CASE: Final = re.compile(
-    r"\s*(?:[-*+] |\|)|.*(?:→|[-=]>)|(?:\s*(?:\d+|[a-z])[.)])?\W*(?:if|when|unless|in case|otherwise|should)\b",
+    r"\s*(?:[-*+] |\|)|.*(?:→|[-=]>)|[^:\n]{2,90}:\s|(?:\s*(?:\d+|[a-z])[.)])?\W*(?:if|when|unless|in case|otherwise|should)\b",
     re.IGNORECASE,
 )
-"""A sentence for one case of several: a bullet, a row, one with an arrow or a condition."""
+"""Text for one case of several: a bullet, a row, one with an arrow, a condition, or the case before a colon."""
 _TAIL: Final = re.compile(r"\s*\([^()]*\)\s*$")
 _LEAVES: Final = re.compile(
     r"\b(?:do not|don[’']?t|never) (?:go on|continue|proceed)\b.*?(?=\.\s|$)", re.IGNORECASE

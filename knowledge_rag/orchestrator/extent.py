@@ -166,7 +166,7 @@ def _risky_cases(
 ) -> Iterator[Section]:
     """Yield the linked sections that destroy something, and that only a case sends to which isn't the incident's.
 
-    It is the incident's if that has code of the line that sends there, or half of its words.
+    It is the incident's if that has code of the line that sends there, or all its words.
     """
     destroying = [it for it in linked if dangers_in(outline.text(it.start, it.end))]
     if not destroying:  # most have none, and what sends where takes a look at every line
@@ -176,8 +176,9 @@ def _risky_cases(
     asked = words_of([wanted.said, wanted.labels])
     for it in destroying:
         line = outline.lines.get(sending.get(id(it), 0), "")
-        words = words_of([line]) - words_of([it.heading])
-        is_told = names_code(wanted.said, line) or 2 * len(words & asked) >= len(words)
+        is_told = names_code(wanted.said, line) or words_of([line]) <= asked | words_of(
+            [it.heading]
+        )
         if it not in sure and not is_told:
             yield it
 

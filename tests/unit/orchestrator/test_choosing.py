@@ -1119,6 +1119,24 @@ class TestNamed:
         assert [it.heading for it in left] == ([] if is_shown else ["Empty the spool"])
         assert given.procedures[0].complete is True
 
+    @pytest.mark.parametrize(
+        ("line", "is_shown"),
+        [
+            ("2. Go to *Empty the spool*.", True),
+            ("2. Queue above 90 %: it takes hours. Go to *Empty the spool*.", False),
+            ("2. The mail is stuck or lost:\n   - lost: wait. Then *Empty the spool*.", False),
+            ("2. Do not **flush** it at night. *Empty the spool* is for the daytime.", False),
+        ],
+    )
+    def test_a_line_for_a_case_sends_to_nothing_that_destroys(self, line, is_shown):
+        text = page(
+            ("MailDown", f"1. Look.\n{line}"),
+            ("Empty the spool", "1. `rm -rf /spool`"),
+            ("B", "- b"),
+        )
+        given = advised(alert("MailDown", title="mail is down"), {MAIL: text})
+        assert ("`rm -rf /spool`" in actions(given)) is is_shown
+
     def test_the_line_that_sends_to_the_next_section_is_that_line_and_not_the_heading(self):
         main = "1. Look.\n2. Still full: see the next section."
         text = page(("MailDown", main), ("Spool", "1. Delete it."), ("Other", "1. Look."))
