@@ -304,21 +304,25 @@ def _indexed(places: Sequence[Place], wanted: Wanted) -> Iterator[Place]:
 def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
     """Yield the section of each line or row with an alert's name and one reference; a table's own for one to another page.
 
-    A line with a code from the incident's words counts as well; a row doesn't, since it is shown itself.
+    A line with a code from the incident's words before a colon or an arrow counts as well; a row doesn't, since it is
+    shown itself.
     """
     begins = tuple(filter(None, (fold(it)[:2] for it in wanted.names)))
     codes = set(CODE_OF_ERROR.findall(wanted.said))
+
+    def is_coded(text: str) -> bool:
+        return names_code(wanted.said, text) or not codes.isdisjoint(CODE_OF_ERROR.findall(text))
+
     for own, block in ((section, it) for section in outline.sections() for it in section.blocks):
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
-            has_code = block.form is not Form.TABLE and (
-                names_code(wanted.said, line) or not codes.isdisjoint(CODE_OF_ERROR.findall(line))
-            )
+            case = _CASE.match(line) if block.form is not Form.TABLE else None
+            has_code = case is not None and is_coded(case["case"])
             # most lines are about something else, which is seen at once
             may_name = "<" in line or any(it in line.casefold() for it in begins)
             if not (has_code or may_name):
                 continue
-            entry = [line]
+            entry = [case["action"] if case and has_code else line]
             if block.form is Form.TABLE:
                 heads = cells_of(outline.lines.get(block.start, ""))
                 entry = [*map(" ".join, zip(heads, cells_of(line), strict=False))]
@@ -332,6 +336,12 @@ def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
                 yield from found.values()
             elif not found and block.form is Form.TABLE and page_referred(line):
                 yield own  # of a list, the items for other alerts would come with it
+
+
+_CASE: Final = re.compile(
+    r"(?P<case>(?:`[^`\n]{1,80}`|[^:→`\n]){1,80}?)(?::\s|→|[-=]>)(?P<action>.*)"
+)
+"""An entry of an index, a colon within code aside: "`MODE: frozen` → Forward fix"."""
 
 
 def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:

@@ -265,6 +265,14 @@ class TestCodes:
         given = actions(advised(question("bind lost, the connector log has DS1F"), {PAGE: page}))
         assert "Call the carrier." not in given[:1]
 
+    def test_a_remark_on_a_name_of_the_question_is_no_index_entry(self):
+        page = (
+            "# Shop\n\n## Roll back a deployment\n\nOnly for `shop-web` and `shop-checkout`. Workers must not be rolled back like this, "
+            "see [Workers](#workers).\n\n1. Go back.\n\n## Workers\n\n1. Set the worker to zero.\n\n## Other\n\n1. b\n"
+        )
+        given = actions(advised(question("how do I roll back shop-checkout"), {PAGE: page}))
+        assert given[0] == "Go back."
+
 
 class TestRowsOfOneAlert:
     PAGE = (
