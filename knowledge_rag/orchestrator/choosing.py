@@ -72,7 +72,13 @@ from knowledge_rag.orchestrator.procedures import (
 )
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import Place, asks_for_part, is_asked_for, kinds_at
-from knowledge_rag.orchestrator.words import asked_words, spaced_words, word_list, words_of
+from knowledge_rag.orchestrator.words import (
+    asked_words,
+    spaced_words,
+    word_list,
+    words_of,
+    written_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -224,13 +230,20 @@ def _told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:
     for it in ranked:
         outline, heading = it.outline, it.section.heading
         called = [outline.title, stem(outline.source_file), *it.section.path[:-1]]
-        own, page = words_of([heading]), words_of(called)
+        own, page = written_words([heading]), written_words(called)
         thing = fold(_before(name, own))
+        short = {w for w in words if len(w) >= _MIN_SHORT and any(x.startswith(w) for x in page)}
         is_told = (
-            words <= own | page and bool(own & words - page) and thing in fold(" ".join(called))
+            words <= own | page | short
+            and bool(own & words - page)
+            and thing in fold(" ".join(called))
         )
         others = [one for one in listed_names(outline, it.section) if not same_name(one, name)]
-        if it.section.level and is_told and not (others or has_other_number(heading, name)):
+        if (
+            it.section.level
+            and is_told
+            and not (others or has_other_number(without_number(heading), name))
+        ):
             told.append((len(own - words - STATES), it))
     return [it for _, it in sorted(told, key=itemgetter(0))]
 
@@ -241,15 +254,26 @@ def _before(name: str, words: set[str]) -> str:
     return "".join(itertools.takewhile(lambda it: not words_of([it]) <= words, parts))
 
 
+_MIN_SHORT: Final = 4
+"""Minimum letters of a word of an alert's name that stands for a longer one of the page's name: Kube, for Kubernetes."""
 _MIN_TOLD: Final = 2
 """Minimum words of an alert's name, without those for its state, that a page and a heading can have together."""
 
 
 def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
-    """Return the ids of sections and tabs for other environments, under another number, or about things never done."""
+    """Return the ids of sections and tabs for other environments, under another number, or about things never done.
+
+    Where a page has sections about one and about all of its things, an alert's name says which: AllHostsDown isn't for
+    "One host is down".
+    """
     found: set[int] = set()
     for outline in outlines:
-        others = set(other_numbers([it.heading for it in outline.sections()], wanted.text))
+        headings = [it.heading for it in outline.sections()]
+        others = set(other_numbers(headings, wanted.text))
+        extents = {it: _extent(it) for it in headings}
+        extent = _extent(split_words(" ".join(wanted.names))) if wanted.is_alert else None
+        if extent is not None and extent in extents.values():
+            others |= {it for it, its in extents.items() if its is not None and its != extent}
         for section in outline.sections():
             if is_no_way(section.heading) or section.heading in others:
                 found |= {id(it) for it in section.walk()}
@@ -261,6 +285,16 @@ def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
     }
     not_linked = (it for it in outlines if it.source_file not in wanted.anchors)
     return found.union(*(_for_elsewhere(wanted, it) for it in not_linked))
+
+
+def _extent(text: str) -> bool | None:
+    """Return whether a text is about all things of a kind, or about one of them; ``None`` if it says neither or both."""
+    words = {*spaced_words(text).split()}
+    is_all, is_one = (
+        not words.isdisjoint({"all", "every", "both"}),
+        not words.isdisjoint({"one", "single"}),
+    )
+    return is_all if is_all != is_one else None
 
 
 def _part_behind(place: Place, wanted: Wanted) -> Place | None:

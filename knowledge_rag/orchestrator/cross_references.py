@@ -475,7 +475,8 @@ _IN_A_CASE: Final = re.compile(
 """Text for one case of several: a bullet, a row, one with an arrow, a condition, or the case before a colon."""
 _TAIL: Final = re.compile(r"\s*\([^()]*\)\s*$")
 _LEAVES: Final = re.compile(
-    r"\b(?:do not|don[’']?t|never) (?:go on|continue|proceed)\b.*?(?=\.\s|$)", re.IGNORECASE
+    r"\b(?:(?:do not|don[’']?t|never) (?:go on|continue|proceed)|stop here)\b.*?(?=\.\s|$)",
+    re.IGNORECASE,
 )
 """Says to leave a procedure in a case that it isn't for: "if several are affected, don't go on here; see 5.2"."""
 

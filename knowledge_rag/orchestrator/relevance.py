@@ -32,7 +32,14 @@ from knowledge_rag.orchestrator.wanted import (
     kinds_at,
     words_of_part,
 )
-from knowledge_rag.orchestrator.words import asked_words, meant_by, share_of, spaced_words, words_of
+from knowledge_rag.orchestrator.words import (
+    asked_words,
+    meant_by,
+    share_of,
+    spaced_words,
+    words_of,
+    written_words,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -390,13 +397,7 @@ def words_held(place: Place, procedures: Sequence[Procedure], wanted: Wanted) ->
     else:
         said = (text for it in procedures for text in _texts_of(place.outline, it))
     headings = (heading for it in procedures for heading in it.path)
-    texts = [*said, *headings, place.outline.title, place.outline.source_file]
-    joined = (it.replace("-", "") for text in texts for it in _HYPHENATED.findall(text))
-    return words_of([*texts, *joined])
-
-
-_HYPHENATED: Final = re.compile(r"(?<![\w-])[A-Za-z]{2,}-[a-z]{2,}(?![\w-])")
-"""A word that names write without its hyphen: "check-in" in CheckinHostDown."""
+    return written_words([*said, *headings, place.outline.title, place.outline.source_file])
 
 
 def _texts_of(outline: Outline, procedure: Procedure) -> Iterator[str]:

@@ -55,6 +55,20 @@ def words_of(texts: Iterable[str]) -> set[str]:
     return set(word_list(texts))
 
 
+def written_words(texts: Iterable[str]) -> set[str]:
+    """Return the words of a document's texts, each hyphenated one also without its hyphen, as names have it.
+
+    >>> written_words(["check-in host"]) >= words_of(["CheckinHostDown"]) - {"down"}
+    True
+    """
+    texts = list(texts)
+    joined = (it.replace("-", "") for text in texts for it in _HYPHENATED.findall(text))
+    return words_of([*texts, *joined])
+
+
+_HYPHENATED: Final = re.compile(r"(?<![\w-])[A-Za-z]{2,}-[a-z]{2,}(?![\w-])")
+
+
 def asked_words(texts: Iterable[str]) -> set[str]:
     """Return the words of a question, without the stop words of its language."""
     text = " ".join(texts)

@@ -1083,6 +1083,7 @@ class TestNamed:
         for said, given in (
             ("Look; all down: *All mails down*.", ["Overwrite all copies."]),
             ("If all are, don't go on here; see *All mails down*.", []),
+            ("If all are: stop here, go to *All mails down*.", []),
         ):
             found = advised(question("one mail is down, restart"), {MAIL: text.format(said)})
             assert actions(found)[2:] == given

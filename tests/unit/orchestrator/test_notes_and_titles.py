@@ -278,6 +278,33 @@ class TestToldTogether:
         reasons = getattr(advised(alert(name), CASSANDRA).evidence, "reasons", ())
         assert not any(it.startswith("its heading and its page's name") for it in reasons)
 
+    @pytest.mark.parametrize(
+        ("name", "title", "heading"),
+        [
+            ("KubeNodeNotReady", "Kubernetes nodes", "Node is NotReady"),
+            ("CheckinHostUnhealthy", "Departures", "P1 - one check-in host is down"),
+            ("CheckinHostUnhealthy", "Departures", "2. Check-in host dead"),
+        ],
+    )
+    def test_a_short_word_a_hyphen_and_the_headings_own_number_count(self, name, title, heading):
+        page = f"# {title}\n\n## {heading}\n\n1. Look at it.\n\n## Draining\n\n1. Drain it.\n"
+        given = advised(alert(name), {"page.md": page})
+        assert actions(given) == ["Look at it."]
+        assert given.evidence.reasons[0].startswith("its heading and its page's name")
+
+    @pytest.mark.parametrize("name", ["KubeNodeNotReady", "KubNodeDown"])
+    def test_the_short_word_has_to_begin_a_word_of_the_pages_name(self, name):
+        page = "# Machines\n\n## Node is NotReady\n\n1. Look at it.\n\n## Draining\n\n1. Drain it.\n"
+        reasons = getattr(advised(alert(name), {"page.md": page}).evidence, "reasons", ())
+        assert not any(it.startswith("its heading and its page's name") for it in reasons)
+
+    @pytest.mark.parametrize(
+        ("name", "step"), [("HostDown", "Restart it."), ("AllHostsDown", "Call the lead.")]
+    )
+    def test_a_section_about_one_is_not_for_an_alert_about_all(self, name, step):
+        page = "# Desk\n\n## One host is down\n\n1. Restart it.\n\n## All hosts are down\n\n1. Call the lead.\n"
+        assert actions(advised(alert(name), {"desk.md": page}))[0] == step
+
 
 def test_what_is_to_be_written_in_the_section_for_the_task_is_said_instead_of_its_steps():
     page = "# Telemetry db\n\n## Backups\n\nTo see them: `pgb info`.\n\nTODO: restore to a point in time. (Ask Yusuf.)\n"
