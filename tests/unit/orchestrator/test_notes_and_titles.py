@@ -294,7 +294,9 @@ class TestToldTogether:
 
     @pytest.mark.parametrize("name", ["KubeNodeNotReady", "KubNodeDown"])
     def test_the_short_word_has_to_begin_a_word_of_the_pages_name(self, name):
-        page = "# Machines\n\n## Node is NotReady\n\n1. Look at it.\n\n## Draining\n\n1. Drain it.\n"
+        page = (
+            "# Machines\n\n## Node is NotReady\n\n1. Look at it.\n\n## Draining\n\n1. Drain it.\n"
+        )
         reasons = getattr(advised(alert(name), {"page.md": page}).evidence, "reasons", ())
         assert not any(it.startswith("its heading and its page's name") for it in reasons)
 
