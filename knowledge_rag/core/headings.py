@@ -172,6 +172,7 @@ _SERIAL: Final = re.compile(
 )
 """A heading's label in a series: "K5 Replay", "P2. OSD down", "1a. Token refresh"."""
 _COUNTED: Final = re.compile(r"\s*(?P<number>\d{1,2}(?:\.\d{1,2})*)[.):]?\s+")
+_LETTERED: Final = re.compile(r"\s*(?:(?i:part|section|chapter|appendix)\s+)?[A-Z][.):]\s+")
 _INSTRUCTION: Final = re.compile(
     r"(?:add|announce|apply|approve|attach|back up|block|build|bump|call|change|check|choose|clean|clear|close|collect"
     r"|configure|confirm|connect|copy|create|deactivate|decide|define|delete|deploy|detach|determine|disable|disconnect"
@@ -232,8 +233,12 @@ def is_called_remarks(heading: str) -> bool:
 
 
 def without_number(heading: str) -> str:
-    """Return a heading without its number, or its label in a series."""
-    found = _COUNTED.match(heading) or _SERIAL.match(heading)
+    """Return a heading without its number, its letter, or its label in a series.
+
+    >>> without_number("2.1 Roll back"), without_number("C. A reader lags"), without_number("P2. OSD down")
+    ('Roll back', 'A reader lags', 'OSD down')
+    """
+    found = _COUNTED.match(heading) or _LETTERED.match(heading) or _SERIAL.match(heading)
     return heading[found.end() if found else 0 :].strip(" :.!")
 
 

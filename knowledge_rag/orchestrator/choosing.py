@@ -74,6 +74,7 @@ from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import Place, asks_for_part, is_asked_for, kinds_at
 from knowledge_rag.orchestrator.words import (
     asked_words,
+    holds,
     spaced_words,
     word_list,
     words_of,
@@ -232,9 +233,8 @@ def _told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:
         called = [outline.title, stem(outline.source_file), *it.section.path[:-1]]
         own, page = written_words([heading]), written_words(called)
         thing = fold(_before(name, own))
-        short = {w for w in words if len(w) >= _MIN_SHORT and any(x.startswith(w) for x in page)}
         is_told = (
-            words <= own | page | short
+            all(it in own or holds(page, it, _SHORT) for it in words)
             and bool(own & words - page)
             and thing in fold(" ".join(called))
         )
@@ -254,8 +254,8 @@ def _before(name: str, words: set[str]) -> str:
     return "".join(itertools.takewhile(lambda it: not words_of([it]) <= words, parts))
 
 
-_MIN_SHORT: Final = 4
-"""Minimum letters of a word of an alert's name that stands for a longer one of the page's name: Kube, for Kubernetes."""
+_SHORT: Final = 4
+"""Minimum letters of a short form in an alert's name: "Kube" for the Kubernetes of the page's name."""
 _MIN_TOLD: Final = 2
 """Minimum words of an alert's name, without those for its state, that a page and a heading can have together."""
 
@@ -290,10 +290,8 @@ def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
 def _extent(text: str) -> bool | None:
     """Return whether a text is about all things of a kind, or about one of them; ``None`` if it says neither or both."""
     words = {*spaced_words(text).split()}
-    is_all, is_one = (
-        not words.isdisjoint({"all", "every", "both"}),
-        not words.isdisjoint({"one", "single"}),
-    )
+    is_all = not words.isdisjoint({"all", "every", "both"})
+    is_one = not words.isdisjoint({"one", "single"})
     return is_all if is_all != is_one else None
 
 

@@ -34,6 +34,7 @@ from knowledge_rag.orchestrator.wanted import (
 )
 from knowledge_rag.orchestrator.words import (
     asked_words,
+    holds,
     meant_by,
     share_of,
     spaced_words,
@@ -154,7 +155,7 @@ def _is_alerts(
     name = words - STATES if len(words - STATES) > 1 else words
     held = held | _words_of_names(place, wanted.names[0])
     share = QUESTION_SHARE if " " in wanted.names[0] else NAME_SHARE
-    named = sum(_holds(held, it) for it in name) >= share * len(name)
+    named = sum(holds(held, it, _SHORT) for it in name) >= share * len(name)
     if floors is None:
         return named
     floor = floors.clear if place.rival <= CLEAR_SHARE else floors.alert
@@ -173,15 +174,8 @@ def _words_of_names(place: Place, name: str) -> set[str]:
 
 _LONG: Final = 6
 """Minimum letters of a thing's name."""
-
-
-def _holds(held: set[str], word: str) -> bool:
-    """Whether a word is among others, or the beginning of one: "mem" of an alarm's name for "memory"."""
-    return word in held or (len(word) >= _SHORT and any(it.startswith(word) for it in held))
-
-
 _SHORT: Final = 3
-"""Minimum letters of a short form."""
+"""Minimum letters of a short form: "mem" of an alarm's name for "memory"."""
 
 
 def _is_questions(

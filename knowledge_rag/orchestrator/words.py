@@ -69,6 +69,15 @@ def written_words(texts: Iterable[str]) -> set[str]:
 _HYPHENATED: Final = re.compile(r"(?<![\w-])[A-Za-z]{2,}-[a-z]{2,}(?![\w-])")
 
 
+def holds(held: set[str], word: str, letters: int) -> bool:
+    """Whether a word is among others, or has at least so many letters and begins one of them.
+
+    >>> holds({"kubernet", "node"}, "kube", 4), holds({"kubernet"}, "kub", 4)
+    (True, False)
+    """
+    return word in held or (len(word) >= letters and any(it.startswith(word) for it in held))
+
+
 def asked_words(texts: Iterable[str]) -> set[str]:
     """Return the words of a question, without the stop words of its language."""
     text = " ".join(texts)

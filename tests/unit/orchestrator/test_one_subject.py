@@ -36,6 +36,11 @@ class TestSubjects:
         )
         assert len(actions(advised(question("check apple push"), {PAGE: steps}))) == 3
 
+    def test_a_heading_that_a_question_spells_out_is_meant_without_its_letter(self):
+        page = "# rides-pg\n\n## A. Writer down\n\n1. Fail over.\n\n## C. A reader lags\n\n1. End the query.\n"
+        given = advised(question("rides-pg: a reader lags"), {PAGE: page})
+        assert actions(given) == ["End the query."]
+
     def test_a_bare_heading_stands_for_the_best_of_its_subjects(self):
         page = (
             "# Databases\n\n## Exam database\n\n### Storage low\n\n1. Grow the storage.\n\n### Failover\n\n1. Reboot it.\n\n"
