@@ -44,13 +44,12 @@ from knowledge_rag.orchestrator.extent import (
     top_of,
 )
 from knowledge_rag.orchestrator.governing import is_no_way
-from knowledge_rag.orchestrator.links import fold, stem
+from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import (
     CODE_OF_ERROR,
     NAME,
     STATES,
     alerts_named,
-    has_other_number,
     is_called,
     is_exactly,
     is_filed,
@@ -60,10 +59,10 @@ from knowledge_rag.orchestrator.naming import (
     is_mentioned,
     is_of_other_service,
     is_told,
-    listed_names,
     names_code,
     other_numbers,
     same_name,
+    told_in_all,
 )
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
@@ -74,11 +73,9 @@ from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.wanted import Place, asks_for_part, is_asked_for, kinds_at
 from knowledge_rag.orchestrator.words import (
     asked_words,
-    holds,
     spaced_words,
     word_list,
     words_of,
-    written_words,
 )
 
 if TYPE_CHECKING:
@@ -164,7 +161,7 @@ def _by_words(ranked: list[Place], wanted: Wanted) -> Place | None:
     mentioned = [it for it in ranked if any(is_mentioned(it, name) for name in wanted.names)]
     if len(mentioned) == 1:  # no other result has it
         ranked = [*mentioned, *(it for it in ranked if it is not mentioned[0])]
-    elif told := _told_in_all(ranked, wanted):
+    elif told := told_in_all(ranked, wanted):
         return replace(_fitting(told, wanted), why="told")
     if not ranked:
         return None
@@ -217,49 +214,6 @@ def _is_part(section: Section) -> bool:
 _STEPS: Final = (Form.LIST, Form.CODE, Form.TABLE)
 
 
-def _told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:
-    """Return the places whose heading, with its page's name, has all words of an alert's name, fewest other words first.
-
-    "Disk nearly full" of cassandra.md fits CassandraDiskHigh: the heading has words that the page's name lacks, the page's
-    name has the beginning of the alert's name as one word, and neither names another alert or another number.
-    """
-    (name, *_) = (*wanted.names, "")
-    words = words_of([name]) - STATES
-    if not wanted.is_alert or len(words) < _MIN_TOLD or " " in name:
-        return []
-    told: list[tuple[int, Place]] = []
-    for it in ranked:
-        outline, heading = it.outline, it.section.heading
-        called = [outline.title, stem(outline.source_file), *it.section.path[:-1]]
-        own, page = written_words([heading]), written_words(called)
-        thing = fold(_before(name, own))
-        is_told = (
-            all(it in own or holds(page, it, _SHORT) for it in words)
-            and bool(own & words - page)
-            and thing in fold(" ".join(called))
-        )
-        others = [one for one in listed_names(outline, it.section) if not same_name(one, name)]
-        if (
-            it.section.level
-            and is_told
-            and not (others or has_other_number(without_number(heading), name))
-        ):
-            told.append((len(own - words - STATES), it))
-    return [it for _, it in sorted(told, key=itemgetter(0))]
-
-
-def _before(name: str, words: set[str]) -> str:
-    """Return the part of a name before the first of some words: the thing that it is about."""
-    parts = split_words(name).split()
-    return "".join(itertools.takewhile(lambda it: not words_of([it]) <= words, parts))
-
-
-_SHORT: Final = 4
-"""Minimum letters of a short form in an alert's name: "Kube" for the Kubernetes of the page's name."""
-_MIN_TOLD: Final = 2
-"""Minimum words of an alert's name, without those for its state, that a page and a heading can have together."""
-
-
 def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
     """Return the ids of sections and tabs for other environments, under another number, or about things never done.
 
@@ -267,13 +221,13 @@ def _for_others(wanted: Wanted, outlines: Sequence[Outline]) -> set[int]:
     "One host is down".
     """
     found: set[int] = set()
+    extent = _extent(split_words(" ".join(wanted.names))) if wanted.is_alert else None
     for outline in outlines:
         headings = [it.heading for it in outline.sections()]
         others = set(other_numbers(headings, wanted.text))
-        extents = {it: _extent(it) for it in headings}
-        extent = _extent(split_words(" ".join(wanted.names))) if wanted.is_alert else None
-        if extent is not None and extent in extents.values():
-            others |= {it for it, its in extents.items() if its is not None and its != extent}
+        extents = {it: _extent(it) for it in headings} if extent is not None else {}
+        if extent in extents.values():
+            others |= {it for it, its in extents.items() if its is (not extent)}
         for section in outline.sections():
             if is_no_way(section.heading) or section.heading in others:
                 found |= {id(it) for it in section.walk()}
@@ -348,7 +302,7 @@ def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
     for own, block in ((section, it) for section in outline.sections() for it in section.blocks):
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
-            case = _CASE.match(line) if block.form is not Form.TABLE else None
+            case = _ENTRY.match(line) if block.form is not Form.TABLE else None
             has_code = case is not None and is_coded(case["case"])
             # most lines are about something else, which is seen at once
             may_name = "<" in line or any(it in line.casefold() for it in begins)
@@ -370,7 +324,7 @@ def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
                 yield own  # of a list, the items for other alerts would come with it
 
 
-_CASE: Final = re.compile(
+_ENTRY: Final = re.compile(
     r"(?P<case>(?:`[^`\n]{1,80}`|[^:→`\n]){1,80}?)(?::\s|→|[-=]>)(?P<action>.*)"
 )
 """An entry of an index, a colon within code aside: "`MODE: frozen` → Forward fix"."""

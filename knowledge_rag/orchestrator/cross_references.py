@@ -464,8 +464,9 @@ def _shortened(heading: str) -> Iterator[str]:
 
 def _is_in_a_case(line: str) -> bool:
     """Whether what a line refers to is needed in a case only, or not now, since the line forbids something."""
-    said = sentences(LIST_MARK.sub("", line.strip()).replace("*", ""))
-    return _IN_A_CASE.match(line) is not None or any(map(forbids, said))
+    if _IN_A_CASE.match(line):
+        return True
+    return any(map(forbids, sentences(LIST_MARK.sub("", line.strip()).replace("*", ""))))
 
 
 _IN_A_CASE: Final = re.compile(

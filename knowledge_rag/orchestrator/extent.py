@@ -176,9 +176,8 @@ def _risky_cases(
     asked = words_of([wanted.said, wanted.labels])
     for it in destroying:
         line = outline.lines.get(sending.get(id(it), 0), "")
-        is_told = names_code(wanted.said, line) or words_of([line]) <= asked | words_of(
-            [it.heading]
-        )
+        words = words_of([line]) - words_of([it.heading])
+        is_told = names_code(wanted.said, line) or words <= asked
         if it not in sure and not is_told:
             yield it
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from knowledge_rag.core.headings import (
-    Kind,
-)
+from knowledge_rag.core.chunks import split_words
+from knowledge_rag.core.headings import Kind, without_number
 from knowledge_rag.core.lines import cells_of
 from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.outline import Form
-from knowledge_rag.orchestrator.words import words_of
+from knowledge_rag.orchestrator.words import holds, words_of, written_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -218,6 +219,49 @@ def is_told(place: Place, titles: Sequence[str]) -> bool:
 
 
 _SYMPTOMS: Final = re.compile(r"[,;]|\bor\b|<br ?/?>")
+
+
+def told_in_all(ranked: Sequence[Place], wanted: Wanted) -> list[Place]:
+    """Return the places whose heading, with its page's name, has all words of an alert's name, fewest other words first.
+
+    "Disk nearly full" of cassandra.md fits CassandraDiskHigh: the heading has words that the page's name lacks, the page's
+    name has the beginning of the alert's name as one word, and neither names another alert or another number.
+    """
+    (name, *_) = (*wanted.names, "")
+    words = words_of([name]) - STATES
+    if not wanted.is_alert or len(words) < _MIN_TOLD or " " in name:
+        return []
+    told: list[tuple[int, Place]] = []
+    for it in ranked:
+        outline, heading = it.outline, it.section.heading
+        called = [outline.title, stem(outline.source_file), *it.section.path[:-1]]
+        own, page = written_words([heading]), written_words(called)
+        thing = fold(_before(name, own))
+        is_told = (
+            all(it in own or holds(page, it, _SHORT) for it in words)
+            and bool(own & words - page)
+            and thing in fold(" ".join(called))
+        )
+        others = [one for one in listed_names(outline, it.section) if not same_name(one, name)]
+        if (
+            it.section.level
+            and is_told
+            and not (others or has_other_number(without_number(heading), name))
+        ):
+            told.append((len(own - words - STATES), it))
+    return [it for _, it in sorted(told, key=itemgetter(0))]
+
+
+def _before(name: str, words: set[str]) -> str:
+    """Return the part of a name before the first of some words: the thing that it is about."""
+    parts = split_words(name).split()
+    return "".join(itertools.takewhile(lambda it: not words_of([it]) <= words, parts))
+
+
+_SHORT: Final = 4
+"""Minimum letters of a short form in an alert's name: "Kube" for the Kubernetes of the page's name."""
+_MIN_TOLD: Final = 2
+"""Minimum words of an alert's name, without those for its state, that a page and a heading can have together."""
 
 
 def is_mentioned(place: Place, name: str) -> bool:
