@@ -82,7 +82,7 @@ _WORDS: Final = {
     r"|what to do|restor|actions?\b(?! items)|how to\b|instructions?\b|prerequisit|preparations?\b|before you (?:start|begin)|requirements?\b|case \d|solution|playbook|checklist",
     Kind.BACKGROUND: r"symptom|impact|overview|background|timeline|root cause|related|references?\b|see also"
     r"|what went|lucky|lessons|action items|detection|glossary|meaning|introduction|purpose(?: and scope)?\b|objectives?\b|context|owner|about\b|summary"
-    r"|possible causes?|causes?\b|expression|severity|links|resources|further reading|how it works|architecture"
+    r"|possible causes?|causes?\b|expression|severit(?:y|ies)|alert behaviou?rs?|covered alerts|dependenc(?:y|ies)|links|resources|further reading|how it works|architecture"
     r"|^what (?:this|it) (?:is|does)\b|^what is\b|descriptions?\b|metadata|definitions?\b|evidence|service details|table of contents|contents",
 }
 _ELSEWHERE: Final = {

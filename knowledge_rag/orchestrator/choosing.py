@@ -417,8 +417,11 @@ def _fitting(places: Sequence[Place], wanted: Wanted) -> Place:
 
 def _has_whole_name(place: Place, names: Sequence[str]) -> bool:
     """Whether a page has an alert's name verbatim: in front matter, title, heading, or on a line of alerts."""
+    outline = place.outline
     return is_exactly(place.section, names) or any(
-        is_filed(place.outline, it) or is_listed(place, it) for it in names
+        is_filed(outline, name)
+        or any(is_listed(Place(outline, it), name) for it in outline.sections())
+        for name in names
     )
 
 

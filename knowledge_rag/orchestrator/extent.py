@@ -48,6 +48,7 @@ from knowledge_rag.orchestrator.governing import (
 )
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import (
+    AND,
     NAME,
     is_camel_case,
     is_filed_alone,
@@ -104,7 +105,6 @@ _ONE_NAME: Final = re.compile(
     r"(?P<label>[\w.-]{2,40} ?[=:] ?)?(?P<value>(?(label)[\w.-]{1,40}|[\w.-]{2,40}))"
 )
 """A heading that is a name: "hist-plant", or a label's value: "zone = a"."""
-_AND: Final = re.compile(r", | and | & | / ")
 _STEP_NUMBER: Final = re.compile(r"\b(?:step|point) (\d{1,3})\b", re.IGNORECASE)
 
 
@@ -290,20 +290,23 @@ def _named_otherwise(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Sect
     """Yield the sections headed by other names, if just one is headed by the alert's.
 
     Of "hist-plant" and "hist-lab, hist-test", the label ``cluster`` decides which is left out; of "zone = a" and
-    "zone = b", the label ``zone``, or "zone-b" in a question.
+    "zone = b", the label ``zone``, or "zone-b" in a question. Beside an alert's name, only other alerts' names count:
+    "Escalation" isn't one.
     """
     labels, told = ({fold(it) for it in said.split()} for said in (wanted.labels, wanted.text))
     meant: dict[bool, list[Section]] = {True: [], False: []}
     for section in beside:
-        names = [_ONE_NAME.fullmatch(it) for it in _AND.split(section.heading.strip(" :`*"))]
-        if all(names):
+        names = [_ONE_NAME.fullmatch(it) for it in AND.split(section.heading.strip(" :`*"))]
+        if all(names) and not names_only_kind(section.heading):
             is_meant = any(
                 fold(it["value"]) in labels or (it["label"] and fold(it[0]) in told)
                 for it in names
                 if it
             )
             meant[is_meant].append(section)
-    yield from meant[False] if len(meant[True]) == 1 else ()
+    if len(meant[True]) == 1:
+        is_alert = is_camel_case(meant[True][0].heading)
+        yield from (it for it in meant[False] if is_camel_case(it.heading) or not is_alert)
 
 
 def _of_other_cases(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Section]:

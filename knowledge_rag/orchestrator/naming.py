@@ -31,6 +31,8 @@ MIN_TITLE_WORDS: Final = 4
 NAME: Final = re.compile(r"[\w.:/-]*<[\w-]{1,20}>[\w.:/-]*|[\w][\w.:/-]*")
 
 
+AND: Final = re.compile(r", | and | & | / ")
+"""Separates the names in a heading or title."""
 _NUMBER: Final = re.compile(r"\d+")
 _CAMEL_CASE: Final = re.compile(r"(?=(?:[^\s]*[a-z\d_-][A-Z]){2})[A-Z][\w()./-]{7,}")
 
@@ -147,10 +149,12 @@ def is_filed(outline: Outline, name: str) -> bool:
 
 
 def is_under(name: str, alerts: Iterable[str], title: str, source_file: str) -> bool:
-    """Whether a page's ``alerts``, title or file name is an alert's name; never for a name without letters or digits."""
-    return bool(fold(name)) and any(
-        same_name(it, name) for it in (*alerts, title, stem(source_file))
-    )
+    """Whether a page's ``alerts``, title, one of several names in the title, or file name is an alert's name.
+
+    Never for a name without letters or digits.
+    """
+    called = (*alerts, title, *AND.split(title), stem(source_file))
+    return bool(fold(name)) and any(same_name(it, name) for it in called)
 
 
 def is_filed_alone(outline: Outline, wanted: Wanted) -> bool:
@@ -196,7 +200,10 @@ _LIST: Final = re.compile(r"[,;]|\band\b")
 
 
 def _lines_naming(outline: Outline, section: Section) -> Iterator[tuple[str, bool]]:
-    """Yield the lines of a section's own text that may name alerts, and whether each may begin with one: rows, and the first."""
+    """Yield the lines of a section's own text that may name alerts, and whether each may begin with one: rows, and the first.
+
+    An item that is just a name is about alerts if its heading is: "Covered alerts".
+    """
     # a list of symptoms names the alarms for them; a list of steps may name any other alert
     steps = (Form.CODE,) if section.kind is Kind.BACKGROUND else (Form.CODE, Form.LIST)
     for place, block in enumerate(section.blocks):
@@ -204,6 +211,15 @@ def _lines_naming(outline: Outline, section: Section) -> Iterator[tuple[str, boo
             for number in range(block.start, block.end + 1):
                 begins = block.form is Form.TABLE or (place == 0 and number == block.start)
                 yield outline.lines.get(number, ""), begins
+        if block.form is Form.LIST and _ALERT_LINE.search(section.heading):
+            for item in block.items:
+                said = outline.lines.get(item.start, "").split()
+                if len(said) == _MARK_AND_NAME:
+                    yield f"{section.heading}: {said[1]}", False
+
+
+_MARK_AND_NAME: Final = 2
+"""Words of a list item that is just a name."""
 
 
 def is_told(place: Place, titles: Sequence[str]) -> bool:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from knowledge_rag.core.headings import (
     ACTIONS,
     Kind,
+    is_instruction,
     kind_of_beginning,
     kind_of_label,
 )
@@ -631,9 +632,15 @@ class _Collector:
         if self._prose:
             is_part = self._section.level > 0 or not self._root.children  # no heading: notes
             return is_part and not _MARKED.match(text)
+        if forbids(text):
+            return False
+        goes_on = len(self._items) > self._first
+        if goes_on and kind is Governs.CAUTION and not _MARKED.match(text):
+            # an instruction that also warns is done in its place, unlike a warning about the section
+            return bool(_THEN.match(text)) or is_instruction(text)
         may_be = kind is Governs.NOTE or (kind is Governs.CONDITION and not warns(text))
-        goes_on = len(self._items) > self._first and _THEN.match(text) is not None
-        return may_be and not forbids(text) and (goes_on or bool(_INLINE_COMMAND.search(text)))
+        is_next = goes_on and _THEN.match(text) is not None
+        return may_be and (is_next or bool(_INLINE_COMMAND.search(text)))
 
     def _take_quote(self, block: Block) -> None:
         text = _plain(self._outline, block)
