@@ -171,7 +171,7 @@ def _nothing(
     closest = read[0].source_file if read else ""
     why = wording.near_miss(closest, unknown, by.declined if by else None, by.said if by else "")
     if any(block.meant for block in plan.blocks):
-        why = wording.UNCLEAR
+        why = wording.RISKY if any(it.is_risky for it in plan.blocks) else wording.UNCLEAR
     elif incident.at:
         why = wording.no_steps_at(*incident.at)
     return Recommendation(

@@ -332,7 +332,7 @@ def out_of_scope(text: str) -> list[str]:
 
 _SETS_APART: Final = re.compile(
     r"^\W*not\b|\bnot (?:on|in|part of) this (?:page|document|runbook)\b|\b(?:its|their) own (?:page|runbook|document)\b"
-    r"|\b(?:another|different|separate|other) (?:page|runbook|document|system|cluster|database)\b|\bnot to be (?:confused|mixed up)\b",
+    r"|\b(?:another|different|separate|other|wrong) (?:page|runbook|document|system|cluster|database)\b|\bnot to be (?:confused|mixed up)\b",
     re.IGNORECASE,
 )
 
@@ -438,7 +438,7 @@ def is_unwritten(text: str) -> bool:
 
 _OPEN: Final = r"(?:open|still open|to[- ]?do|tbd|to be (?:done|written)|missing|not (?:yet )?(?:written|documented)|wish ?list|(?:open|missing) (?:points?|questions?|issues?|items?|tasks?|ends|procedures?|pages?)|ideas)"
 _OPEN_POINTS: Final = re.compile(
-    rf"\W*(?:[A-Z\d]{{1,2}}[.)] )?{_OPEN}(?:(?:\W| and | or )+{_OPEN})*\W*|\W*things\b.*\b(?:haven[’']?t|not|never)\b.*",
+    rf"\W*(?:[A-Z\d]{{1,2}}[.)] )?{_OPEN}(?:(?:\W| and | or )+{_OPEN})*\W*|\W*things\b.*\b(?:haven[’']?t|not|never)\b.*|\W*(?:stuff|things|pages?) (?:still )?to write\b.*",
     re.IGNORECASE,
 )
 

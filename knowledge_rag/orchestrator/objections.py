@@ -170,7 +170,8 @@ def doubt_of(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> s
         " ".join(lines[n] for it in procedures for n in it.lines if n in lines)
     ):
         return ""
-    names = [it[0] for it in _IDENTIFIER.finditer(wanted.text) if it[0].casefold() not in text]
+    told = dict.fromkeys(it[0] for it in _IDENTIFIER.finditer(wanted.text))
+    names = [it for it in told if it.casefold() not in text]
     return f"it never mentions {', '.join(names[:3])}" if names else ""
 
 

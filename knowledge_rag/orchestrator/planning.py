@@ -24,6 +24,7 @@ from knowledge_rag.orchestrator.cross_references import links_out, own_range, se
 from knowledge_rag.orchestrator.extent import (
     has_no_steps_yet,
     is_one_procedure,
+    matter_at,
     procedures_at,
     sent_by,
     steps_of,
@@ -32,12 +33,13 @@ from knowledge_rag.orchestrator.extent import (
     with_senders,
 )
 from knowledge_rag.orchestrator.links import fold, stem, words_of_link
-from knowledge_rag.orchestrator.naming import alerts_named, is_filed
+from knowledge_rag.orchestrator.naming import CODE_OF_ERROR, alerts_named, is_filed
 from knowledge_rag.orchestrator.objections import doubt_of, held_off, not_for, still_to_write
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, held_off_by, procedure_of
 from knowledge_rag.orchestrator.queries import RESULTS
 from knowledge_rag.orchestrator.relevance import (
+    ENOUGH,
     is_relevant,
     is_unambiguous,
     is_vague,
@@ -56,7 +58,7 @@ if TYPE_CHECKING:
     from knowledge_rag.core.outcome import RetrievalResult
     from knowledge_rag.orchestrator.cross_references import Elsewhere
     from knowledge_rag.orchestrator.incident import Incident
-    from knowledge_rag.orchestrator.outline import Outline
+    from knowledge_rag.orchestrator.outline import Outline, Section
     from knowledge_rag.orchestrator.procedures import Procedure
     from knowledge_rag.orchestrator.relevance import (
         Floors,
@@ -82,6 +84,7 @@ class Block:
         unknown: words of the incident that nothing found contains.
         meant: names of the procedures that the question could mean, one for each passage that is offered as reading;
             empty if nothing is documented.
+        is_risky: whether the likeliest of these destroys something, on thin evidence.
         elsewhere: sections of other documents that the procedures refer to.
         doubt: the reason to doubt the procedures: another service, names that the page never mentions.
         also: other pages that are filed under the alert's name just as well.
@@ -97,6 +100,7 @@ class Block:
     unknown: tuple[str, ...] = ()
     looked_up: bool = True
     meant: tuple[str, ...] = ()
+    is_risky: bool = False
     elsewhere: tuple[Elsewhere, ...] = ()
     score: float | None = None
     doubt: str = ""
@@ -239,6 +243,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED] if it in outlines]
     place = place_for(wanted, documents, search.evidence)
     unread = unclear = False
+    guessed: Place | None = None
     equal = _equal(place)
     if place is not None and not equal and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
@@ -253,6 +258,9 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         may_be_unclear = is_found and is_about and not unread
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
         unclear |= place.why == "page" and not alerts_named(wanted)
+        if may_be_unclear and floors is not None and _destroys_by_guess(place, procedures, search):
+            guessed = place
+        unclear |= guessed is not None
         if procedures and is_about and not unclear:
             known = [it for it, outline in outlines.items() if not is_superseded(outline)]
             elsewhere = links_out(place.outline, procedures[0], wanted.labels, known)
@@ -269,13 +277,27 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
                 doubt=doubt_of(place, given, wanted),
                 also=tuple(it.outline.source_file for it in place.also),
             )
-    offered = _between(search, equal) if equal else _offered(search, outlines)
+    offered = _between(search, equal) if equal else _offered(search, outlines, guessed)
     if equal or unclear or (not unread and _may_mean_any(search)):
         return offered
     nothing = replace(
         offered, meant=(), unknown=_unknown(search), declined=Declined.UNREAD if unread else None
     )
     return nothing if unread else _with_unused(nothing, wanted, documents)
+
+
+def _destroys_by_guess(place: Place, procedures: Sequence[Procedure], search: Search) -> bool:
+    """Whether the evidence for a procedure is thin, and it destroys something: a person chooses that.
+
+    A section with an error code of the incident is no guess.
+    """
+    outline, section = place.outline, place.section
+    items = [it for one in procedures for it in one.items]
+    is_thin = search.score(outline.source_file) < ENOUGH
+    codes = CODE_OF_ERROR.findall(search.wanted.text)
+    text = outline.text(section.start, section.end)
+    is_guess = is_thin and not any(it in text for it in codes)
+    return is_guess and any(dangers_in(outline.text(it.start, it.end)) for it in items)
 
 
 def _used(asked: Asked, outlines: Mapping[str, Outline]) -> list[RetrievalResult]:
@@ -375,21 +397,37 @@ def _nearest(search: Search, outlines: Mapping[str, Outline]) -> list[Citation]:
     return list(sections.values())[:MAX_READING]
 
 
-def _offered(search: Search, outlines: Mapping[str, Outline]) -> Block:
-    """Return the nearest procedures by name, each with its best passage; at most MAX_READING."""
+def _offered(search: Search, outlines: Mapping[str, Outline], best: Place | None = None) -> Block:
+    """Return the nearest procedures by name, each with its best passage; at most MAX_READING.
+
+    That of the best place comes first, if it is given: it destroys something, and may not be meant.
+    """
     found: dict[tuple[str, int], tuple[str, Citation]] = {}
+    if best:
+        called = matter_at(best.outline, best.section.start, search.wanted)
+        found[best.outline.source_file, called.start] = (
+            _name_of(best.outline, called),
+            _passage_at(best, search.results),
+        )
     usable = [it for it in search.usable() if not is_superseded(outlines[it.citation.source_file])]
     for it in usable or search.usable():
         outline, matter = outlines[it.citation.source_file], matter_of(it, search.wanted, outlines)
-        heading = "" if names_only_kind(matter.heading) else matter.heading
-        called = heading or outline.title or stem(outline.source_file)
-        found.setdefault((outline.source_file, matter.start), (called, it.citation))
+        found.setdefault(
+            (outline.source_file, matter.start), (_name_of(outline, matter), it.citation)
+        )
     nearest = list(found.values())[:MAX_READING]
     return Block(
         search.alert,
         reading=tuple(it for _, it in nearest),
         meant=tuple(name for name, _ in nearest),
+        is_risky=best is not None,
     )
+
+
+def _name_of(outline: Outline, matter: Section) -> str:
+    """Return what a procedure is called: its heading, or its page's name if the heading is a mere purpose."""
+    heading = "" if names_only_kind(matter.heading) else matter.heading
+    return heading or outline.title or stem(outline.source_file)
 
 
 def with_elsewhere(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from posixpath import commonprefix
 from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.core.chunks import split_words
 from knowledge_rag.core.languages import LANGUAGES_OF_OTHER_SCRIPTS, language_of
 from knowledge_rag.core.lines import cells_of
 from knowledge_rag.core.metadata import TITLE
@@ -75,6 +76,8 @@ RIVAL_SHARE: Final = 0.85
 """Share of a section's score above which another procedure may be meant as well."""
 CLEAR_SHARE: Final = 0.65
 """Maximum worth, by search and words, of another subject that isn't meant, as a share of a section's."""
+ENOUGH: Final = 0.45
+"""Score, or share of words, below which the evidence for a procedure that search found is thin."""
 FEW: Final = 3
 """Minimum words of a question for a section with all of them to be meant: "slow" and "database" occur anywhere."""
 
@@ -95,7 +98,9 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
         is_listed = not told.isdisjoint(words_of(place.outline.lines.values()))
         return is_listed or not unheard_of(wanted.text, search.results)
     is_other = (
-        is_of_another(place, wanted.names) or _is_of_another_thing(place, wanted.names)
+        is_of_another(place, wanted.names)
+        or _is_of_another_thing(place, wanted.names)
+        or _is_for_siblings(place, wanted.names)
         if wanted.is_alert
         else bool(
             (unheard_of(wanted.text, search.results) and not _names(place.outline, wanted.service))
@@ -137,6 +142,20 @@ def _is_of_another_thing(place: Place, names: Sequence[str]) -> bool:
     return False
 
 
+def _is_for_siblings(place: Place, names: Sequence[str]) -> bool:
+    """Whether a page has a section for an alert whose name begins like the alert's, and lacks the alert's own name.
+
+    A page with ColdChamberTooWarm isn't for ColdChamberTooCold.
+    """
+    if not names or not is_camel_case(names[0]):
+        return False
+    outline, parts = place.outline, split_words(names[0]).split()
+    headings = (it.heading.strip() for it in outline.sections())
+    others = [split_words(it).split() for it in headings if is_camel_case(it)]
+    is_sibling = any(len(commonprefix([parts, it])) > 1 for it in others)
+    return is_sibling and fold(names[0]) not in fold("\n".join(outline.lines.values()))
+
+
 _OF_PARTS: Final = re.compile(r"(?<![\w-])[a-z\d]+(?:-[a-z\d]+){2,}(?![\w-])")
 """The name of an alarm, of a thing and its trouble: orders-db-replica-lag."""
 
@@ -147,13 +166,14 @@ def _is_alerts(
     """Whether a section is about an alert.
 
     It has to score ``Floors.alert`` and have NAME_SHARE of the words of its name (QUESTION_SHARE of a sentence) but for
-    those of its state; words of a thing's name that the page writes out count. Or it has to score ``Floors.sure``. If
+    those of its state, and of those beside the names of things that the page has as code: what is wrong with
+    `stock-prod` is a matter of its own. Or it has to score ``Floors.sure``. If
     search and words together rate every other subject at CLEAR_SHARE of it at most, ``Floors.clear`` replaces
     ``Floors.alert``.
     """
     words = words_of(wanted.names[:1])
     name = words - STATES if len(words - STATES) > 1 else words
-    held = held | _words_of_names(place, wanted.names[0])
+    name = name - _words_of_names(place, wanted.names[0]) or name
     share = QUESTION_SHARE if " " in wanted.names[0] else NAME_SHARE
     named = sum(holds(held, it, _SHORT) for it in name) >= share * len(name)
     if floors is None:

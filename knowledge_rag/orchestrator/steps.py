@@ -31,6 +31,7 @@ from knowledge_rag.orchestrator.recommendation import (
     Step,
     Strength,
 )
+from knowledge_rag.orchestrator.relevance import ENOUGH
 from knowledge_rag.orchestrator.wording import listed
 from knowledge_rag.orchestrator.words import told_of, words_of
 
@@ -188,8 +189,6 @@ and its page's name have all words of that name; it is the best section of a pag
 to a tenth."""
 FOUND_MOST: Final = 0.75
 """Maximum confidence in a procedure that search found: its score, or its share of the incident's words."""
-ENOUGH: Final = 0.45
-"""Score, or share of words, below which the evidence for a procedure that search found is thin."""
 
 
 def evidence_of(

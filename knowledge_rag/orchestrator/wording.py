@@ -34,6 +34,13 @@ UNCLEAR: Final = "It is unclear which procedure is meant: ask for one by its nam
 """The reasoning if a question may mean several procedures."""
 
 
+RISKY: Final = (
+    "It is unclear which procedure is meant, and the likeliest destroys something: "
+    "ask for one by its name, or say more."
+)
+"""The reasoning if the evidence for a procedure that destroys something is thin."""
+
+
 RESOLVED: Final = "The pager says that this is resolved. Steps are for when it fires."
 """Shown above all advice for a payload whose alerts are all over."""
 
