@@ -313,7 +313,7 @@ def is_precondition(text: str) -> bool:
 
 
 _NOT_FOR: Final = re.compile(
-    r"\b(?:never|not)\s+(?:(?:valid|meant|used|to be used|suitable|intended)\s+)?(?:for|on|in)\s+(?!th(?:is|ese|em|at)\b|it\b)(?P<what>[\w-]+(?:(?:,| or| and|, or|/)? ?[\w-]+){0,3})",
+    r"\b(?:never|not)\s+(?:(?:valid|meant|used|to be used|suitable|intended)\s+)?(?:for|on|in)\s+(?!th(?:is|ese|em|at)\b|it\b)(?P<what>`[^`\n]{2,40}`|[\w-]+(?:(?:,| or| and|, or|/)? ?[\w-]+){0,3})",
     re.IGNORECASE,
 )
 

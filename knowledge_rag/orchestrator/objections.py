@@ -82,7 +82,7 @@ def _names_alone(text: str, name: str) -> bool:
 def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> Governing | None:
     """Return the statement that a page makes instead of its steps for the request.
 
-    It says to stop in that case. Or it forbids in every case the action that a question asks for, with its verb and most
+    It says to stop in that case, or excludes a thing that the request names and that it has as code. Or it forbids in every case the action that a question asks for, with its verb and most
     of its words, and the steps have that verb: steps for something else stay, below the prohibition. So do steps that
     forbid it too: they say what to do instead.
     """
@@ -90,8 +90,8 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
     first = procedures[0].items[0].start
     governing = [it for item in items for it in item.governing]
     steps = [part.text for item in items for part in item.parts]
-    told = [it for step in steps for it in forbidden_by(step)]
-    asked = words_of([wanted.text, wanted.labels])
+    known = [it for step in steps for it in forbidden_by(step)]
+    told, asked = f"{wanted.said} {wanted.labels}", words_of([wanted.text, wanted.labels])
     for it in (*_said_before(place), *governing):
         if it.withheld:
             continue
@@ -101,8 +101,10 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
             for what in forbidden
             if _has_verb(what, wanted.task)
             and any(_has_verb(what, step) for step in steps)
-            and not any(_has_verb(what, it) for it in told)
+            and not any(_has_verb(what, it) for it in known)
         ):
+            return it
+        if any(_names_alone(told, name) for name in _codes_excluded(it.text)):
             return it
         case = stopped_by(it.text)
         if it.start > first and not CODE_SPAN.search(case):
@@ -111,6 +113,11 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
         if words and 2 * len(words & asked) >= len(words) and _names_all(case, wanted):
             return it
     return None
+
+
+def _codes_excluded(text: str) -> list[str]:
+    """Return the things, as code, that a text says it doesn't apply to: "Not for `stock-moves`"."""
+    return [name for what in excluded_by(text) for name in CODE_SPAN.findall(what)]
 
 
 def _said_before(place: Place) -> list[Governing]:
