@@ -414,9 +414,9 @@ _BELOW: Final = re.compile(
 def _named_in(
     outline: Outline, source: Section, *, left: Container[int], in_any_case: bool = False
 ) -> Iterator[Section]:
-    """Yield the sections that a section refers to where it forbids nothing: by a link, set apart from the text, or in full.
+    """Yield the sections that a section refers to where it forbids and asks nothing: by a link, set apart from the text, or in full.
 
-    A heading that is a single word joined from several is named wherever that occurs; a chapter, by its number; and a
+    "Is anybody re-homing (section 8)?" sends nobody there. A heading that is a single word joined from several is named wherever that occurs; a chapter, by its number; and a
     heading whose words are all in a sentence that refers below or above, by that sentence.
     """
     headings = _headings(source)
@@ -424,7 +424,8 @@ def _named_in(
     texts = [_LEAVES.sub("", outline.lines.get(n, "")) for n in lines]
     if in_any_case:
         texts = [it for it in texts if not _is_in_a_case(it)]
-    said = (it for text in texts for it in sentences(text))
+    told = (it for text in texts for it in sentences(text))
+    said = (it for it in told if not it.rstrip().endswith("?"))
     allowed = [it for it in said if not (forbids(it) or (in_any_case and _IN_A_CASE.match(it)))]
     sending = [it for it in allowed if _BELOW.search(it)]
     text = "\n".join(allowed)
