@@ -50,6 +50,7 @@ from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import (
     AND,
     NAME,
+    alerts_named,
     is_camel_case,
     is_filed_alone,
     names_code,
@@ -294,6 +295,7 @@ def _named_otherwise(wanted: Wanted, beside: Sequence[Section]) -> Iterator[Sect
     "Escalation" isn't one.
     """
     labels, told = ({fold(it) for it in said.split()} for said in (wanted.labels, wanted.text))
+    labels |= set(map(fold, alerts_named(wanted)))
     meant: dict[bool, list[Section]] = {True: [], False: []}
     for section in beside:
         names = [_ONE_NAME.fullmatch(it) for it in AND.split(section.heading.strip(" :`*"))]

@@ -109,7 +109,9 @@ def test_a_destination_that_is_down_for_ten_minutes_gets_it_later_from_any_envir
     assert not makers.taken
     makers.down = False
     function.renew()
-    counted = function.tick(7 * MINUTE)  # the longest wait is six minutes; the last tick finds nothing to do
+    counted = function.tick(
+        7 * MINUTE
+    )  # the longest wait is six minutes; the last tick finds nothing to do
     assert slack(makers) == ["DiskFull"]
     assert counted is None
 

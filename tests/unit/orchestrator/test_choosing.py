@@ -121,6 +121,22 @@ class TestByName:
         assert given.evidence.strength is Strength.STRONG
         assert is_filed(outlined(text, name), "mail-full")
 
+    def test_a_page_named_after_several_is_given_without_what_is_headed_by_the_others(self):
+        text = (
+            "# walBackupIsDelayed, walBackupHasFailed\n\n## Metrics\n\n### walBackupIsDelayed\n\n- It is 30 h old.\n\n"
+            "### walBackupHasFailed\n\n- The job failed.\n\n## Troubleshooting\n\n- Look at the log.\n\n"
+            "# Escalation\n\n- Call the team.\n"
+        )
+        given = advised(alert("walBackupIsDelayed"), {"runbooks/wal.md": text})
+        assert actions(given) == ["It is 30 h old.", "Look at the log.", "Call the team."]
+        assert [it.heading for it in given.procedures[0].not_shown] == ["walBackupHasFailed"]
+
+    def test_a_list_under_a_heading_about_alerts_names_them(self):
+        listing = "# DiskSnapshots\n\n## Covered alerts\n\n- DiskSnapshotsAreDelayed\n\n## Troubleshooting\n\n- Look at the quota.\n"
+        other = "# Cloud\n\n## Disk snapshots\n\n- Every hour.\n\n## More\n\n- b\n"
+        texts = {"a.md": other, "b.md": listing}
+        assert actions(advised(alert("DiskSnapshotsAreDelayed"), texts)) == ["Look at the quota."]
+
     def test_a_heading_of_the_name_comes_before_a_page_of_the_name(self):
         texts = {
             "runbooks/mail-full.md": page(("Disk", "- Add a disk."), ("Call", "- Call the team.")),

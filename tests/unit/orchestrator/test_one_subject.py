@@ -49,6 +49,15 @@ class TestSubjects:
         given = advised(question("exam database storage low"), {PAGE: page})
         assert actions(given) == ["Grow the storage."]
 
+    def test_a_question_about_a_section_sends_nobody_there(self):
+        page = (
+            "# Grid\n\n## GridLeaderDown\n\nIs anybody moving it (section 8)?\n\n1. Promote it.\n\n"
+            "## 8. Moving it\n\n1. Move it.\n"
+        )
+        assert actions(advised(alert("GridLeaderDown"), {PAGE: page})) == ["Promote it."]
+        sent = page.replace("Is anybody moving it (section 8)?", "Move it first (section 8).")
+        assert "Move it." in actions(advised(alert("GridLeaderDown"), {PAGE: sent}))
+
     def test_a_chain_of_cases_ends_at_its_first_section(self):
         page = (
             "# Queue\n\n## QueueSlow\n\n1. Look.\n2. Nothing moves: see [Stuck](#stuck).\n\n## Stuck\n\n"
@@ -215,6 +224,7 @@ class TestNotForThis:
     @pytest.mark.parametrize(
         "said",
         ["Not the season board, that is `redis-season`.", "`redis-season` has its own page.",
+         "If you are looking at redis-season you are on the wrong page.",
          "Not to be confused with redis-season.", "- `redis-season`: crew, not on this page."],
     )  # fmt: skip
     def test_what_a_page_sets_apart_is_declined_with_its_words(self, said):
@@ -225,12 +235,25 @@ class TestNotForThis:
         assert actions(advised(question("memory of redis high"), {PAGE: page})) == ["Flush it."]
 
     @pytest.mark.parametrize(
-        "heading", ["Open points", "OPEN / TO DO", "Things I haven't written down"]
+        "heading",
+        [
+            "Open points",
+            "OPEN / TO DO",
+            "Things I haven't written down",
+            "stuff to write down sometime",
+        ],
     )
     def test_open_points_are_no_steps(self, heading):
         page = f"# CDN\n\n## Purge\n\n1. Purge it.\n\n## {heading}\n\n- The switch to the second CDN isn't described.\n"
         given = advised(question("how do we switch to the second CDN"), {PAGE: page})
         assert given.guidance == ()
+
+    def test_a_thing_that_a_line_below_the_steps_excludes_gets_its_words(self):
+        page = "# Events\n\n## Replay the queue\n\n1. Replay it.\n\nNot for `stock-moves`: ask dba.\n\n## Other\n\n1. b\n"
+        given = advised(question("replay the queue of stock-moves"), {PAGE: page})
+        assert given.guidance == ()
+        assert "Not for `stock-moves`" in given.reasoning
+        assert actions(advised(question("replay the queue"), {PAGE: page})) == ["Replay it."]
 
     def test_a_stop_below_the_steps_is_for_those_in_the_middle_of_them(self):
         page = "# DCS\n\n## Host down\n\n1. Restart the host.\n\nIf a second host goes down: stop here.\n\n## Other\n\n1. b\n"

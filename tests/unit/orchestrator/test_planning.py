@@ -8,6 +8,7 @@ import pytest
 from knowledge_rag.core.outcome import Reason, RetrievalOutcome, Status
 from knowledge_rag.core.retrieval import Query, degraded
 from knowledge_rag.guardrails.verify import verify
+from knowledge_rag.orchestrator import planning
 from knowledge_rag.orchestrator.composition import state
 from knowledge_rag.orchestrator.consultation import MAX_ALERTS, consult, look_up
 from knowledge_rag.orchestrator.incident import Incident
@@ -24,7 +25,7 @@ from knowledge_rag.orchestrator.relevance import Floors
 from knowledge_rag.orchestrator.retrieval import Asked, Findings, gather
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED
 from knowledge_rag.orchestrator.searches import Search as Searched
-from knowledge_rag.orchestrator.wording import UNCLEAR
+from knowledge_rag.orchestrator.wording import RISKY, UNCLEAR
 from knowledge_rag.orchestrator.written import compose
 from tests.support.runbooks import (
     Search,
@@ -149,6 +150,20 @@ class TestNearMisses:
         assert (given.status, given.guidance) == (Status.NO_MATCH, ())
         assert given.reading
         assert len(given.reading) <= MAX_READING
+
+    def test_a_page_with_an_alert_that_begins_alike_is_not_meant(self):
+        text = "# Chambers\n\n## Requirements\n\n- The chamber is too cold: a role.\n\n## {}\n\n1. Reset.\n"
+        asked = alert("ColdChamberTooCold", title="the chamber is too cold")
+        sibling = advised(asked, {MAIL: text.format("ColdChamberTooWarm")})
+        assert (sibling.status, sibling.guidance) == (Status.NO_MATCH, ())
+        assert advised(asked, {MAIL: text.format("Something else")}).guidance
+        named = text.format("ColdChamberTooWarm").replace("a role", "a role, `ColdChamberTooCold`")
+        assert advised(asked, {MAIL: named}).guidance
+
+    def test_what_is_wrong_with_a_thing_counts_and_not_its_name(self):
+        text = "# Plan\n\nInstance `plan-main-prod`.\n\n## Plan storage\n\n- Drop runs.\n\n## B\n\n- Wait.\n"
+        assert advised(alert("plan-main-prod-storage"), {MAIL: text}).guidance
+        assert advised(alert("plan-main-prod-cpu"), {MAIL: text}).guidance == ()
 
     def test_an_alert_needs_most_of_its_names_words(self):
         text = "# Queue\n\nIt is here.\n\n## Queue of mail\n\n- Drain the queue.\n"
@@ -586,6 +601,27 @@ class TestUnclearQuestions:
     def test_and_can_ask_for_one_by_the_name_that_is_given(self):
         texts = {"q.md": self.QUEUE, "c.md": self.CACHE}
         assert actions(self.asked("Queue", texts)) == ["Drain the mails."]
+
+    @pytest.mark.parametrize(
+        ("asked", "given"),
+        [
+            ("mails queue lagging yesterday slowly CU-30", False),
+            ("queue mails", True),  # all of its words
+            ("mails queue lagging yesterday slowly CU-31", True),
+        ],
+    )
+    def test_what_destroys_is_offered_where_little_speaks_for_it(self, monkeypatch, asked, given):
+        monkeypatch.setattr(planning, "ENOUGH", 0.9)  # the score is the share of the words here
+        text = (
+            "# Queue\n\n## Mails\n\n1. Of CU-31: `rm -rf /var/mail/queue`\n\n## Other\n\n- Wait.\n"
+        )
+        answer = self.asked(asked, {"q.md": text})
+        assert bool(answer.guidance) is given
+        if not given:
+            assert answer.reasoning == RISKY
+            assert answer.meant[0] == "Mails"
+            harmless = text.replace("rm -rf", "ls")
+            assert self.asked(asked, {"q.md": harmless}).guidance
 
     def test_of_two_words_only_what_is_called_so_is_meant(self, monkeypatch):
         texts = {

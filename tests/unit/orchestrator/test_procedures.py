@@ -215,6 +215,24 @@ class TestWhatGoverns:
             "It shows the queue.",
         ]
 
+    @pytest.mark.parametrize("said", ["Then restart", "Restart"])
+    def test_an_instruction_that_warns_stays_in_its_place(self, said):
+        text = f"# A\n\n- one\n\n{said} it. It will likely hang, be careful.\n"
+        steps = [it.text for it in procedure_in(text).items]
+        assert steps == ["one", f"{said} it. It will likely hang, be careful."]
+
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "[[_TOC_]]",
+            "[TOC]",
+            "**Table of Contents**  *generated with [DocToc](https://d.example)*",
+        ],
+    )
+    def test_the_mark_of_a_table_of_contents_governs_nothing(self, said):
+        (item,) = procedure_in(f"# A\n\n{said}\n\n- one\n").items
+        assert [it.text for it in item.governing] == ["# A"]
+
 
 class TestWhatMustNotBeDone:
     @pytest.mark.parametrize(
