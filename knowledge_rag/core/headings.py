@@ -176,13 +176,13 @@ _LETTERED: Final = re.compile(r"\s*(?:(?i:part|section|chapter|appendix)\s+)?[A-
 _INSTRUCTION: Final = re.compile(
     r"(?:add|announce|apply|approve|attach|back up|block|build|bump|call|change|check|choose|clean|clear|close|collect"
     r"|configure|confirm|connect|copy|create|deactivate|decide|define|delete|deploy|detach|determine|disable|disconnect"
-    r"|download|drain|edit|enable|ensure|evaluate|execute|export|fail|figure|fill|find|fix|force|generate|get|give|go"
+    r"|download|drain|edit|enable|ensure|evaluate|execute|export|fail|figure|fill|finali[sz]e|find|fix|force|generate|get|give|go"
     r"|grant|have|identify|import|include|increase|inform|initiali[sz]e|inspect|install|investigate|issue|kill|label"
-    r"|list|load|locate|log|look|make|mark|measure|merge|migrate|monitor|move|note|notify|obtain|open|pause|place"
+    r"|list|load|locate|log|look|make|mark|measure|merge|migrate|monitor|mount|move|note|notify|obtain|open|pause|place"
     r"|point|post|power|prepare|promote|provision|publish|pull|push|put|rebuild|recreate|reduce|register|reindex"
     r"|remove|rename|repeat|replace|replay|report|request|reset|restart|restore|resume|retrieve|return|revert|review"
     r"|revoke|roll|rotate|run|scale|schedule|see|select|send|set|shut|sign|snapshot|start|stop|switch|sync|tail|take|talk"
-    r"|tell|test|trigger|turn|unpublish|update|upgrade|upload|use|validate|verify|wait|watch|write|yank)\b(?! of\b)",
+    r"|tell|test|trigger|turn|unmount|unpublish|update|upgrade|upload|use|validate|verify|wait|watch|write|yank)\b(?! of\b)",
     re.IGNORECASE,
 )
 """The beginning of a step, in English; "Restart of the server" is a subject instead."""

@@ -17,6 +17,7 @@ from knowledge_rag.core.headings import (
     instructs,
     is_called_remarks,
     is_called_rules,
+    is_instruction,
     is_numbered,
     kind_of_heading,
     names_only_kind,
@@ -232,7 +233,9 @@ def _main_of(place: Place, wanted: Wanted) -> Section | None:
     is_one_of_several = bool(subjects_of(outline, top_of(outline)))
     if place.why == "found" and is_about_all and is_one_of_several:
         return None
-    return main if place.section in tops and not is_one_of_several else place.section
+    below = (it for it in (place.section, *place.section.above()) if it.parent in tops)
+    own = next(below, place.section)
+    return main if place.section in tops and not is_one_of_several else own
 
 
 def subjects_of(outline: Outline, section: Section) -> list[Section]:
@@ -472,8 +475,15 @@ def _is_one_of_alerts(section: Section) -> bool:
 
 
 def _is_step(section: Section) -> bool:
-    """Whether a numbered heading is one step of the section around it."""
-    return is_numbered(section.heading) and not _is_chapter(section)
+    """Whether a heading is one step of the section around it: by its number, or as one of those below "... steps", most of which instruct."""
+    if is_numbered(section.heading):
+        return not _is_chapter(section)
+    above = section.parent
+    beside = above.children if above and _STEPS.search(above.heading) else ()
+    return 2 * sum(is_instruction(it.heading) for it in beside) > len(beside) > 1
+
+
+_STEPS: Final = re.compile(r"\bsteps\b", re.IGNORECASE)
 
 
 def _is_chapter(section: Section) -> bool:

@@ -383,14 +383,16 @@ def _sections(
 
 
 def _leave_out_contents(root: Section, lines: Mapping[int, str]) -> None:
-    """Remove lists whose items are all headings of their page: tables of contents."""
+    """Remove lists whose items are all headings of their page, tables of contents, with the lines that lead into them."""
     headings = {_letters(it.heading) for it in root.walk()}
     for section in root.walk():
-        section.blocks = [
-            it
-            for it in section.blocks
-            if it.form is not Form.LIST or not _is_contents(it, lines, headings)
-        ]
+        kept: list[Block] = []
+        for it in section.blocks:
+            if it.form is not Form.LIST or not _is_contents(it, lines, headings):
+                kept.append(it)
+            elif kept and lines.get(kept[-1].end, "").rstrip().endswith(":"):
+                kept.pop()
+        section.blocks = kept
 
 
 def _is_contents(block: Block, lines: Mapping[int, str], headings: Container[str]) -> bool:

@@ -110,6 +110,18 @@ class TestHeadings:
             "Restart the service",
         ]
 
+    def test_headings_that_instruct_are_steps_below_one_that_says_so(self):
+        text = (
+            "# Snapshots\n\n## Recovery {}\n\nIn this order:\n\n1. Create a disk\n2. Attach it\n3. The rest\n\n"
+            "### Create a disk\n\n- Run a.\n\n### Attach it\n\n- Run b.\n\n### The rest\n\n- Run barman.\n\n"
+            "## Other\n\n- c\n"
+        )
+        asked = question("snapshots: run barman for the rest of it")
+        given = advised(asked, {PAGE: text.format("steps")})
+        assert actions(given) == ["Run a.", "Run b.", "Run barman."]
+        assert not any("In this order" in it.text for it in given.guidance[0].guards)
+        assert actions(advised(asked, {PAGE: text.format("tasks")})) == ["Run barman."]
+
     def test_a_page_of_steps_is_one_procedure_whatever_stands_beside_them(self):
         text = (
             "# Reprocess days\n\nNot while billing runs.\n\n### 1. Stop the writers\n\n`stop`\n\n### 2. Mark the days\n\n`mark`\n\n"
