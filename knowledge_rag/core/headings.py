@@ -175,11 +175,11 @@ _COUNTED: Final = re.compile(r"\s*(?P<number>\d{1,2}(?:\.\d{1,2})*)[.):]?\s+")
 _LETTERED: Final = re.compile(r"\s*(?:(?i:part|section|chapter|appendix)\s+)?[A-Z][.):]\s+")
 _INSTRUCTION: Final = re.compile(
     r"(?:add|announce|apply|approve|attach|back up|block|build|bump|call|change|check|choose|clean|clear|close|collect"
-    r"|configure|confirm|connect|copy|create|deactivate|decide|define|delete|deploy|detach|determine|disable|disconnect"
-    r"|download|drain|edit|enable|ensure|evaluate|execute|export|fail|figure|fill|finali[sz]e|find|fix|force|generate|get|give|go"
+    r"|configure|confirm|connect|copy|cordon|create|deactivate|decide|define|delete|deploy|detach|determine|disable|disconnect"
+    r"|download|drain|drop|edit|enable|ensure|evaluate|evict|execute|export|fail|figure|fill|finali[sz]e|find|fix|flush|force|generate|get|give|go"
     r"|grant|have|identify|import|include|increase|inform|initiali[sz]e|inspect|install|investigate|issue|kill|label"
     r"|list|load|locate|log|look|make|mark|measure|merge|migrate|monitor|mount|move|note|notify|obtain|open|pause|place"
-    r"|point|post|power|prepare|promote|provision|publish|pull|push|put|rebuild|recreate|reduce|register|reindex"
+    r"|point|post|power|prepare|promote|provision|publish|pull|purge|push|put|rebuild|recreate|reduce|register|reindex"
     r"|remove|rename|repeat|replace|replay|report|request|reset|restart|restore|resume|retrieve|return|revert|review"
     r"|revoke|roll|rotate|run|scale|schedule|see|select|send|set|shut|sign|snapshot|start|stop|switch|sync|tail|take|talk"
     r"|tell|test|trigger|turn|unmount|unpublish|update|upgrade|upload|use|validate|verify|wait|watch|write|yank)\b(?! of\b)",

@@ -475,11 +475,19 @@ def _is_one_of_alerts(section: Section) -> bool:
 
 
 def _is_step(section: Section) -> bool:
-    """Whether a heading is one step of the section around it: by its number, or as one of those below "... steps", most of which instruct."""
+    """Whether a heading is one step of the section around it.
+
+    It is by its number; or below a heading with "steps", or an instruction such as "Remove a disk", if most of those
+    beside it instruct too.
+    """
     if is_numbered(section.heading):
         return not _is_chapter(section)
     above = section.parent
-    beside = above.children if above and _STEPS.search(above.heading) else ()
+    is_done = above is not None and (
+        _STEPS.search(above.heading) is not None
+        or (above.level > 1 and is_instruction(above.heading))
+    )
+    beside = above.children if above and is_done else ()
     return 2 * sum(is_instruction(it.heading) for it in beside) > len(beside) > 1
 
 

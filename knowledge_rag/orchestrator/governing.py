@@ -210,7 +210,7 @@ _EMPTY: Final = re.compile(
 )
 _TO_DO: Final = re.compile(r"^[\s>*_+\-\d.)\[\]x|]*(?:to ?do|tbd|tba|fixme)\b", re.IGNORECASE)
 _LINK_ALONE: Final = re.compile(
-    r"^[\s>*_]*(?:!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[(?!\^)[^\]\n]*\]:\s*\S+.*|\[+ ?_?toc_? ?\]+|(?:table of )?contents\b\W*(?:generated (?:with|by)\b.{0,80})?|-+)[\s*_|]*$",
+    r"^[\s>*_]*(?:!?\[[^\]\n]*\]\([^)\n]*\)\W*|<?https?://\S+|\[(?!\^)[^\]\n]*\]:\s*\S+.*|\{\{[<%].*[>%]\}\}|\[+ ?_?toc_? ?\]+|(?:table of )?contents\b\W*(?:generated (?:with|by)\b.{0,80})?|-+)[\s*_|]*$",
     re.IGNORECASE | re.DOTALL,
 )
 

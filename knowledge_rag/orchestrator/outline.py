@@ -82,7 +82,8 @@ _SAID_IN_BOLD: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE, Governs.
 """Bold text of these kinds is there to be heeded; it isn't a heading."""
 _ENDS: Final = re.compile(r"[.:;,!?`|]\s*$|^$")
 _CODE_OR_COMMENT: Final = re.compile(r"`+|<!---?>|<!--|-->")
-_ANCHOR: Final = re.compile(r"\{:?\s*#([\w.:-]+)[^{}]*\}\s*$")
+_HTML_ANCHOR: Final = r"""<a\s+(?:name|id)=["']([\w.:-]+)["']\s*>\s*</a>"""
+_ANCHOR: Final = re.compile(rf"(?:\{{:?\s*#([\w.:-]+)[^{{}}]*\}}|{_HTML_ANCHOR})\s*$")
 
 
 class Form(Enum):
@@ -144,7 +145,7 @@ class Section:
         level: 0 above the first heading, 1..6, TAB_LEVEL or LABEL_LEVEL.
         start: line of the heading; the first line at level 0, or if the heading was not retrieved.
         kind: the purpose that its own heading states; OTHER for a title, and for a report's sections.
-        anchor: set by its heading (``## Slow disk {#slow}``), ``""`` if none.
+        anchor: set by its heading (``## Slow disk {#slow}``, ``<a name="slow"></a>``), ``""`` if none.
     """
 
     level: int
@@ -368,7 +369,7 @@ def _sections(
                     level, words, start, current, heading_end=end, kind=kind_of_heading(words)
                 )
                 anchor = _ANCHOR.search(lines.get(start, ""))
-                section.anchor = anchor[1] if anchor else ""
+                section.anchor = (anchor[1] or anchor[2]) if anchor else ""
                 current.children.append(section)
                 current = section
             elif token.type in _FORMS and any(
@@ -713,8 +714,9 @@ def _is_bold_label(line: str) -> bool:
 
 
 def plain_words(heading: str) -> str:
-    """Return a heading's words without emphasis, code marks, links or attributes."""
+    """Return a heading's words without emphasis, code marks, links, anchors or attributes."""
     text = re.sub(r"!?\[([^\[\]]*)\]\([^()]*\)", r"\1", heading)
+    text = re.sub(_HTML_ANCHOR, "", text)
     text = re.sub(r"\{:?\s*#[^{}]*\}\s*$", "", text)
     text = re.sub(
         r"[*`]{1,3}(?=\S)|(?<!\w)_{1,3}(?=\S)|(?<=\S)[*`]{1,3}|(?<=\S)_{1,3}(?!\w)", "", text
