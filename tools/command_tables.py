@@ -17,6 +17,7 @@ import json
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +40,8 @@ _FOREIGN: Final = frozenset(("credential-gcloud.sh",))
 _REFUSES: Final = re.compile(r"unknown option [`']no-such-option'")
 """What a command of git says that has no other options than its own: those that read revisions or differences
 take the options of rev-list and diff as well, of which no list is complete."""
+_UNDEFINED: Final = re.compile(r"flag provided but not defined: (-[\w-]+)")
+"""What terraform says of an option that a command doesn't have."""
 _SUBCOMMANDS: Final = ("bisect", "stash")
 """Commands of git whose subcommands have options that the command's own help doesn't list."""
 _PASSES_ON: Final = re.compile(r"^Usage:.* [A-Z]+ \[?(?:COMMAND|ps OPTIONS)\b", re.MULTILINE)
@@ -83,6 +86,7 @@ _HIDDEN: Final = {
         "--name": 1,
         "--kernel-memory": 1,
         "--orchestrator": 1,
+        "--time": 1,
     },
 }
 """Options that some commands accept and no help lists, and whether they take a value."""
@@ -152,8 +156,8 @@ def walk(tool: str, path: tuple[str, ...], table: dict[str, Any], help_flag: str
             walk(tool, (*path, name), table, help_flag)
 
 
-def git() -> dict[str, Any]:
-    """Return git's table from its own completions."""
+def git(empty: str) -> dict[str, Any]:
+    """Return git's table from its own completions, and from what it says in an empty repository."""
     names = _said("git", "--list-cmds=main,others,nohelpers").split()
     names = [name for name in names if name not in _FOREIGN]
     table: dict[str, Any] = {"": {"flags": dict.fromkeys(
@@ -172,7 +176,24 @@ def git() -> dict[str, Any]:
             table[name] = {"flags": {}, "below": [], "open": 1}
             continue
         table[name] = {"flags": flags_of(usage) | flags, "below": []}
+        # without an error, what begins with a dash behind an argument is an argument too
+        if not _REFUSES.search(_said("git", "-C", empty, name, "x", "--no-such-option")):
+            table[name]["passes_on"] = 1
     return table
+
+
+def add_unlisted(table: dict[str, Any]) -> None:
+    """Add the options that a command of terraform takes and its help doesn't list, of those that any command lists.
+
+    The command never runs: behind the option comes one that nothing has.
+    """
+    known = {flag: takes for one in table.values() for flag, takes in one["flags"].items()}
+    for path, one in table.items():
+        for flag in known.keys() - one["flags"].keys():
+            said = _said("terraform", *path.split(), f"{flag}=1", "-no-such-option")
+            refused = _UNDEFINED.search(said)
+            if refused and refused[1] != flag:
+                one["flags"][flag] = known[flag]
 
 
 def from_specification(build: Path) -> dict[str, Any]:
@@ -241,7 +262,9 @@ def make_tools(fig: Path) -> dict[str, Any]:
         found = _VERSION.search(_said(tool, *version))
         table: dict[str, Any] = {}
         if tool == "git":
-            table = git()
+            with tempfile.TemporaryDirectory() as empty:
+                _said("git", "init", "-q", empty)
+                table = git(empty)
         else:
             walk(tool, (), table, "-help" if tool == "terraform" else "--help")
         if tool == "kubectl":
@@ -253,6 +276,7 @@ def make_tools(fig: Path) -> dict[str, Any]:
         if tool == "terraform":  # each says "all options of plan"
             table["apply"]["flags"] |= table["plan"]["flags"]
             table["destroy"]["flags"] |= table["apply"]["flags"]
+            add_unlisted(table)
         tables[tool] = {
             "version": found[0] if found else "",
             "source": f"{tool}'s own help",

@@ -35,7 +35,8 @@ _OF_OPERATIONS: Final = {
 _VERSION_2: Final = (
     "logs tail", "logs start-live-tail", "sso login", "sso logout", "login", "logout", "configure sso",
     "configure sso-session", "configure import", "configure mfa-login", "configure list-profiles",
-    "configure export-credentials", "ddb", "ddb select", "ddb put", "dynamodb wizard", "iam wizard",
+    "configure export-credentials", "ddb", "ddb select", "ddb put",
+    "dsql generate-db-connect-auth-token", "dsql generate-db-connect-admin-auth-token", "dynamodb wizard", "iam wizard",
     "lambda wizard", "events wizard", "ecr get-login-password", "lightsail push-container-image",
     "ec2-instance-connect ssh", "ec2-instance-connect open-tunnel", "ecs monitor-express-gateway-service",
     "opsworks register", "history list", "history show", "cli-dev", "s3 presign", "help",

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 MAX_COMMANDS: Final = 1_000
 """Of one document that are checked: one that names service after service loads a model for each."""
+_PLURAL: Final = 5
+"""Minimum letters of a plural: "lss" is a slip."""
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]*")
 """How commands are written; anything else is no misspelt one."""
 _EXAMPLE: Final = re.compile(r"(?:my|your|some|example|foo|bar)(?![a-z]{0,2}$)")
@@ -104,7 +106,20 @@ def check_commands(page: Page) -> Iterator[Finding]:
         if command.words[0].text == "aws":
             yield from _Aws(page.path, command, _lacking(page, command)).findings()
         else:
-            yield from _Tool(page.path, command).findings()
+            found = _Tool(page.path, command).findings()
+            yield from (it for it in found if not _is_added(page, it))
+
+
+def _is_added(page: Page, finding: Finding) -> bool:
+    """Whether a page, or its path, names a program or an alias that adds the command to its tool.
+
+    ``git-imerge`` adds `git imerge`, and ``alias.wdiff`` in git's settings adds `git wdiff`.
+    """
+    tool, _, command = finding.subject.partition(" ")
+    if finding.kind is not Kind.UNKNOWN_COMMAND or tool not in _PLUGGABLE or " " in command:
+        return False
+    named = re.compile(rf"(?<![\w-])(?:{tool}-|alias\.){re.escape(command)}(?![\w-])")
+    return any(named.search(it) for it in (page.path, *page.lines))
 
 
 def _lacking(page: Page, command: Command) -> str:
@@ -115,6 +130,12 @@ def _lacking(page: Page, command: Command) -> str:
         return ""
     first = page.lines[command.words[0].line - 1].rstrip()[-1:]
     return f"a {first if first in _CONTINUED else _CONTINUED[0]} at the end of line {last}"
+
+
+def _is_thing(word: str, like: str, known: Sequence[str]) -> bool:
+    """Whether a word that ends a code span is a thing's name rather than a slip: `git submodules`, "a `git patch`"."""
+    is_plural = len(word) >= _PLURAL and word.removesuffix("s") in known
+    return is_plural or abs(len(like) - len(word)) > 1
 
 
 class _Checker:
@@ -148,6 +169,9 @@ class _Checker:
         if not _NAME.fullmatch(word.text) or len(word.text) < 2 or _EXAMPLE.match(word.text):
             return None
         like = near(word.text, known)
+        is_named = self._command.is_span and word is self._command.words[-1]
+        if is_named and _is_thing(word.text, like, known):
+            return None
         if not like and not self._is_surely_command(word):
             return None
         message = f"{self._name} has no command {word.text}"
@@ -327,7 +351,7 @@ class _Tool(_Checker):
             self._path_of.append(known[word.text])
             self._node = _node(self._tool, " ".join(self._path_of))
             self._is_done = self._node.is_open
-            if not self._node.below:
+            if not (self._node.below or self._is_done):
                 yield from self._of_early()
         elif known and not self._arguments:
             self._is_done = not self._node.is_called

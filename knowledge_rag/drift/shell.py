@@ -41,6 +41,8 @@ _PLACEHOLDER: Final = re.compile(
     r"|\.\.\.+|…|%[({]\w+[)}]|@@?[A-Z_]{2,}@@?|__[A-Z_]+__"
 )
 """Each ends within 200 characters, for an end isn't searched far behind each of many beginnings."""
+_ELLIPSIS: Final = re.compile(r"\.\.\.+|…")
+"""Stands for any number of words."""
 _PROMPT: Final = re.compile(
     r"^(?P<prompt>\s*(?:[\w.~/:@\[\] ()-]{0,60}[\w\])~:-] ?)?(?:\$|❯|➜|%) +|\s*(?:\[[^\]\n]+\]|[\w.-]+@[\w.:~/-]+)[#$>]? *[#$] *)(?=\S)"
 )
@@ -179,6 +181,7 @@ def _hole(found: re.Match[str]) -> str:
 
 def _words(node: Node, shell: str, code: Code) -> tuple[list[Word], bool]:
     words: list[Word] = []
+    is_whole = True
     for child in node.children:
         if child.is_error or child.is_missing or (child.has_error and child.type != "command_name"):
             return words, False
@@ -189,7 +192,8 @@ def _words(node: Node, shell: str, code: Code) -> tuple[list[Word], bool]:
         end = shell.find("\n", child.start_byte, child.end_byte)
         length = (end if end >= 0 else child.end_byte) - child.start_byte
         words.append(Word(text, line, column, column + length))
-    return words, True
+        is_whole &= _ELLIPSIS.fullmatch(code.text, child.start_byte, child.end_byte) is None
+    return words, is_whole
 
 
 def _text(node: Node, shell: str) -> str:
