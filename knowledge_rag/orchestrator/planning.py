@@ -287,16 +287,16 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
 
 
 def _destroys_by_guess(place: Place, procedures: Sequence[Procedure], search: Search) -> bool:
-    """Whether the evidence for a procedure is thin, and it destroys something: a person chooses that.
+    """Whether the evidence for a question's procedure is thin, and it destroys something: a person chooses that.
 
-    A section with an error code of the incident is no guess.
+    A section with an error code of the question is no guess, nor is one with the words of an alert's name.
     """
     outline, section = place.outline, place.section
     items = [it for one in procedures for it in one.items]
     is_thin = search.score(outline.source_file) < ENOUGH
     codes = CODE_OF_ERROR.findall(search.wanted.text)
     text = outline.text(section.start, section.end)
-    is_guess = is_thin and not any(it in text for it in codes)
+    is_guess = is_thin and not search.wanted.is_alert and not any(it in text for it in codes)
     return is_guess and any(dangers_in(outline.text(it.start, it.end)) for it in items)
 
 

@@ -129,6 +129,14 @@ def test_finds_what_a_tool_does_not_accept(command, subject, fix):
         "helm secrets view x",
         "terraform plan -var 'a=b' -out=x",
         "terraform -chdir=x apply --auto-approve",
+        "terraform providers schema -json",
+        "terraform plan -json",
+        "docker stop --time 100 web",
+        "docker buildx --builder mine dap build .",
+        "git config --global ocaml.configure '--disable-debug-runtime'",
+        "aws dsql generate-db-connect-auth-token --hostname h",
+        "aws iam create-role --role-name X ...",
+        "aws rds create-db-cluster --replication-source-identifier ...",
         "systemctl status -l nginx.service --no-pager",
         "psql -h host -U u -d db -Atc 'select 1'",
         "yum install -y kubelet kubectl --disableexcludes=kubernetes",
@@ -160,6 +168,24 @@ def test_windows_lines_go_on_behind_a_caret():
 def test_a_span_may_only_name_a_command():
     assert found("Run `aws rds stop-db-instance`, with `aws cli` or `kubectl foo`.\n") == []
     assert found("Run `aws rds stop-db-instance --region x`.\n")[0][2].endswith("identifier")
+
+
+@pytest.mark.parametrize(
+    ("text", "subjects"),
+    [
+        ("The advantages of `git submodules`.\n", []),
+        ("It makes a `git patch` of that.\n", []),
+        ("Type `git comit`.\n", ["git comit"]),
+        ("Type `docker container lss`.\n", ["docker container lss"]),
+        ("Set `alias.wdiff`, then `git wdiff`.\n", []),
+        ("The program `git-wdiff` adds `git wdiff`.\n", []),
+        ("The program git-wdiffs adds `git wdiff --color`.\n", ["git wdiff"]),
+    ],
+)
+def test_things_and_added_commands_are_not_misspelt(text, subjects):
+    assert [it[2] for it in found(text)] == subjects
+    if not subjects:
+        assert list(check_commands(read_page("git-wdiff/a.md", text))) == []
 
 
 def test_other_languages_and_comments_are_left_alone():
