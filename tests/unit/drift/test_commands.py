@@ -176,6 +176,7 @@ def test_a_span_may_only_name_a_command():
         ("The advantages of `git submodules`.\n", []),
         ("It makes a `git patch` of that.\n", []),
         ("Type `git comit`.\n", ["git comit"]),
+        ("Type `aws rds zap-it-all`.\n", ["aws rds zap-it-all"]),
         ("Type `docker container lss`.\n", ["docker container lss"]),
         ("Set `alias.wdiff`, then `git wdiff`.\n", []),
         ("The program `git-wdiff` adds `git wdiff`.\n", []),
