@@ -44,6 +44,7 @@ from knowledge_rag.orchestrator.relevance import (
     is_unambiguous,
     is_vague,
     matter_of,
+    names_service,
     unheard_of,
     words_held,
 )
@@ -289,15 +290,21 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
 def _destroys_by_guess(place: Place, procedures: Sequence[Procedure], search: Search) -> bool:
     """Whether the evidence for a question's procedure is thin, and it destroys something: a person chooses that.
 
-    A section with an error code of the question is no guess, nor is one with the words of an alert's name.
+    A section with an error code of the question is no guess, nor is one with the words of an alert's name, nor one of a
+    page that names the incident's service.
     """
-    outline, section = place.outline, place.section
+    outline, section, wanted = place.outline, place.section, search.wanted
     items = [it for one in procedures for it in one.items]
     is_thin = search.score(outline.source_file) < ENOUGH
-    codes = CODE_OF_ERROR.findall(search.wanted.text)
     text = outline.text(section.start, section.end)
-    is_guess = is_thin and not search.wanted.is_alert and not any(it in text for it in codes)
-    return is_guess and any(dangers_in(outline.text(it.start, it.end)) for it in items)
+    is_told = (
+        wanted.is_alert
+        or any(it in text for it in CODE_OF_ERROR.findall(wanted.text))
+        or names_service(outline, wanted.service)
+    )
+    return (
+        is_thin and not is_told and any(dangers_in(outline.text(it.start, it.end)) for it in items)
+    )
 
 
 def _used(asked: Asked, outlines: Mapping[str, Outline]) -> list[RetrievalResult]:

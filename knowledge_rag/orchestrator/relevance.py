@@ -103,7 +103,10 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
         or _is_for_siblings(place, wanted.names)
         if wanted.is_alert
         else bool(
-            (unheard_of(wanted.text, search.results) and not _names(place.outline, wanted.service))
+            (
+                unheard_of(wanted.text, search.results)
+                and not names_service(place.outline, wanted.service)
+            )
             or _other_task(wanted.task, place)
         )
     )
@@ -111,7 +114,7 @@ def is_relevant(place: Place, held: set[str], search: Search, floors: Floors | N
         return False
     score = search.score(place.outline.source_file)
     is_sentence = wanted.is_alert and " " in wanted.names[0]
-    if wanted.is_alert and not (is_sentence and _names(place.outline, wanted.service)):
+    if wanted.is_alert and not (is_sentence and names_service(place.outline, wanted.service)):
         return _is_alerts(place, wanted, held, score, floors)
     return _is_questions(place, wanted, held, score, floors)
 
@@ -231,7 +234,7 @@ def words_told(wanted: Wanted) -> set[str]:
     return told - words_of_part(wanted)
 
 
-def _names(outline: Outline, service: str) -> bool:
+def names_service(outline: Outline, service: str) -> bool:
     """Whether a page names a service, in its text or as its own."""
     if not service:
         return False
