@@ -478,17 +478,19 @@ def _is_step(section: Section) -> bool:
     """Whether a heading is one step of the section around it.
 
     It is by its number; or below a heading with "steps", or an instruction such as "Remove a disk", if most of those
-    beside it instruct too.
+    beside it instruct too, with other verbs: "Restore orders-db" is a case of "Restore".
     """
     if is_numbered(section.heading):
         return not _is_chapter(section)
     above = section.parent
-    is_done = above is not None and (
-        _STEPS.search(above.heading) is not None
-        or (above.level > 1 and is_instruction(above.heading))
-    )
-    beside = above.children if above and is_done else ()
-    return 2 * sum(is_instruction(it.heading) for it in beside) > len(beside) > 1
+    if above is None or not (
+        _STEPS.search(above.heading) or (above.level > 1 and is_instruction(above.heading))
+    ):
+        return False
+    verb, *_ = above.heading.casefold().split()
+    headings = [it.heading for it in above.children]
+    steps = [it for it in headings if is_instruction(it) and it.casefold().split()[0] != verb]
+    return 2 * len(steps) > len(headings) > 1
 
 
 _STEPS: Final = re.compile(r"\bsteps\b", re.IGNORECASE)

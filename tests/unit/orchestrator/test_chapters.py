@@ -122,6 +122,18 @@ class TestHeadings:
         assert not any("In this order" in it.text for it in given.guidance[0].guards)
         assert actions(advised(asked, {PAGE: text.format("tasks")})) == ["Run barman."]
 
+    @pytest.mark.parametrize(
+        ("names", "given"),
+        [
+            (("Confirm it is down", "Purge it"), ["Run a.", "Run barman."]),
+            (("Remove a", "Remove b"), ["Run barman."]),
+        ],
+    )
+    def test_below_an_instruction_others_are_its_steps_and_the_same_are_cases(self, names, given):
+        text = "# Disks\n\n## Remove a disk\n\n### {}\n\n- Run a.\n\n### {}\n\n- Run barman.\n\n## Other\n\n- c\n"
+        asked = question("disks: run barman for it")
+        assert actions(advised(asked, {PAGE: text.format(*names)})) == given
+
     def test_a_page_of_steps_is_one_procedure_whatever_stands_beside_them(self):
         text = (
             "# Reprocess days\n\nNot while billing runs.\n\n### 1. Stop the writers\n\n`stop`\n\n### 2. Mark the days\n\n`mark`\n\n"
