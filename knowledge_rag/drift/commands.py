@@ -135,7 +135,7 @@ def _lacking(page: Page, command: Command) -> str:
 def _is_thing(word: str, like: str, known: Sequence[str]) -> bool:
     """Whether a word that ends a code span is a thing's name rather than a slip: `git submodules`, "a `git patch`"."""
     is_plural = len(word) >= _PLURAL and word.removesuffix("s") in known
-    return is_plural or (like != "" and abs(len(like) - len(word)) > 1)
+    return is_plural or (bool(like) and abs(len(like) - len(word)) > 1)
 
 
 class _Checker:

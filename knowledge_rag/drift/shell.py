@@ -32,17 +32,18 @@ _SHELLS: Final = frozenset(
     ("", "sh", "bash", "shell", "zsh", "console", "terminal", "shell-session", "shellsession", "ksh",
      "bash-session", "sh-session", "text", "plaintext", "txt", "none", "cmd", "shellscript", "command")
 )  # fmt: skip
+_ELLIPSIS: Final = r"\.\.\.+|…"
+"""Stands for any number of words."""
 _PLACEHOLDER: Final = re.compile(
     r"\{\{[^}\n]{0,200}+(?:\}[^}\n]{1,200}+){0,20}+\}\}"
     r"|\{%[^%\n]{0,200}+(?:%(?!\})[^%\n]{0,200}+){0,20}+%\}"
     r"|<%[^%\n]{0,200}+(?:%(?!>)[^%\n]{0,200}+){0,20}+%>"
     r"|<<[A-Za-z][^<>\n]{0,60}>>|<(?=[A-Za-z_$/.\"'])[^<>|&;\n]{0,80}>"
     r"|\[\[[^\[\]\n]{1,60}\]\]|(?<![\w.])\[[^\[\]\n]{1,80}\](?!\w)|(?<!\$)(?<![\w.=%'])\{[A-Za-z_][\w .-]{0,60}\}"
-    r"|\.\.\.+|…|%[({]\w+[)}]|@@?[A-Z_]{2,}@@?|__[A-Z_]+__"
+    rf"|{_ELLIPSIS}"
+    r"|%[({]\w+[)}]|@@?[A-Z_]{2,}@@?|__[A-Z_]+__"
 )
 """Each ends within 200 characters, for an end isn't searched far behind each of many beginnings."""
-_ELLIPSIS: Final = re.compile(r"\.\.\.+|…")
-"""Stands for any number of words."""
 _PROMPT: Final = re.compile(
     r"^(?P<prompt>\s*(?:[\w.~/:@\[\] ()-]{0,60}[\w\])~:-] ?)?(?:\$|❯|➜|%) +|\s*(?:\[[^\]\n]+\]|[\w.-]+@[\w.:~/-]+)[#$>]? *[#$] *)(?=\S)"
 )
@@ -192,7 +193,7 @@ def _words(node: Node, shell: str, code: Code) -> tuple[list[Word], bool]:
         end = shell.find("\n", child.start_byte, child.end_byte)
         length = (end if end >= 0 else child.end_byte) - child.start_byte
         words.append(Word(text, line, column, column + length))
-        is_whole &= _ELLIPSIS.fullmatch(code.text, child.start_byte, child.end_byte) is None
+        is_whole &= re.fullmatch(_ELLIPSIS, code.text[child.start_byte : child.end_byte]) is None
     return words, is_whole
 
 

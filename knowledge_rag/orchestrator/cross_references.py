@@ -414,10 +414,11 @@ _BELOW: Final = re.compile(
 def _named_in(
     outline: Outline, source: Section, *, left: Container[int], in_any_case: bool = False
 ) -> Iterator[Section]:
-    """Yield the sections that a section refers to where it forbids and asks nothing: by a link, set apart from the text, or in full.
+    """Yield the sections that a section refers to where it forbids and asks nothing.
 
-    "Is anybody re-homing (section 8)?" sends nobody there. A heading that is a single word joined from several is named wherever that occurs; a chapter, by its number; and a
-    heading whose words are all in a sentence that refers below or above, by that sentence.
+    It does by a link, by a heading set apart from the text, or in full; "is anybody re-homing (section 8)?" sends nobody
+    there. A heading that is a single word joined from several is named wherever that occurs; a chapter, by its number;
+    and a heading whose words are all in a sentence that refers below or above, by that sentence.
     """
     headings = _headings(source)
     lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]

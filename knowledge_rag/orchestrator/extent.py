@@ -484,7 +484,7 @@ def _is_step(section: Section) -> bool:
         return not _is_chapter(section)
     above = section.parent
     if above is None or not (
-        _STEPS.search(above.heading) or (above.level > 1 and is_instruction(above.heading))
+        _CALLED_STEPS.search(above.heading) or (above.level > 1 and is_instruction(above.heading))
     ):
         return False
     verb, *_ = above.heading.casefold().split()
@@ -493,7 +493,7 @@ def _is_step(section: Section) -> bool:
     return 2 * len(steps) > len(headings) > 1
 
 
-_STEPS: Final = re.compile(r"\bsteps\b", re.IGNORECASE)
+_CALLED_STEPS: Final = re.compile(r"\bsteps\b", re.IGNORECASE)
 
 
 def _is_chapter(section: Section) -> bool:

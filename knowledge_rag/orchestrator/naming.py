@@ -158,7 +158,7 @@ def is_under(name: str, alerts: Iterable[str], title: str, source_file: str) -> 
 
 
 def is_filed_alone(outline: Outline, wanted: Wanted) -> bool:
-    """Whether a page is filed under the alert's name and no other."""
+    """Whether a page is filed under the alert's name, and its front matter lists no other; its title may have several."""
     named = any(is_filed(outline, name) for name in alerts_named(wanted))
     return named and len(outline.alerts) <= 1
 

@@ -82,9 +82,9 @@ def _names_alone(text: str, name: str) -> bool:
 def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> Governing | None:
     """Return the statement that a page makes instead of its steps for the request.
 
-    It says to stop in that case, or excludes a thing that the request names and that it has as code. Or it forbids in every case the action that a question asks for, with its verb and most
-    of its words, and the steps have that verb: steps for something else stay, below the prohibition. So do steps that
-    forbid it too: they say what to do instead.
+    It says to stop in that case, or excludes a thing that the request names and that it has as code. Or it forbids in
+    every case the action that a question asks for, with its verb and most of its words, and the steps have that verb:
+    steps for something else stay, below the prohibition. So do steps that forbid it too: they say what to do instead.
     """
     items = [item for one in procedures for item in one.items]
     first = procedures[0].items[0].start

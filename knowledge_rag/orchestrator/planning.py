@@ -33,13 +33,14 @@ from knowledge_rag.orchestrator.extent import (
     with_senders,
 )
 from knowledge_rag.orchestrator.links import fold, stem, words_of_link
-from knowledge_rag.orchestrator.naming import CODE_OF_ERROR, alerts_named, is_filed
+from knowledge_rag.orchestrator.naming import alerts_named, is_filed
 from knowledge_rag.orchestrator.objections import doubt_of, held_off, not_for, still_to_write
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, held_off_by, procedure_of
 from knowledge_rag.orchestrator.queries import RESULTS
 from knowledge_rag.orchestrator.relevance import (
     ENOUGH,
+    has_code,
     is_relevant,
     is_unambiguous,
     is_vague,
@@ -293,18 +294,12 @@ def _destroys_by_guess(place: Place, procedures: Sequence[Procedure], search: Se
     A section with an error code of the question is no guess, nor is one with the words of an alert's name, nor one of a
     page that names the incident's service.
     """
-    outline, section, wanted = place.outline, place.section, search.wanted
-    items = [it for one in procedures for it in one.items]
-    is_thin = search.score(outline.source_file) < ENOUGH
-    text = outline.text(section.start, section.end)
-    is_told = (
-        wanted.is_alert
-        or any(it in text for it in CODE_OF_ERROR.findall(wanted.text))
-        or names_service(outline, wanted.service)
-    )
-    return (
-        is_thin and not is_told and any(dangers_in(outline.text(it.start, it.end)) for it in items)
-    )
+    outline, wanted = place.outline, search.wanted
+    if wanted.is_alert or search.score(outline.source_file) >= ENOUGH or has_code(place, wanted):
+        return False
+    items = (it for one in procedures for it in one.items)
+    destroys = any(dangers_in(outline.text(it.start, it.end)) for it in items)
+    return destroys and not names_service(outline, wanted.service)
 
 
 def _used(asked: Asked, outlines: Mapping[str, Outline]) -> list[RetrievalResult]:

@@ -632,15 +632,16 @@ class _Collector:
         if self._prose:
             is_part = self._section.level > 0 or not self._root.children  # no heading: notes
             return is_part and not _MARKED.match(text)
-        if forbids(text):
-            return False
         goes_on = len(self._items) > self._first
-        if goes_on and kind is Governs.CAUTION and not _MARKED.match(text):
-            # an instruction that also warns is done in its place, unlike a warning about the section
-            return bool(_THEN.match(text)) or is_instruction(text)
-        may_be = kind is Governs.NOTE or (kind is Governs.CONDITION and not warns(text))
         is_next = goes_on and _THEN.match(text) is not None
-        return may_be and (is_next or bool(_INLINE_COMMAND.search(text)))
+        if kind is Governs.CAUTION:
+            # an instruction that also warns is done in its place, unlike a warning about the section
+            may_be = not _MARKED.match(text)
+            is_told = is_next or (goes_on and is_instruction(text))
+        else:
+            may_be = kind is Governs.NOTE or (kind is Governs.CONDITION and not warns(text))
+            is_told = is_next or _INLINE_COMMAND.search(text) is not None
+        return may_be and is_told and not forbids(text)
 
     def _take_quote(self, block: Block) -> None:
         text = _plain(self._outline, block)

@@ -168,11 +168,10 @@ def _is_alerts(
 ) -> bool:
     """Whether a section is about an alert.
 
-    It has to score ``Floors.alert`` and have NAME_SHARE of the words of its name (QUESTION_SHARE of a sentence) but for
-    those of its state, and of those beside the names of things that the page has as code: what is wrong with
-    `stock-prod` is a matter of its own. Or it has to score ``Floors.sure``. If
-    search and words together rate every other subject at CLEAR_SHARE of it at most, ``Floors.clear`` replaces
-    ``Floors.alert``.
+    It has to score ``Floors.alert`` and have NAME_SHARE of the words of its name (QUESTION_SHARE of a sentence), without
+    those of its state and of things that the page has as code: what is wrong with `stock-prod` is a matter of its own.
+    Or it has to score ``Floors.sure``. If search and words together rate every other subject at CLEAR_SHARE of it at
+    most, ``Floors.clear`` replaces ``Floors.alert``.
     """
     words = words_of(wanted.names[:1])
     name = words - STATES if len(words - STATES) > 1 else words
@@ -210,8 +209,7 @@ def _is_questions(
     them, if fewer than FEW) and, unless they are the part that is asked for, a score of ``Floors.question``; or a score
     of ``Floors.alert``.
     """
-    section = place.outline.text(place.section.start, place.section.end)
-    if not wanted.is_alert and any(it in section for it in CODE_OF_ERROR.findall(wanted.text)):
+    if has_code(place, wanted):
         return True
     told = words_told(wanted)
     if floors is None:
@@ -221,6 +219,12 @@ def _is_questions(
     if is_asked_for(wanted, place.section.heading, kinds_at(place)):
         return is_told
     return score >= (floors.question if is_told else floors.alert)
+
+
+def has_code(place: Place, wanted: Wanted) -> bool:
+    """Whether a section has an error code of a question: "V-307"."""
+    section = place.outline.text(place.section.start, place.section.end)
+    return not wanted.is_alert and any(it in section for it in CODE_OF_ERROR.findall(wanted.text))
 
 
 def _is_short(told: set[str], wanted: Wanted) -> bool:
