@@ -1,7 +1,7 @@
 """Scores whole answers to labelled alerts: how much of the author's own procedure they show.
 
 Every alert is asked with its name, without it, and with its name and a link to the document that
-answers it. The target of its label is its *place*: the lines, or the whole file; a file under
+answers it, with the anchor of its own link. The target of its label is its *place*: the lines, or the whole file; a file under
 ``also_acceptable`` is another. An answer is compared with the place of which it shows the most action
 lines (:mod:`knowledge_rag.evaluation.answers_actions`).
 
@@ -415,7 +415,8 @@ def _incident(row: Row, run: str) -> Incident:
     named = {"alert_name": row.alert} if run != UNNAMED else {}
     state: dict[str, Any] = {"incident": {**named, "description": row.query}}
     if run == LINKED:
-        state["annotations"] = {"runbook_url": f"{_SITE}/{row.targets[0].source_file}"}
+        anchor = f"#{row.anchor}" if row.anchor else ""
+        state["annotations"] = {"runbook_url": f"{_SITE}/{row.targets[0].source_file}{anchor}"}
     return Incident.from_state(state)
 
 

@@ -2,7 +2,7 @@
 
 A row has ``id``, ``query`` and ``relevant``, a list of ``{"source_file": ...}`` with or without
 ``start_line`` and ``end_line``; optionally ``also_acceptable`` (other files that answer it as well),
-``alert`` (the name of the alert that asks), ``answer_start_line`` and ``answer_end_line`` (the exact
+``alert`` (the name of the alert that asks), ``runbook_url`` (its link, of which the anchor is used), ``answer_start_line`` and ``answer_end_line`` (the exact
 lines of the answer, in the first relevant file). Other keys are ignored.
 """
 
@@ -128,6 +128,7 @@ class Row:
         targets: correct answers, at least one.
         also_acceptable: files that answer it equally well.
         alert: name of the alert that asks, ``""`` without one.
+        anchor: the section in the link of that alert, ``""`` if it has none.
         answer: the exact lines of the answer, if known.
         dataset: name of its file.
     """
@@ -137,6 +138,7 @@ class Row:
     targets: tuple[Target, ...]
     also_acceptable: tuple[str, ...] = ()
     alert: str = ""
+    anchor: str = ""
     answer: Target | None = None
     dataset: str = ""
 
@@ -247,6 +249,7 @@ def _row(fields: Mapping[str, Any], dataset: str) -> Row:
         targets=tuple(dict.fromkeys(targets)),
         also_acceptable=tuple(_file(each) for each in others),
         alert=_text(fields, "alert") if fields.get("alert") else "",
+        anchor=_text(fields, "runbook_url").partition("#")[2] if fields.get("runbook_url") else "",
         answer=Target(targets[0].source_file, answer) if answer else None,
         dataset=dataset,
     )

@@ -34,6 +34,7 @@ from knowledge_rag.orchestrator.cross_references import (
     sections_referred,
 )
 from knowledge_rag.orchestrator.extent import (
+    MAX_PAGE,
     is_bare_resolution,
     is_one_procedure,
     is_short_sop,
@@ -44,13 +45,14 @@ from knowledge_rag.orchestrator.extent import (
     top_of,
 )
 from knowledge_rag.orchestrator.governing import is_no_way
-from knowledge_rag.orchestrator.links import fold
+from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.naming import (
     CODE_OF_ERROR,
     NAME,
     STATES,
     alerts_named,
     is_called,
+    is_camel_case,
     is_exactly,
     is_filed,
     is_filed_alone,
@@ -66,6 +68,7 @@ from knowledge_rag.orchestrator.naming import (
 )
 from knowledge_rag.orchestrator.outline import LABEL_LEVEL, TAB_LEVEL, Form
 from knowledge_rag.orchestrator.procedures import (
+    action_lines,
     asks_for_something,
     introduction_of,
 )
@@ -132,7 +135,8 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
                 is_below = spelled and meant.section.holds(spelled.section)
                 return replace(spelled, why=why) if spelled and is_below else meant
         if linked and among is linked:
-            return replace(linked[0], why="linked")
+            page = replace(linked[0], section=top_of(linked[0].outline), why="linked")
+            return _narrowed(page, wanted, ranked)
     return replace(spelled, rival=0.0) if spelled else _by_words(ranked, wanted)
 
 
@@ -331,10 +335,12 @@ _ENTRY: Final = re.compile(
 
 
 def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
-    """Return the section that is meant if a page of several subjects is filed under the alert's name.
+    """Return the section that is meant if the alert's page, which it links or is filed under its name, has several subjects.
 
     It is the one whose heading's words are all in that name, the longest of several ("down" alone names no subject); else
-    the one that is best both by search and by the incident's words; else the page.
+    the one that is best both by search and by the incident's words; else the page. Words of the page's own name tell no
+    section from another. Of a short page with other alerts' sections, it is the best section that isn't one of these; of one
+    with more than MAX_PAGE action lines, each chapter may be meant.
     """
     outline, top = place.outline, place.section
     if top.kind is Kind.BACKGROUND and top.parent:  # a page's description lists its alerts
@@ -349,6 +355,8 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
     if is_headed(top, names_alone) or is_filed_alone(outline, wanted):
         return place
     names = words_of(wanted.names)
+    shared = STATES | words_of([outline.title, stem(outline.source_file)])
+    for_others = [it for it in outline.sections() if _is_another_alerts(it, wanted)]
     below = [
         it
         for it in ranked
@@ -357,17 +365,39 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
         and it.section is not top
         and it.section.kind not in (Kind.BACKGROUND, *NEVER)
         and asks_for_something(outline, it.section)
+        and not any(other.holds(it.section) for other in for_others)
     ]
     held = [
         (len(own), it)
         for it in below
-        if (own := words_of([it.section.heading])) - STATES and own <= names
+        if (own := words_of([it.section.heading])) <= names and (own - shared or own == names)
     ]
     if held:
         _, longest = max(held, key=itemgetter(0))
         return replace(longest, why=place.why)
-    is_best = below and below[0].worth >= BEST_BY_BOTH
-    return replace(below[0] if is_best else place, why="page")
+    return _best_of(replace(place, why=_OF_PAGE[place.why]), below, has_others=bool(for_others))
+
+
+def _best_of(page: Place, below: Sequence[Place], *, has_others: bool) -> Place:
+    """Return the section of a page that is meant if no heading tells it, or the first chapter with the others that may be."""
+    if not below:
+        return page
+    is_short = action_lines(page.outline, page.section) <= MAX_PAGE
+    if below[0].worth >= BEST_BY_BOTH or (has_others and is_short):
+        return replace(below[0], why=page.why)
+    if is_short:
+        return page
+    chapters = (next(it for it in page.section.children if it.holds(one.section)) for one in below)
+    first, *others = (replace(page, section=it) for it in dict.fromkeys(chapters))
+    return replace(first, also=tuple(others))
+
+
+_OF_PAGE: Final = {"named": "page", "linked": "linked page"}
+"""The reason for a section of a page, by the reason for the page."""
+
+
+def _is_another_alerts(section: Section, wanted: Wanted) -> bool:
+    return is_camel_case(section.heading.strip(" `")) and not is_headed(section, wanted.names)
 
 
 def _qualified(places: Sequence[Place], wanted: Wanted) -> list[Place]:

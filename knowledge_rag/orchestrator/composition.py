@@ -170,8 +170,8 @@ def _nothing(
     read = by.reading if by else tuple(it.citation for it in reading)
     closest = read[0].source_file if read else ""
     why = wording.near_miss(closest, unknown, by.declined if by else None, by.said if by else "")
-    if any(block.meant for block in plan.blocks):
-        why = wording.RISKY if any(it.is_risky for it in plan.blocks) else wording.UNCLEAR
+    if unclear := next((it.unclear for it in plan.blocks if it.meant), ""):
+        why = unclear
     elif incident.at:
         why = wording.no_steps_at(*incident.at)
     return Recommendation(

@@ -51,7 +51,7 @@ from knowledge_rag.orchestrator.relevance import (
 )
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED, Search
 from knowledge_rag.orchestrator.wanted import Place
-from knowledge_rag.orchestrator.wording import Declined, not_in
+from knowledge_rag.orchestrator.wording import CHAPTERS, RISKY, UNCLEAR, Declined, not_in
 from knowledge_rag.orchestrator.words import asked_words, meant_by, words_of
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Block:
         unknown: words of the incident that nothing found contains.
         meant: names of the procedures that the question could mean, one for each passage that is offered as reading;
             empty if nothing is documented.
-        is_risky: whether the likeliest of these destroys something, on thin evidence.
+        unclear: why one of these has to be chosen, as a sentence.
         elsewhere: sections of other documents that the procedures refer to.
         doubt: the reason to doubt the procedures: another service, names that the page never mentions.
         also: other pages that are filed under the alert's name just as well.
@@ -102,7 +102,7 @@ class Block:
     unknown: tuple[str, ...] = ()
     looked_up: bool = True
     meant: tuple[str, ...] = ()
-    is_risky: bool = False
+    unclear: str = UNCLEAR
     elsewhere: tuple[Elsewhere, ...] = ()
     score: float | None = None
     doubt: str = ""
@@ -128,12 +128,13 @@ class Plan:
         return tuple(dict.fromkeys(it for block in self.blocks for it in block.procedures))
 
     def needs(self, citation: Citation) -> bool:
-        """Whether any procedure has a line of a passage."""
+        """Whether any procedure has a line of a passage, or any reading begins in it."""
         lines = range(citation.start_line, citation.end_line + 1)
+        read = (it for block in self.blocks for it in block.reading)
         return any(
             it.source_file == citation.source_file and not it.lines.isdisjoint(lines)
             for it in self.procedures
-        )
+        ) or any(it.source_file == citation.source_file and it.start_line in lines for it in read)
 
 
 def members(incident: Incident) -> tuple[Incident, ...]:
@@ -259,7 +260,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         unread = is_about and not procedures
         may_be_unclear = is_found and is_about and not unread
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
-        unclear |= place.why == "page" and not alerts_named(wanted)
+        unclear |= place.why.endswith("page") and not alerts_named(wanted)
         if may_be_unclear and floors is not None and _destroys_by_guess(place, procedures, search):
             guessed = place
         unclear |= guessed is not None
@@ -341,13 +342,19 @@ def _declined(search: Search, outline: Outline, start: int, end: int, why: Decli
 
 
 def _equal(place: Place | None) -> tuple[Place, ...]:
-    """Return the places that fit an alert equally well, if the wrong one would destroy something else.
+    """Return the places that fit an alert equally well: sections of one page, or pages of which the wrong one would destroy something else.
 
     Such pages have different titles; pages of one title are versions of one page.
     """
     equal = (place, *place.also) if place is not None else ()
+    if _are_of_one_page(equal):
+        return equal
     titles = {fold(it.outline.title) for it in equal}
     return equal if len(titles) > 1 and len(set(map(_destructive, equal))) > 1 else ()
+
+
+def _are_of_one_page(places: Sequence[Place]) -> bool:
+    return len(places) > 1 and len({it.outline.source_file for it in places}) == 1
 
 
 def _destructive(place: Place) -> frozenset[str]:
@@ -359,13 +366,27 @@ def _destructive(place: Place) -> frozenset[str]:
 
 
 def _between(search: Search, places: Sequence[Place]) -> Block:
-    """Return the procedures of pages that fit an alert equally well, by name."""
+    """Return the procedures of pages that fit an alert equally well, by name; of one page, by section."""
     offered = places[:MAX_READING]
+    if _are_of_one_page(offered):
+        return Block(
+            search.alert,
+            reading=tuple(map(_beginning_of, offered)),
+            meant=tuple(_name_of(it.outline, it.section) for it in offered),
+            unclear=CHAPTERS,
+        )
     return Block(
         search.alert,
         reading=tuple(_passage_at(it, search.results) for it in offered),
         meant=tuple(it.outline.title or stem(it.outline.source_file) for it in offered),
     )
+
+
+def _beginning_of(place: Place) -> Citation:
+    """Return a section's heading, and the first line below it."""
+    section = place.section
+    end = section.blocks[0].start if section.blocks else section.heading_end
+    return Citation(place.outline.source_file, section.start, end)
 
 
 def _passage_at(place: Place, results: Sequence[RetrievalResult]) -> Citation:
@@ -422,7 +443,7 @@ def _offered(search: Search, outlines: Mapping[str, Outline], best: Place | None
         search.alert,
         reading=tuple(it for _, it in nearest),
         meant=tuple(name for name, _ in nearest),
-        is_risky=best is not None,
+        unclear=RISKY if best else UNCLEAR,
     )
 
 

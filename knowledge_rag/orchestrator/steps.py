@@ -183,7 +183,7 @@ def _without_withheld(item: Item) -> Iterator[tuple[int, int]]:
         yield start, item.end
 
 
-CONFIDENCE: Final = {"linked": 0.85, "named": 0.8, "told": 0.65, "page": 0.6}
+CONFIDENCE: Final = {"linked": 0.85, "named": 0.8, "told": 0.65, "page": 0.6, "linked page": 0.6}
 """Confidence by the reason for choosing a procedure: the alert links it; it is filed under the alert's name; its heading
 and its page's name have all words of that name; it is the best section of a page filed under it. A good score adds up
 to a tenth."""
@@ -241,6 +241,7 @@ _REASONS: Final = {
     "linked": "the alert links this procedure",
     "named": "it is filed under the alert's name",
     "told": "its heading and its page's name have all words of the alert's name",
+    "linked page": "the alert links its page, and no heading tells which section",
     "page": "its page is filed under the alert's name, and no heading tells which section",
 }
 

@@ -41,6 +41,12 @@ RISKY: Final = (
 """The reasoning if the evidence for a procedure that destroys something is thin."""
 
 
+CHAPTERS: Final = (
+    "The alert's page has several chapters, and no heading tells which one is meant: choose one."
+)
+"""The reasoning if an alert's page is too long to be given whole."""
+
+
 RESOLVED: Final = "The pager says that this is resolved. Steps are for when it fires."
 """Shown above all advice for a payload whose alerts are all over."""
 

@@ -6,7 +6,7 @@ import pytest
 
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.orchestrator.choosing import is_superseded, place_for
-from knowledge_rag.orchestrator.extent import with_rules
+from knowledge_rag.orchestrator.extent import MAX_PAGE, with_rules
 from knowledge_rag.orchestrator.governing import Governs
 from knowledge_rag.orchestrator.incident import Incident
 from knowledge_rag.orchestrator.naming import is_called, is_filed, same_name
@@ -16,6 +16,7 @@ from knowledge_rag.orchestrator.recommendation import Strength
 from knowledge_rag.orchestrator.relevance import words_held
 from knowledge_rag.orchestrator.searches import Evidence as Searched
 from knowledge_rag.orchestrator.wanted import Place, Wanted
+from knowledge_rag.orchestrator.wording import CHAPTERS
 from tests.support.runbooks import (
     actions,
     advised,
@@ -65,6 +66,39 @@ class TestByLink:
     def test_an_anchor_that_leads_nowhere_leaves_it_to_the_name(self):
         texts = {MAIL: page(("MailFull", "- Drain it."), ("Disk", "- Add a disk."))}
         assert actions(advised(alert("MailFull", links=("mail.md#gone",)), texts)) == ["Drain it."]
+
+    def test_of_a_short_page_without_a_heading_for_the_alert_all_is_given_and_said(self):
+        texts = {MAIL: page(("Disk", "- Add a disk."), ("Relay", "- Call the relay's owner."))}
+        given = advised(alert("SpoolGrows", links=("mail.md",)), texts)
+        assert actions(given) == ["Add a disk.", "Call the relay's owner."]
+        assert given.evidence.strength is Strength.PARTIAL
+        assert given.evidence.reasons == (
+            "the alert links its page, and no heading tells which section",
+        )
+
+    def test_other_alerts_sections_of_a_linked_page_are_left_out(self):
+        texts = {MAIL: page(("Logs", "- Read the log."), ("MailRelayDown", "- Restart the relay."))}
+        given = advised(alert("SpoolGrows", links=("mail.md",)), texts)
+        assert actions(given) == ["Read the log."]
+
+    def test_of_a_long_linked_page_the_chapters_are_offered(self):
+        steps = "\n".join(f"- Check disk {number}." for number in range(MAX_PAGE))
+        texts = {MAIL: page(("Disk", steps), ("Relay", "- Call the relay's owner."))}
+        given = advised(alert("SpoolGrows", links=("mail.md",)), texts)
+        assert given.status is Status.NO_MATCH
+        assert given.reasoning == CHAPTERS
+        assert sorted(given.meant) == ["Disk", "Relay"]
+        assert sorted(it.citation.start_line for it in given.reading) == [5, 68]
+
+    def test_words_of_a_linked_pages_own_name_tell_no_section_from_another(self):
+        texts = {MAIL: page(("Mail is down", "- Restart it."), ("Relay lag", "- Add a relay."))}
+        for name, wanted, strength in (
+            ("MailDown", "Restart it.", Strength.STRONG),
+            ("MailRelayLagDown", "Add a relay.", Strength.STRONG),
+            ("MailSpoolDown", "Restart it.", Strength.PARTIAL),
+        ):
+            given = advised(alert(name, links=("mail.md",)), texts)
+            assert (actions(given), given.evidence.strength) == ([wanted], strength)
 
     @pytest.mark.parametrize(
         "heading", ["Disk", "**Disk**", "[Disk](x.md)", "Disk {#disk}", "disk"]
