@@ -356,7 +356,12 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
         return place
     names = words_of(wanted.names)
     shared = STATES | words_of([outline.title, stem(outline.source_file)])
-    for_others = [it for it in outline.sections() if _is_another_alerts(it, wanted)]
+    # the chapter that has one other alert's section is for alerts, whatever else it has
+    for_others = [
+        it.parent if it.parent and not it.parent.holds(top) else it
+        for it in outline.sections()
+        if _is_another_alerts(it, wanted)
+    ]
     below = [
         it
         for it in ranked
