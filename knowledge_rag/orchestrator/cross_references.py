@@ -133,8 +133,7 @@ def links_out(
     numbers = sorted(_followed(procedure) - {*_branches_of_others(outline, procedure, labels)})
     spaced = [it for it in known if " " in it]
     lines = [
-        _joined(it, spaced)
-        for it in _without_other_cases([outline.lines.get(n, "") for n in numbers], labels)
+        _joined(it, spaced) for it in _without_other_cases([*map(outline.linked, numbers)], labels)
     ]
     folder = procedure.source_file.rpartition("/")[0]
 
@@ -422,7 +421,7 @@ def _named_in(
     """
     headings = _headings(source)
     lines = [n for n in range(source.start, source.end + 1) if n not in headings and n not in left]
-    texts = [_LEAVES.sub("", outline.lines.get(n, "")) for n in lines]
+    texts = [_LEAVES.sub("", outline.linked(n)) for n in lines]
     if in_any_case:
         texts = [it for it in texts if not _is_in_a_case(it)]
     told = (it for text in texts for it in sentences(text))

@@ -205,6 +205,7 @@ class Outline:
         whole: whether every non-blank line is known.
         service: the page's, from its front matter.
         status: whether the page is still valid, likewise.
+        defined: the lines that define links and footnotes, by name: ``[queue]: https://...``, ``[^1]: Not on Fridays``.
     """
 
     source_file: str
@@ -216,6 +217,7 @@ class Outline:
     whole: bool
     service: str = ""
     status: str = ""
+    defined: Mapping[str, int] = field(default_factory=dict)
 
     def sections(self) -> Iterator[Section]:
         """Yield all sections, the root first."""
@@ -224,6 +226,21 @@ class Outline:
     def text(self, start: int, end: int) -> str:
         """Return lines joined by line breaks; unknown ones are blank."""
         return "\n".join(self.lines.get(number, "") for number in range(start, end + 1))
+
+    def called(self, text: str) -> Iterator[tuple[str, int]]:
+        """Yield what a text calls by the name of a definition, as written, and the line that defines it."""
+        for call in _CALL.finditer(text) if self.defined else ():
+            if line := self.defined.get(called_alike(call["name"] or call["text"])):
+                yield call[0], line
+
+    def linked(self, number: int) -> str:
+        """Return a line in which links by name are like any other: ``[the queue][queue]`` has its target."""
+        line = self.lines.get(number, "")
+        for call, definition in self.called(line):
+            target = self.lines[definition].partition("]:")[2].split()[0].strip("<>")
+            if not call.startswith("[^"):
+                line = line.replace(call, f"{call.partition(']')[0]}]({target})")
+        return line
 
     def gaps(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
         """Return the line ranges between two lines that may contain lines not retrieved.
@@ -236,6 +253,17 @@ class Outline:
         edges = [start - 1, *sorted(known), end + 1]
         pairs = itertools.pairwise(edges)
         return tuple((a + 1, b - 1) for a, b in pairs if b - a > 2)
+
+
+_DEFINITION: Final = re.compile(r" {0,3}\[(?P<name>[^\]\[\n]{1,100})\]:[ \t]+\S")
+_CALL: Final = re.compile(
+    r"\[(?P<text>[^\]\[\n]{1,200})\](?:\[(?P<name>[^\]\[\n]{0,100})\])?(?![(\[:])"
+)
+
+
+def called_alike(name: str) -> str:
+    """Return a definition's name as CommonMark compares it: without regard to case and blanks."""
+    return " ".join(name.casefold().split())
 
 
 def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
@@ -271,6 +299,11 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
         whole,
         _text(metadata.get(SERVICE)),
         _text(metadata.get(STATUS)),
+        {
+            called_alike(it["name"]): n
+            for n, line in lines.items()
+            if (it := _DEFINITION.match(line))
+        },
     )
 
 

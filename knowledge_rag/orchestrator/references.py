@@ -1,4 +1,4 @@
-"""Adds what a procedure's steps refer to on their page: footnotes, variables, tables, and lines at the page's end."""
+"""Adds what a procedure's steps refer to on their page: definitions of links and variables, footnotes, tables, and lines at the page's end."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ if TYPE_CHECKING:
 def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterator[Procedure]:
     """Yield procedures whose items include the lines that they refer to, wherever those are on the page.
 
-    These are footnotes, "the table above", and lines "at the end of this page"; and for the first use of a variable or an
+    These are footnotes, links by name, "the table above", and lines "at the end of this page"; and for the first use of a variable or an
     alias in a command, the line that defines it, unless its procedure does.
     """
-    notes = _footnotes(outline)
     aliases = {it for line in outline.lines.values() for it in _ALIAS.findall(line)}
     known: set[str] = set()
     for procedure in procedures:
@@ -35,7 +34,8 @@ def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterat
             used = {*_VARIABLE.findall(said), *aliases.intersection(_WORDS.findall(said))}
             unknown = sorted(used - known)
             known |= {*unknown}
-            referred = [notes[it] for it in _CALL.findall(said) if it in notes]
+            defining = dict.fromkeys(line for _, line in outline.called(said))
+            referred = [_defined_at(outline, line) for line in defining if line not in shown]
             referred += (
                 found
                 for it in unknown
@@ -50,25 +50,18 @@ def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterat
         yield replace(procedure, items=tuple(items))
 
 
-_FOOTNOTE: Final = re.compile(r"\[\^(?P<name>[^\]\s]{1,40})\]:[ \t]+(?P<text>\S.*)")
-_CALL: Final = re.compile(r"\[\^([^\]\s]{1,40})\](?!:)")
-
-
-def _footnotes(outline: Outline) -> dict[str, Governing]:
-    notes = {}
-    for number, line in outline.lines.items():
-        if note := _FOOTNOTE.match(line):
-            end = number
-            while outline.lines.get(end + 1, "").strip() and not _FOOTNOTE.match(
-                outline.lines[end + 1]
-            ):
-                end += 1
-            said = "\n".join(
-                [note["text"], *(outline.lines[n] for n in range(number + 1, end + 1))]
-            )
-            kind = Governs.CAUTION if warns(said) or forbids(said) else Governs.NOTE
-            notes[note["name"]] = Governing(said, kind, number, end)
-    return notes
+def _defined_at(outline: Outline, number: int) -> Governing:
+    """Return the definition of a link or a footnote, with the lines of text that go on below it."""
+    first, lines, end = outline.lines[number], outline.lines, number
+    while lines.get(end + 1, "").strip() and end + 1 not in outline.defined.values():
+        end += 1
+    name, _, text = first.partition("]:")
+    is_note = name.lstrip().startswith("[^")
+    said = "\n".join(
+        [text.strip() if is_note else first, *(lines[n] for n in range(number + 1, end + 1))]
+    )
+    kind = Governs.CAUTION if warns(said) or forbids(said) else Governs.NOTE
+    return Governing(said, kind, number, end, after=not is_note)
 
 
 _VARIABLE: Final = re.compile(r"\$\{?([A-Z][A-Z\d_]{0,40})\b")

@@ -248,6 +248,29 @@ def test_a_footnote_comes_with_the_step_that_calls_it():
     assert not any("forensics" in it or "Uncalled" in it for it in said[0])
 
 
+class TestLinksByName:
+    TEXT = (
+        "# Mail queue\n\n1. Open [the dashboard][Queue  Board] and [oldest].\n2. Drain it, see [relays][] and [x](y.md).\n\n"
+        "## Relays\n\n- Look at `config[oldest]`.\n\n"
+        "[queue board]: https://grafana.example/d/queue\n[oldest]: https://grafana.example/d/oldest\n"
+        "[relays]: relay.md#restart\n[spare]: https://grafana.example/d/spare\n"
+    )
+    RELAY = "# Relay\n\n## Restart\n\n1. Restart the relay.\n\n## Stop\n\n1. Stop the relay.\n"
+
+    def test_their_definitions_come_behind_the_step(self):
+        given = advised(question("mail queue"), {PAGE: self.TEXT})
+        behind = [[it for it in step.guards if it.after] for step in given.guidance[:2]]
+        lines = [[it.citations[0].citation.start_line for it in its] for its in behind]
+        assert lines == [[10, 11], [12]]
+        assert behind[0][0].text == "[queue board]: https://grafana.example/d/queue"
+
+    def test_they_lead_to_the_section_of_another_document(self):
+        texts = {"runbooks/mail.md": self.TEXT, "runbooks/relay.md": self.RELAY}
+        given = actions(advised(question("drain the mail queue"), texts))
+        assert "Restart the relay." in given
+        assert "Stop the relay." not in given
+
+
 @pytest.mark.parametrize(
     "quoted", ['The procedure "Open the firewall" is', "`Open the firewall` was"]
 )
