@@ -171,7 +171,9 @@ _SERIAL: Final = re.compile(
     r"\s*(?P<label>(?P<series>[A-Z]{1,2})\d{1,2}|(?P<part>\d{1,2})[a-z])(?:[.):]\s|\s|$)[ \t–—-]*"
 )
 """A heading's label in a series: "K5 Replay", "P2. OSD down", "1a. Token refresh"."""
-_COUNTED: Final = re.compile(r"\s*(?P<number>\d{1,2}(?:\.\d{1,2})*)[.):]?\s+")
+_COUNTED: Final = re.compile(
+    r"\s*(?:(?i:part|section|chapter|case|scenario)\s+)?(?P<number>\d{1,2}(?:\.\d{1,2})*)[.):]?\s+(?:[-–—]\s+)?"
+)
 _LETTERED: Final = re.compile(r"\s*(?:(?i:part|section|chapter|appendix)\s+)?[A-Z][.):]\s+")
 _INSTRUCTION: Final = re.compile(
     r"(?:add|announce|apply|approve|attach|back up|block|build|bump|call|change|check|choose|clean|clear|close|collect"

@@ -73,6 +73,7 @@ from knowledge_rag.orchestrator.procedures import (
     introduction_of,
 )
 from knowledge_rag.orchestrator.queries import WHO
+from knowledge_rag.orchestrator.rows import has_cases
 from knowledge_rag.orchestrator.wanted import Place, asks_for_part, is_asked_for, kinds_at
 from knowledge_rag.orchestrator.words import (
     asked_words,
@@ -294,8 +295,8 @@ def _indexed(places: Sequence[Place], wanted: Wanted) -> Iterator[Place]:
 def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
     """Yield the section of each line or row with an alert's name and one reference; a table's own for one to another page.
 
-    A line with a code from the incident's words before a colon or an arrow counts as well; a row doesn't, since it is
-    shown itself.
+    A line with a code from the incident's words before a colon or an arrow counts as well. So does a row of a table of
+    cases whose first cell is an error code of these: for its own section, since it is shown itself.
     """
     begins = tuple(filter(None, (fold(it)[:2] for it in wanted.names)))
     codes = set(CODE_OF_ERROR.findall(wanted.said))
@@ -308,6 +309,13 @@ def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
             line = outline.lines.get(number, "")
             case = _ENTRY.match(line) if block.form is not Form.TABLE else None
             has_code = case is not None and is_coded(case["case"])
+            if (
+                codes
+                and block.form is Form.TABLE
+                and cells_of(line)[0].strip(" `*") in codes
+                and has_cases(outline, block)
+            ):
+                yield own
             # most lines are about something else, which is seen at once
             may_name = "<" in line or any(it in line.casefold() for it in begins)
             if not (has_code or may_name):

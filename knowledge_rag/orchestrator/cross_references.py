@@ -48,8 +48,10 @@ _SET_APART: Final = re.compile(
 """Words in quotes, in emphasis or in a link, as a sentence names a heading."""
 _BEHIND_ARROW: Final = re.compile(r"(?:→|[-=]>)[ \t]*([^→\n]{2,60}?)[ \t.]*$", re.MULTILINE)
 """The end of a line after an arrow, where a table of cases names the action: "L1 down → Unplanned failover"."""
-_CHAPTER: Final = re.compile(r"\b(?:section|chapter|procedure) (\d+(?:\.\d+)*)", re.IGNORECASE)
-"""A chapter named by its number."""
+_CHAPTER: Final = re.compile(
+    r"\b(?:section|chapter|procedure|part) (\d+(?:\.\d+)*)(?![\da-z])", re.IGNORECASE
+)
+"""A chapter named by its number; "section 6b" is another than 6."""
 _NUMBER_ALONE: Final = re.compile(
     r"\b(?:go (?:on )?to|see|as in|continue (?:at|in|with)) (\d{1,2}(?:\.\d+)*|(?-i:[A-Z]))(?=[ \t]*(?:[.,;:)]|[a-z]\)|$))",
     re.IGNORECASE | re.MULTILINE,
@@ -72,11 +74,13 @@ def _letter_of(heading: str) -> str:
 
 
 def label_of(section: Section) -> str:
-    """Return a heading's label if another heading beside it has one of the same series, like P1 and P2; else ``""``."""
+    """Return a heading's label if its series goes on beside it, like P1 and P2, or begins above it, like 6 and 6b; else ``""``."""
     label, series = label_in_series(section.heading)
-    beside = section.parent.children if label and section.parent else ()
-    others = (it for it in beside if it is not section)
-    return label if any(label_in_series(it.heading)[1] == series for it in others) else ""
+    if not label or section.parent is None:
+        return ""
+    around = [it.heading for it in (section.parent, *section.parent.children) if it is not section]
+    known = {series for it in around for series in (label_in_series(it)[1], number_of(it))}
+    return label if series in known else ""
 
 
 _NEXT: Final = re.compile(

@@ -132,11 +132,11 @@ def procedures_at(place: Place, wanted: Wanted, *, alert: str = "") -> list[Proc
         )
     )
     # sections that only those rows refer to are for their cases
-    if rows:
-        others += (*only_sent_to(outline, main, rows), *not_sent_to(outline, main, rows))
-    others = [*{id(it): it for it in others}.values()]
-    out = rows.union(*(range(it.start, it.end + 1) for it in others))
+    sent = (*only_sent_to(outline, main, rows), *not_sent_to(outline, main, rows)) if rows else ()
+    out = rows.union(*(range(it.start, it.end + 1) for it in (*others, *sent)))
     linked = linked_sections(outline, main, out)
+    others += itertools.chain.from_iterable(_without(it, linked) for it in sent)
+    others = [*{id(it): it for it in others}.values()]
     risky = [*_risky_cases(outline, main, linked, out, wanted)]
     linked = [it for it in linked if it not in risky]
     given: list[Section] = [*others, *risky]
@@ -202,6 +202,15 @@ def with_senders(outline: Outline, procedures: Sequence[Procedure]) -> tuple[Pro
         sent_by(outline, lines[id(section)], it) if id(section) in lines else it
         for section, it in zip(behind, others, strict=True)
     )
+
+
+def _without(section: Section, linked: Sequence[Section]) -> Iterator[Section]:
+    """Yield a section; if it holds any of others, the sections below it that don't."""
+    if not any(section.holds(it) for it in linked):
+        yield section
+    elif section not in linked:
+        for below in section.children:
+            yield from _without(below, linked)
 
 
 def sent_by(outline: Outline, number: int, procedure: Procedure) -> Procedure:

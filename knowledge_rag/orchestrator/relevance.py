@@ -269,7 +269,8 @@ def _siblings_of(text: str, place: Place) -> list[str]:
     """Return the names in a text that a page lacks, although it has others with the same beginning as code, or as its own.
 
     A page about `redis-badge` isn't for "redis-session"; "fail-over" is a word. Of a series, the section has to name the
-    same one: steps on "mq-a" are not for "mq-b", nor is a section headed "ORA-01653" for "ORA-30036".
+    same one: steps on "mq-a" are not for "mq-b", nor is a section headed "ORA-01653" for "ORA-30036". Nor is one on the
+    table `idem-keys` for "table user-config".
     """
     outline, section = place.outline, place.section
     page = "\n".join([*outline.lines.values(), outline.source_file, outline.title])
@@ -284,7 +285,24 @@ def _siblings_of(text: str, place: Place) -> list[str]:
         *_others_alike(_OF_A_SERIES, text, own, own),
         *_others_alike(_OF_A_KIND, text, " ".join(section.path), own),
         *_codes_not_listed(text, outline),
+        *_other_stores(text, own, page),
     ]
+
+
+_STORE: Final = re.compile(
+    r"\b(table|queue|topic|bucket|database|index|stream|cluster|cache|volume)s?[ :=]+[`'\"*]*"
+    r"((?:[a-z\d]+[-_.])+[a-z\d]+)(?![\w-])",
+    re.IGNORECASE,
+)
+"""What holds data, and its name: "table:user-config", "the queue `pay-out.fifo`"."""
+
+
+def _other_stores(text: str, section: str, page: str) -> Iterator[str]:
+    """Yield the stores in a text that a page lacks, if the section has others of their kind as code."""
+    theirs = {kind.casefold() for kind, name in _STORE.findall(section) if f"`{name}`" in section}
+    for kind, name in _STORE.findall(text):
+        if kind.casefold() in theirs and fold(name) not in fold(page):
+            yield name
 
 
 def _codes_not_listed(text: str, outline: Outline) -> Iterator[str]:

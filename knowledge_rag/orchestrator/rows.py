@@ -39,7 +39,11 @@ _CASES: Final = re.compile(
     r"|when|if|happens?|complaints?|states?|status)\b",
     re.IGNORECASE,
 )
-"""The head of a first column that says when each row applies."""
+
+
+def has_cases(outline: Outline, table: Block) -> bool:
+    """Whether the head of a table's first column says when each row applies: "Symptom", "Code"."""
+    return _CASES.search(cells_of(outline.text(table.start, table.start))[0]) is not None
 
 
 def other_rows(
@@ -74,7 +78,7 @@ def _others_of(
 ) -> Iterator[int]:
     """Yield a table's rows for other cases than the incident, whose words are `asked`."""
     head, rows = table.start, [*range(table.start + 2, table.end + 1)]
-    if not (is_called or _CASES.search(cells_of(outline.text(head, head))[0])):
+    if not (is_called or has_cases(outline, table)):
         named = [n for n in rows if names_code(wanted.said, outline.text(n, n))]
         if len(named) == 1:
             yield from (n for n in rows if n not in named)
@@ -95,10 +99,15 @@ def _others_of(
 
 
 def _not_spelled(outline: Outline, rows: Sequence[int], wanted: Wanted) -> Iterator[int]:
-    """Yield the other rows if the incident's words contain the whole first cell of some: "Out of service 17"."""
-    asked = spaced_words(wanted.said)
-    cells = {n: spaced_words(cells_of(outline.text(n, n))[0]) for n in rows}
-    spelled = [n for n, cell in cells.items() if len(cell.split()) > 1 and cell in asked]
+    """Yield the other rows if the incident's words contain the whole first cell of some: "Out of service 17", AM04."""
+    asked, codes = spaced_words(wanted.said), CODE_OF_ERROR.findall(wanted.said)
+    first = {n: cells_of(outline.text(n, n))[0] for n in rows}
+    cells = {n: spaced_words(it) for n, it in first.items()}
+    spelled = [
+        n
+        for n, cell in cells.items()
+        if (len(cell.split()) > 1 and cell in asked) or first[n].strip(" `*") in codes
+    ]
     yield from (n for n in rows if spelled and n not in spelled)
 
 

@@ -44,11 +44,12 @@ _LEAVES: Final = re.compile(
     re.IGNORECASE,
 )
 _VERIFY: Final = re.compile(
-    r"\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|(?:see|check) (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b"
+    r"(?<!\band )\bhow (?:do|can|would) (?:i|we) (?:know|tell|verify|(?:see|check) (?:that|whether|if))\b|\bis it over\b|\breally (?:ok|over|fixed)\b|\bcan (?:i|we) close\b|\bis everything ok\b"
     r"|\bwhat (?:do|should|must|can) (?:i|we) (?:check|verify)\b"
     r"|\bbefore (?:i|we) (?:can )?(?:close|say|declare|report)\b|\bbefore closing\b",
     re.IGNORECASE,
 )
+"""Asks only for verification: "... and how do I know" asks for the rest as well."""
 _PAST: Final = re.compile(
     r"\blast time\b|\bdid we (?:do|fix)\b|\b(?:previous|earlier|past) incidents?\b|\bhappened before\b|\bpost-?mortem\b",
     re.IGNORECASE,

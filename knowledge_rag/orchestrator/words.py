@@ -56,17 +56,22 @@ def words_of(texts: Iterable[str]) -> set[str]:
 
 
 def written_words(texts: Iterable[str]) -> set[str]:
-    """Return the words of a document's texts, each hyphenated one also without its hyphen, as names have it.
+    """Return the words of a document's texts, each of two parts also as a single one, as names or people have it.
 
     >>> written_words(["check-in host"]) >= words_of(["CheckinHostDown"]) - {"down"}
     True
+    >>> written_words(["The OpenSearch domain"]) >= words_of(["opensearch domain"])
+    True
     """
     texts = list(texts)
-    joined = (it.replace("-", "") for text in texts for it in _HYPHENATED.findall(text))
+    joined = (it.replace("-", "").lower() for text in texts for it in _OF_TWO.findall(text))
     return words_of([*texts, *joined])
 
 
-_HYPHENATED: Final = re.compile(r"(?<![\w-])[A-Za-z]{2,}-[a-z]{2,}(?![\w-])")
+_OF_TWO: Final = re.compile(
+    r"(?<![\w-])(?:[A-Za-z]{2,}-[a-z]{2,}|[A-Z][a-z]+[A-Z][a-z]*|[A-Z][a-z]+[A-Z]{2,})(?![\w-])"
+)
+"""A word of two parts: "check-in", "OpenSearch", "PostgreSQL"."""
 
 
 def holds(held: set[str], word: str, letters: int) -> bool:

@@ -36,6 +36,14 @@ class TestSubjects:
         )
         assert len(actions(advised(question("check apple push"), {PAGE: steps}))) == 3
 
+    def test_headings_called_part_are_chapters(self):
+        page = (
+            "# Renderer\n\n## Part 1 - Workers hang\n\n1. Stop the old ones.\n\n## Part 2 - Wrong logo\n\n1. Roll the template back.\n\n"
+            "## Part 3: Fonts\n\n1. Install them, see part 1.\n"
+        )
+        given = advised(question("a wrong logo of the renderer"), {PAGE: page})
+        assert actions(given) == ["Roll the template back."]
+
     def test_a_heading_that_a_question_spells_out_is_meant_without_its_letter(self):
         page = "# rides-pg\n\n## A. Writer down\n\n1. Fail over.\n\n## C. A reader lags\n\n1. End the query.\n"
         given = advised(question("rides-pg: a reader lags"), {PAGE: page})

@@ -248,6 +248,34 @@ def test_a_footnote_comes_with_the_step_that_calls_it():
     assert not any("forensics" in it or "Uncalled" in it for it in said[0])
 
 
+def test_a_section_with_a_letter_is_another_than_the_one_around_it():
+    text = (
+        "# Gateway\n\n## 1. Cases\n\n| You see | Go to |\n|---|---|\n| `HostDown`, bank=norda | section 6 |\n"
+        "| `HostDown`, bank=halden | section 6b |\n\n## 5. Disk\n\n1. Clean up.\n\n## 6. Takeover\n\n1. Fence the old node.\n\n"
+        "### 6b. Halden\n\n1. Rebuild the host.\n"
+    )
+    given = advised(alert("HostDown", labels={"bank": "halden"}), {PAGE: text})
+    assert actions(given)[1:] == ["Rebuild the host."]
+
+
+class TestCodesInTables:
+    TEXT = (
+        "# Bank codes\n\n## Files\n\n| Code | What to do |\n|---|---|\n| AM05 | Nothing, it is there. |\n| DS02 | Send it again. |\n\n"
+        "## Hosts\n\n| Host | Place |\n|---|---|\n| BANK01 | Lindau |\n| BANK02 | Bonn |\n"
+    )
+
+    def test_the_row_of_a_questions_code_is_its_answer(self):
+        given = advised(
+            question("they sent the file back with AM05, send it again?"), {PAGE: self.TEXT}
+        )
+        assert actions(given) == ["Code: AM05 | What to do: Nothing, it is there."]
+
+    def test_a_list_of_hosts_has_no_cases(self):
+        text = self.TEXT + "\n## Restart\n\n1. Restart the file gateway.\n"
+        given = advised(question("how do I restart the file gateway BANK01"), {PAGE: text})
+        assert actions(given) == ["Restart the file gateway."]
+
+
 class TestLinksByName:
     TEXT = (
         "# Mail queue\n\n1. Open [the dashboard][Queue  Board] and [oldest].\n2. Drain it, see [relays][] and [x](y.md).\n\n"

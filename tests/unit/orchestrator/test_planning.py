@@ -190,12 +190,33 @@ class TestNearMisses:
         ):
             assert advised(question(words), {MAIL: text}).guidance
 
+    def test_another_store_of_a_kind_is_not_meant(self):
+        text = "# Tables\n\n## Writes are throttled\n\n- Raise the writes of the table `idem-keys`.\n\n## Slow\n\n- Wait.\n"
+        missed = advised(question("table: user-config, its writes are throttled"), {MAIL: text})
+        assert missed.status is Status.NO_MATCH
+        for words in (
+            "writes of the table idem-keys are throttled",
+            "writes are throttled, queue pay-out",
+        ):
+            assert advised(question(words), {MAIL: text}).guidance
+
+    def test_a_word_of_two_parts_is_known_as_one(self):
+        text = "# Search\n\n## The OpenSearch domain is red\n\n- Look at the OpenSearch shards.\n\n## Slow\n\n- Wait.\n"
+        given = advised(question("opensearch is red"), {MAIL: text})
+        assert actions(given) == ["Look at the OpenSearch shards."]
+        assert not any("opensearch" in it for it in given.evidence.reasons)
+
     def test_another_one_of_a_series_is_not_meant(self):
         text = "# Brokers\n\nmq-b is the parking's.\n\n## Memory alarm\n\n- mq-a blocks at 60 %. Purge its memory alarm.\n\n## Slow\n\n- Wait.\n"
         missed = advised(question("mq-b has a memory alarm"), {MAIL: text})
         assert missed.status is Status.NO_MATCH
         for words in ("mq-a has a memory alarm", "the memory alarm of plan-b"):
             assert advised(question(words), {MAIL: text}).guidance
+
+    def test_how_to_verify_may_be_asked_beside_the_steps(self):
+        text = "# Roll back\n\n## Roll the settler back\n\n1. Roll it back.\n\n### Afterwards\n\n- [ ] The version is the old one.\n\n## Lambda\n\n- Move the alias.\n"
+        both = "roll the settler back, and how do I know that it worked?"
+        assert actions(advised(question(both), {MAIL: text}))[0] == "Roll it back."
 
     def test_a_section_headed_by_another_code_of_its_kind_is_not_meant(self):
         text = (
