@@ -92,7 +92,7 @@ MAX_CHAPTERS: Final = 20
 MIN_KINDS: Final = 2
 """Minimum headings such as "Diagnosis" and "Mitigation" that make a page one subject."""
 _UNDO_LABEL: Final = re.compile(
-    r"\W*(?:\[[ x]\]\W*)?(?:(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out|(?:go|switch|fail)(?:ing)? ?back)\b"
+    r"\W*(?:\[[ x]\]\W*)?(?:(?:to )?(?:undo|revert|roll(?:ing)? ?back|back ?out|(?:go|switch|fail)(?:ing)? ?back)\b|to (?:stop|cancel|abort|end)\b"
     r"|(?:back(?: to)?|off|end(?:ing)?|when (?:it|this) is over)\b[^:\n]{0,30}:)",
     re.IGNORECASE,
 )
@@ -366,12 +366,14 @@ _NOTES: Final = re.compile(
 
 
 def _is_notes(outline: Outline) -> bool:
-    """Whether a page is notes: by its name, without sections, and with lists that have no numbers."""
+    """Whether a page is notes: by its name, without sections, and with lists that have no numbers, or with paragraphs alone."""
     top = top_of(outline)
     first = [outline.text(it.start, it.end) for it in top.blocks[:1] if it.form is Form.PARAGRAPH]
     items = [item for block in top.blocks for item in block.items]
     called = " ".join([re.sub(r"[/_.-]", " ", outline.source_file), outline.title, *first])
-    is_flat = not top.children and bool(items) and not any(it.is_numbered for it in items)
+    is_prose = all(it.form is Form.PARAGRAPH for it in top.blocks)
+    is_list = bool(items) and not any(it.is_numbered for it in items)
+    is_flat = not top.children and (is_list or is_prose)
     return is_flat and _NOTES.search(called) is not None
 
 

@@ -13,12 +13,12 @@ from knowledge_rag.orchestrator.governing import LIST_MARK, NEVER, forbids, gove
 from knowledge_rag.orchestrator.links import fold
 from knowledge_rag.orchestrator.naming import CODE_OF_ERROR, CODE_SPAN, names_code
 from knowledge_rag.orchestrator.outline import Form
-from knowledge_rag.orchestrator.words import spaced_words, words_of
+from knowledge_rag.orchestrator.words import spaced_words, words_of, written_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from knowledge_rag.orchestrator.outline import Block, Outline, Section
+    from knowledge_rag.orchestrator.outline import Block, ListItem, Outline, Section
     from knowledge_rag.orchestrator.wanted import Wanted
 
 _FORBIDDING_CELL: Final = re.compile(
@@ -49,10 +49,10 @@ def has_cases(outline: Outline, table: Block) -> bool:
 def other_rows(
     outline: Outline, wanted: Wanted, *, is_notes: bool, is_called: bool
 ) -> Iterator[int]:
-    """Yield the rows of tables of cases, and items of notes, that are for other cases than the incident.
+    """Yield the rows of tables of cases, and notes, that are for other cases than the incident.
 
     A table has cases if the head of its first column says so, if a question about contacts gets the page, or if the
-    incident names the code of a single row. An item of notes that forbids something stays.
+    incident names the code of a single row. A note, an item or a paragraph, that forbids something stays.
 
     Args:
         outline: of the page.
@@ -63,14 +63,24 @@ def other_rows(
     asked = words_of([*wanted.names, wanted.text])
     for section in outline.sections():
         yield from _led_otherwise(outline, section, wanted)
-    for block in (it for section in outline.sections() for it in section.blocks):
+    blocks = [it for section in outline.sections() for it in section.blocks]
+    if is_notes and not any(it.items for it in blocks):
+        yield from _other_notes(outline, (it for it in blocks if it.form is Form.PARAGRAPH), asked)
+    for block in blocks:
         if is_notes and block.form is Form.LIST:
-            texts = {it.start: outline.text(it.start, it.end) for it in block.items}
-            less = _sharing_less(texts, asked)
-            yield from (n for n in less if not forbids(LIST_MARK.sub("", texts[n])))
+            yield from _other_notes(outline, block.items, asked)
         if block.form is Form.TABLE:
             others = {*_others_of(outline, block, wanted, asked, is_called=is_called)}
             yield from others - {*_rows_referred(outline, block, others)}
+
+
+def _other_notes(
+    outline: Outline, notes: Iterable[Block | ListItem], asked: set[str]
+) -> Iterator[int]:
+    """Yield the first lines of notes that are about something else, except of those that forbid something."""
+    texts = {it.start: outline.text(it.start, it.end) for it in notes}
+    less = _sharing_less(texts, asked)
+    yield from (n for n in less if not forbids(LIST_MARK.sub("", texts[n])))
 
 
 def _others_of(
@@ -192,7 +202,7 @@ def _sharing_less(texts: Mapping[int, str], asked: set[str]) -> list[int]:
 
     A word counts less the more texts contain it. If at least half of the texts are good, none is returned.
     """
-    held = {n: words_of([text]) & asked for n, text in texts.items()}
+    held = {n: written_words([text]) & asked for n, text in texts.items()}
     often = Counter(word for words in held.values() for word in words)
     worth = {n: sum(math.log(len(texts) / often[it]) for it in held[n]) for n in texts}
     best = max(worth.values(), default=0.0)

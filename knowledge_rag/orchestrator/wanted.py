@@ -28,10 +28,11 @@ _UNDOES: Final = re.compile(
     re.IGNORECASE,
 )
 _LEAVE: Final = re.compile(
-    r"\b(?:get|come|go|switch) (?:off|out of|away from)\b|\b(?:can|may|could) (?:end|be ended)\b",
+    r"\b(?:get|come|go|switch) (?:off|out of|away from)\b|\b(?:can|may|could) (?:end|be ended)\b"
+    r"|\b(?:stop|cancel|abort) (?:it|that|this)\b(?= *(?:[,.;!?]|$))",
     re.IGNORECASE,
 )
-"""Asks how to end something that was switched on: "how do we get off the backup"."""
+"""Asks how to end something that was begun: "how do we get off the backup", "started it by mistake, stop it"."""
 _OVER: Final = re.compile(
     r"\b(?:is|are|was|were|has been|have been) (?!not\b|\w+n['’]t\b)(?:\w+ ){0,2}?(?:repaired|fixed|replaced)\b"
     r"|\b(?:is|are|was|were) (?:\w+ )?over\b(?= *(?:[,.;!?]|$|now\b|and\b|but\b|so\b|since\b))"
