@@ -258,6 +258,29 @@ def test_a_section_with_a_letter_is_another_than_the_one_around_it():
     assert actions(given)[1:] == ["Rebuild the host."]
 
 
+def test_of_notes_in_paragraphs_those_about_something_else_are_left_out():
+    text = (
+        "# Notes about search and caches\n\nOpenSearch is red: delete the oldest index.\n\nThe rebuild reads everything from billing.\n\n"
+        "The session cache can be emptied.\n\nNever empty the limit cache.\n"
+    )
+    given = advised(question("opensearch is red"), {"notes/search.md": text})
+    assert actions(given) == ["OpenSearch is red: delete the oldest index."]
+    assert "Never empty the limit cache." in str([it.guards for it in given.guidance])
+
+
+def test_a_question_that_wants_to_stop_what_was_begun_gets_that_line():
+    text = (
+        "# Queues\n\n## Redrive of the events queue\n\n1. Start the redrive.\n2. Look at the depth.\n\n"
+        "To stop a redrive that is running: `cancel-move`.\n\n## Purge\n\n- Purge it.\n"
+    )
+    given = advised(
+        question("started the redrive of the events queue by mistake, stop it"), {PAGE: text}
+    )
+    assert actions(given) == ["To stop a redrive that is running: `cancel-move`."]
+    both = advised(question("redrive of the events queue"), {PAGE: text})
+    assert actions(both)[:2] == ["Start the redrive.", "Look at the depth."]
+
+
 class TestCodesInTables:
     TEXT = (
         "# Bank codes\n\n## Files\n\n| Code | What to do |\n|---|---|\n| AM05 | Nothing, it is there. |\n| DS02 | Send it again. |\n\n"
