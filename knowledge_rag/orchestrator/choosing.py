@@ -121,7 +121,8 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         anchors = wanted.anchors[place.outline.source_file]
         if any(is_called(place.section, anchor) for anchor in anchors):
             return replace(place, why="linked")
-    for among, why in ((linked, "linked"), (ranked, "named")):
+    filed = "named" if wanted.names or wanted.titles else "coded"
+    for among, why in ((linked, "linked"), (ranked, filed)):
         by_heading = iter(_qualified(among, wanted))
         by_line = (
             it
@@ -405,7 +406,7 @@ def _best_of(page: Place, below: Sequence[Place], *, has_others: bool) -> Place:
     return replace(first, also=tuple(others))
 
 
-_OF_PAGE: Final = {"named": "page", "linked": "linked page"}
+_OF_PAGE: Final = {"named": "page", "coded": "page", "linked": "linked page"}
 """The reason for a section of a page, by the reason for the page."""
 
 

@@ -183,10 +183,12 @@ def _without_withheld(item: Item) -> Iterator[tuple[int, int]]:
         yield start, item.end
 
 
-CONFIDENCE: Final = {"linked": 0.85, "named": 0.8, "told": 0.65, "page": 0.6, "linked page": 0.6}
-"""Confidence by the reason for choosing a procedure: the alert links it; it is filed under the alert's name; its heading
-and its page's name have all words of that name; it is the best section of a page filed under it. A good score adds up
-to a tenth."""
+CONFIDENCE: Final = {
+    "linked": 0.85, "named": 0.8, "coded": 0.8, "told": 0.65, "page": 0.6, "linked page": 0.6,
+}  # fmt: skip
+"""Confidence by the reason for choosing a procedure: the alert links it; it is filed under the alert's name, or a code of
+the question; its heading and its page's name have all words of that name; it is the best section of a page that is filed
+under it or linked. A good score adds up to a tenth."""
 FOUND_MOST: Final = 0.75
 """Maximum confidence in a procedure that search found: its score, or its share of the incident's words."""
 
@@ -226,7 +228,7 @@ def evidence_of(
     also = list(dict.fromkeys(it for block in blocks for it in block.also))
     if also:
         reasons.append(f"so {'are' if len(also) > 1 else 'is'} {listed(also)}")
-    strong = bool(whys) and whys <= {"linked", "named"} and not (missing or also)
+    strong = bool(whys) and whys <= {"linked", "named", "coded"} and not (missing or also)
     strength = Strength.THIN if thin or doubts else Strength.STRONG if strong else Strength.PARTIAL
     confidence = min((_confidence(it.why, fits[id(it)]) for it in blocks), default=0.0)
     confidence /= 2 if doubts else 1
@@ -240,6 +242,7 @@ _REASONS: Final = {
     "chosen": "you chose this procedure",
     "linked": "the alert links this procedure",
     "named": "it is filed under the alert's name",
+    "coded": "it is filed under a code in the question",
     "told": "its heading and its page's name have all words of the alert's name",
     "linked page": "the alert links its page, and no heading tells which section",
     "page": "its page is filed under the alert's name, and no heading tells which section",

@@ -113,8 +113,9 @@ class Place:
 
     Args:
         section: the section; the root stands for the page.
-        why: ``chosen`` by somebody, ``linked``, ``named``, ``told`` (heading and page's name have all words of the
-            alert's name), ``page`` (the page is filed under the alert's name, the section fits best) or ``found``.
+        why: ``chosen`` by somebody, ``linked``, ``named``, ``coded`` (filed under a code of the question), ``told`` (heading
+            and page's name have all words of the alert's name), ``page`` or ``linked page`` (the page is filed under the
+            alert's name or linked, and no heading tells which section) or ``found``.
         also: places on other pages that fit the alert as well.
         worth: by the search and by the incident's words, at most 1 each.
         rival: the best worth of a section on another subject, as a share of ``worth``.

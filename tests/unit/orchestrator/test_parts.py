@@ -292,6 +292,7 @@ class TestCodesInTables:
             question("they sent the file back with AM05, send it again?"), {PAGE: self.TEXT}
         )
         assert actions(given) == ["Code: AM05 | What to do: Nothing, it is there."]
+        assert given.evidence.reasons == ("it is filed under a code in the question",)
 
     def test_a_list_of_hosts_has_no_cases(self):
         text = self.TEXT + "\n## Restart\n\n1. Restart the file gateway.\n"
