@@ -27,6 +27,7 @@ from knowledge_rag.orchestrator.procedures import (
     rules_of,
 )
 from knowledge_rag.orchestrator.relevance import is_task_of, words_told
+from knowledge_rag.orchestrator.rows import FOR
 from knowledge_rag.orchestrator.wanted import part_missing
 from knowledge_rag.orchestrator.words import (
     spaced_words,
@@ -113,6 +114,35 @@ def held_off(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> G
         if words and 2 * len(words & asked) >= len(words) and _names_all(case, wanted):
             return it
     return None
+
+
+def left_alone(place: Place, procedures: Sequence[Procedure], wanted: Wanted) -> Governing | None:
+    """Return what a page says for an alert's label instead of its steps.
+
+    That alerts with it need nothing: "for `env=dev` nobody gets up"; or a rule for it where the steps are for another one:
+    "For `kafka-market`: don't touch it" beside "For `kafka-ingest`:".
+    """
+    values = {it.casefold() for it in wanted.labels.split()} if wanted.is_alert else set()
+    governing = [it for one in procedures for item in one.items for it in item.governing]
+    things = {it: found[1].casefold() for it in governing if (found := FOR.match(it.text))}
+    if not values.issuperset(things.values()):
+        for it, thing in things.items():
+            if thing in values and not it.text.rstrip().endswith(":"):
+                return it
+    for it in (*_said_before(place), *governing) if values else ():
+        for said in sentences(it.text):
+            label = _LABEL.search(said)
+            if label and label[1].casefold() in values and _LEAVES_ALONE.search(said, label.end()):
+                return it
+    return None
+
+
+_LABEL: Final = re.compile(r"`[\w.]+ ?= ?\"?([\w.-]+)\"?`")
+_LEAVES_ALONE: Final = re.compile(
+    r"\b(?:nobody|no one|ignore|silence|acknowledge|ack|nothing (?:has )?to (?:do|be done)|(?:do|needs?) nothing|no action"
+    r"|leave (?:it|them)|back to (?:bed|sleep))\b",
+    re.IGNORECASE,
+)
 
 
 def _codes_excluded(text: str) -> list[str]:

@@ -7,9 +7,11 @@ Values may be absent, of another type, or far too large.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
@@ -93,7 +95,10 @@ def folded(value: object) -> dict[str, Any]:
 
 
 def tags(value: object) -> dict[str, str]:
-    """Return tags as labels: ``"a:b, c:d"``, a list of such, of objects or of pairs, or a mapping."""
+    """Return tags as labels: ``"a:b, c:d"``, a list of such, of objects or of pairs, also as JSON, or a mapping."""
+    if raw(value).lstrip().startswith("["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(raw(value))
     if isinstance(value, Mapping):
         value = [[key, text] for key, it in islice(value.items(), MAX_ITEMS) for text in texts(it)]
     found: dict[str, list[str]] = {}

@@ -34,7 +34,13 @@ from knowledge_rag.orchestrator.extent import (
 )
 from knowledge_rag.orchestrator.links import fold, stem, words_of_link
 from knowledge_rag.orchestrator.naming import alerts_named, is_filed
-from knowledge_rag.orchestrator.objections import doubt_of, held_off, not_for, still_to_write
+from knowledge_rag.orchestrator.objections import (
+    doubt_of,
+    held_off,
+    left_alone,
+    not_for,
+    still_to_write,
+)
 from knowledge_rag.orchestrator.outline import outline_of
 from knowledge_rag.orchestrator.procedures import NotShown, Why, held_off_by, procedure_of
 from knowledge_rag.orchestrator.queries import RESULTS
@@ -255,7 +261,8 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         is_about = not is_found or is_relevant(place, held, search, floors)
         if is_about and (instead := _instead(place, search, procedures)):
             return instead
-        if procedures and is_found and is_about and (said := held_off(place, procedures, wanted)):
+        off = held_off if is_found else left_alone
+        if procedures and is_about and (said := off(place, procedures, wanted)):
             procedures = [held_off_by(procedures[0], said)]
         unread = is_about and not procedures
         may_be_unclear = is_found and is_about and not unread

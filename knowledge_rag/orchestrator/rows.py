@@ -52,7 +52,7 @@ def other_rows(
     """Yield the rows of tables of cases, and notes, that are for other cases than the incident.
 
     A table has cases if the head of its first column says so, if a question about contacts gets the page, or if the
-    incident names the code of a single row. A note, an item or a paragraph, that forbids something stays.
+    incident names the code of a single row, or the thing in its first cell. A note, an item or a paragraph, that forbids something stays.
 
     Args:
         outline: of the page.
@@ -89,9 +89,12 @@ def _others_of(
     """Yield a table's rows for other cases than the incident, whose words are `asked`."""
     head, rows = table.start, [*range(table.start + 2, table.end + 1)]
     if not (is_called or has_cases(outline, table)):
-        named = [n for n in rows if names_code(wanted.said, outline.text(n, n))]
-        if len(named) == 1:
-            yield from (n for n in rows if n not in named)
+        texts = {n: outline.text(n, n) for n in rows}
+        for form in (str, _thing_in):
+            named = [n for n, text in texts.items() if names_code(wanted.said, form(text))]
+            if len(named) == 1:
+                yield from (n for n in rows if n not in named)
+                break
         return
     of_others = {
         *_rows_of_others(outline, rows, wanted),
@@ -106,6 +109,15 @@ def _others_of(
         if n not in of_others and not is_forbidden_row(heads, cells_of(outline.lines.get(n, "")))
     ]
     yield from _sharing_less({n: outline.text(n, n) for n in rows}, asked)
+
+
+def _thing_in(row: str) -> str:
+    """Return a row's first cell as code if it is the name of a thing: ds-elb-db; else ``""``."""
+    first = cells_of(row)[0].strip()
+    return f"`{first}`" if _THING.fullmatch(first) else ""
+
+
+_THING: Final = re.compile(r"[\w.]+(?:[-_][\w.]+)+")
 
 
 def _not_spelled(outline: Outline, rows: Sequence[int], wanted: Wanted) -> Iterator[int]:
@@ -169,14 +181,15 @@ def _rows_referred(outline: Outline, table: Block, others: set[int]) -> Iterator
 def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterator[int]:
     """Yield the first lines of blocks whose lead-in begins with another thing's name as code, if one has the incident's.
 
-    Such lead-ins are "`stoker` (topic job-events)" and "`usage-sink` (topic usage-meter)", each with its list.
+    Such lead-ins are "`stoker` (topic job-events)" and "For `usage-sink`:", each with its list.
     """
     leads: dict[int, list[int]] = {}
     lead = 0
     for block, behind in itertools.pairwise([*section.blocks, None]):
         text = outline.text(block.start, block.end) if block else ""
-        is_lead = block and block.form is Form.PARAGRAPH and behind and behind.form in _LED
-        if block and is_lead and CODE_SPAN.match(text) and len(text.split()) <= _LEAD_WORDS:
+        is_paragraph = block and block.form is Form.PARAGRAPH
+        is_lead = behind and behind.form in _LED and len(text.split()) <= _LEAD_WORDS
+        if block and is_paragraph and is_lead and (CODE_SPAN.match(text) or FOR.match(text)):
             lead = block.start
         if block and lead:
             items = [it.start for it in block.items] or [block.start]
@@ -193,6 +206,8 @@ def _led_otherwise(outline: Outline, section: Section, wanted: Wanted) -> Iterat
         yield from (n for it, starts in leads.items() if it not in meant for n in starts)
 
 
+FOR: Final = re.compile(r"(?:for|on) `([^`\n]+)`:", re.IGNORECASE)
+"""Says for which thing the rest of a text is."""
 _LEAD_WORDS: Final = 6
 _LED: Final = (Form.LIST, Form.CODE, Form.TABLE)
 

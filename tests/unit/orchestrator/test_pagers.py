@@ -95,6 +95,20 @@ def test_what_an_alert_is_tagged_with_are_its_labels(name, label):
     assert label in incident(name).labels.items()
 
 
+@pytest.mark.parametrize(
+    ("tags", "env"),
+    [
+        ('[{"tag": "env", "value": "int"}, {"tag": "site", "value": "elb"}]', "int"),
+        ("env:int, site:elb", "int"),
+        ('[{"tag": "env", "value"', None),
+        ("[" * 100_000, None),
+    ],
+)
+def test_zabbix_may_send_its_tags_as_json(tags, env):
+    payload = {**recorded("zabbix-webhook"), "event_tags": tags}
+    assert Incident.from_state(payload).labels.get("env") == env
+
+
 def pagerduty_v2():
     incident = recorded("pagerduty-v3")["event"]["data"]
     details = incident.pop("body")["details"]

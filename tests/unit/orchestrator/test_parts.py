@@ -281,6 +281,46 @@ def test_a_question_that_wants_to_stop_what_was_begun_gets_that_line():
     assert actions(both)[:2] == ["Start the redrive.", "Look at the depth."]
 
 
+class TestLabels:
+    @pytest.mark.parametrize(
+        "said", ["nobody gets up: silence it", "ignore it at night", "do nothing"]
+    )
+    def test_a_rule_that_an_alert_with_a_label_needs_nothing_is_the_answer(self, said):
+        text = f'# Reads\n\nFor `env="int"` {said}.\n\n## ReadsDiskHigh\n\n1. Compress the chunks.\n\n## ReadsSlow\n\n- Wait.\n'
+        given = advised(alert("ReadsDiskHigh", labels={"env": "int"}), {PAGE: text})
+        assert actions(given) == [f'For `env="int"` {said}.']
+        for labels in ({"env": "prod"}, {}):
+            given = advised(alert("ReadsDiskHigh", labels=labels), {PAGE: text})
+            assert actions(given) == ["Compress the chunks."]
+
+    def test_a_rule_for_a_label_that_asks_for_something_stands_above_the_steps(self):
+        text = '# Reads\n\nFor `env="int"` log in on the other host.\n\n## ReadsDiskHigh\n\n1. Compress the chunks.\n'
+        given = advised(alert("ReadsDiskHigh", labels={"env": "int"}), {PAGE: text})
+        assert actions(given) == ["Compress the chunks."]
+
+    def test_steps_for_one_thing_are_not_given_where_a_rule_is_for_the_alerts(self):
+        text = (
+            "# Kafka\n\n## DiskFull\n\nFor `kafka-ingest`:\n\n1. Shorten the retention.\n\n"
+            "For `kafka-market`: don't touch the retention, call somebody.\n"
+        )
+        market, ingest = (
+            actions(advised(alert("DiskFull", labels={"cluster": it}), {PAGE: text}))
+            for it in ("kafka-market", "kafka-ingest")
+        )
+        assert market == ["For `kafka-market`: don't touch the retention, call somebody."]
+        assert ingest == ["Shorten the retention."]
+
+    def test_of_two_lists_the_one_for_the_alerts_thing_is_given(self):
+        text = "# Kafka\n\n## DiskFull\n\nFor `kafka-ingest`:\n\n1. Shorten the retention.\n\nOn `kafka-market`:\n\n1. Add a disk.\n"
+        given = advised(alert("DiskFull", labels={"cluster": "kafka-market"}), {PAGE: text})
+        assert actions(given) == ["Add a disk."]
+
+    def test_the_row_of_the_alerts_thing_is_given(self):
+        text = "# Stores\n\n## DatastoreFull\n\n| Datastore | What |\n|---|---|\n| ds-elb-01 | remove old snapshots |\n| ds-elb-db | call infrastructure |\n"
+        given = advised(alert("DatastoreFull", description="ds-elb-db is at 86 %"), {PAGE: text})
+        assert actions(given) == ["Datastore: ds-elb-db | What: call infrastructure"]
+
+
 class TestCodesInTables:
     TEXT = (
         "# Bank codes\n\n## Files\n\n| Code | What to do |\n|---|---|\n| AM05 | Nothing, it is there. |\n| DS02 | Send it again. |\n\n"
