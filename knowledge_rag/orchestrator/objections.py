@@ -123,24 +123,42 @@ def left_alone(place: Place, procedures: Sequence[Procedure], wanted: Wanted) ->
     "For `kafka-market`: don't touch it" beside "For `kafka-ingest`:".
     """
     values = {it.casefold() for it in wanted.labels.split()} if wanted.is_alert else set()
-    governing = [it for one in procedures for item in one.items for it in item.governing]
-    things = {it: found[1].casefold() for it in governing if (found := FOR.match(it.text))}
-    if not values.issuperset(things.values()):
+    items = [item for one in procedures for item in one.items]
+    things = {
+        it: found[1].casefold()
+        for item in items
+        for it in item.governing
+        if (found := FOR.match(it.text))
+    }
+    leads = {it for it in things if it.text.rstrip().endswith(":")}
+    if any(things[it] not in values for it in items[0].governing if it in leads):
         for it, thing in things.items():
-            if thing in values and not it.text.rstrip().endswith(":"):
+            if thing in values and it not in leads:
                 return it
+    governing = (it for item in items for it in item.governing)
     for it in (*_said_before(place), *governing) if values else ():
         for said in sentences(it.text):
             label = _LABEL.search(said)
-            if label and label[1].casefold() in values and _LEAVES_ALONE.search(said, label.end()):
+            if label and label[1].casefold() in values and _leaves_alone(said[label.end() :]):
                 return it
     return None
 
 
 _LABEL: Final = re.compile(r"`[\w.]+ ?= ?\"?([\w.-]+)\"?`")
-_LEAVES_ALONE: Final = re.compile(
-    r"\b(?:nobody|no one|ignore|silence|acknowledge|ack|nothing (?:has )?to (?:do|be done)|(?:do|needs?) nothing|no action"
-    r"|leave (?:it|them)|back to (?:bed|sleep))\b",
+
+
+def _leaves_alone(text: str) -> bool:
+    """Whether a text says that nothing has to be done, at once and in every case."""
+    return _NOTHING.search(text) is not None and _NOT_AT_ONCE.search(text) is None
+
+
+_NOTHING: Final = re.compile(
+    r"\b(?:nobody(?:['’]s business| (?:gets up|is woken|cares|has to|needs to))|(?:can|may) be ignored|nothing (?:has )?to (?:do|be done)"
+    r"|(?:do|needs?) nothing|no action|(?:ignore|silence) (?:it|them|these|this|at|until)|(?:and|just) (?:leave|ignore)|back to (?:bed|sleep))\b",
+    re.IGNORECASE,
+)
+_NOT_AT_ONCE: Final = re.compile(
+    r"\b(?:not|never|before|without|unless|except|then|but|if|first|still)\b|n['’]t\b",
     re.IGNORECASE,
 )
 

@@ -51,12 +51,13 @@ def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterat
 
 
 def _defined_at(outline: Outline, number: int) -> Governing:
-    """Return the definition of a link or a footnote, with the lines of text that go on below it."""
+    """Return the definition of a link, or of a footnote with the lines that go on below it."""
     first, lines, end = outline.lines[number], outline.lines, number
-    while lines.get(end + 1, "").strip() and end + 1 not in outline.defined.values():
-        end += 1
     name, _, text = first.partition("]:")
     is_note = name.lstrip().startswith("[^")
+    starts = outline.defined.values()
+    while is_note and lines.get(end + 1, "").strip() and end + 1 not in starts:
+        end += 1
     said = "\n".join(
         [text.strip() if is_note else first, *(lines[n] for n in range(number + 1, end + 1))]
     )

@@ -29,7 +29,7 @@ _UNDOES: Final = re.compile(
 )
 _LEAVE: Final = re.compile(
     r"\b(?:get|come|go|switch) (?:off|out of|away from)\b|\b(?:can|may|could) (?:end|be ended)\b"
-    r"|\b(?:stop|cancel|abort) (?:it|that|this)\b(?= *(?:[,.;!?]|$))",
+    r"|\b(?:mistake|accident(?:ally)?)\b.{0,80}\b(?:stop|cancel|abort) (?:it|that|this)\b",
     re.IGNORECASE,
 )
 """Asks how to end something that was begun: "how do we get off the backup", "started it by mistake, stop it"."""

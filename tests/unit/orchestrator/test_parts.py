@@ -277,8 +277,9 @@ def test_a_question_that_wants_to_stop_what_was_begun_gets_that_line():
         question("started the redrive of the events queue by mistake, stop it"), {PAGE: text}
     )
     assert actions(given) == ["To stop a redrive that is running: `cancel-move`."]
-    both = advised(question("redrive of the events queue"), {PAGE: text})
-    assert actions(both)[:2] == ["Start the redrive.", "Look at the depth."]
+    for words in ("redrive of the events queue", "redrive of the events queue: how do I stop it?"):
+        both = advised(question(words), {PAGE: text})
+        assert actions(both)[:2] == ["Start the redrive.", "Look at the depth."]
 
 
 class TestLabels:
@@ -293,10 +294,30 @@ class TestLabels:
             given = advised(alert("ReadsDiskHigh", labels=labels), {PAGE: text})
             assert actions(given) == ["Compress the chunks."]
 
-    def test_a_rule_for_a_label_that_asks_for_something_stands_above_the_steps(self):
-        text = '# Reads\n\nFor `env="int"` log in on the other host.\n\n## ReadsDiskHigh\n\n1. Compress the chunks.\n'
+    @pytest.mark.parametrize(
+        "said",
+        [
+            "log in on the other host",
+            "don't ignore it, call the DBA",
+            "nobody but the DBA may do this",
+            "do nothing before the DBA is there",
+            "ack it first",
+        ],
+    )
+    def test_a_rule_for_a_label_that_asks_for_something_stands_above_the_steps(self, said):
+        text = (
+            f'# Reads\n\nFor `env="int"` {said}.\n\n## ReadsDiskHigh\n\n1. Compress the chunks.\n'
+        )
         given = advised(alert("ReadsDiskHigh", labels={"env": "int"}), {PAGE: text})
-        assert actions(given) == ["Compress the chunks."]
+        assert actions(given)[-1] == "Compress the chunks."
+
+    def test_what_differs_by_host_does_not_replace_the_steps(self):
+        text = (
+            "# Reads\n\n## ReadsDiskHigh\n\nOn `db-1`: log in as root.\n\nOn `db-2`: log in as postgres.\n\n"
+            "1. Compress the chunks.\n"
+        )
+        given = advised(alert("ReadsDiskHigh", labels={"instance": "db-1"}), {PAGE: text})
+        assert actions(given)[-1] == "Compress the chunks."
 
     def test_steps_for_one_thing_are_not_given_where_a_rule_is_for_the_alerts(self):
         text = (
