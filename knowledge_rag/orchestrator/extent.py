@@ -74,7 +74,13 @@ from knowledge_rag.orchestrator.procedures import (
 from knowledge_rag.orchestrator.queries import WHO
 from knowledge_rag.orchestrator.references import with_references
 from knowledge_rag.orchestrator.rows import other_rows
-from knowledge_rag.orchestrator.wanted import Place, asks_to_undo, is_asked_for
+from knowledge_rag.orchestrator.wanted import (
+    UNDOES,
+    Place,
+    asks_to_undo,
+    is_asked_for,
+    kinds_at,
+)
 from knowledge_rag.orchestrator.words import words_of
 
 if TYPE_CHECKING:
@@ -401,6 +407,16 @@ def _undoing(procedure: Procedure) -> list[Procedure]:
             not_shown=(*procedure.not_shown, *left),
         )
     ]
+
+
+def undoes(place: Place, items: Sequence[Item]) -> bool:
+    """Whether a section, or an item of its procedure, is for undoing."""
+    headings = (*place.section.path, place.outline.title)
+    return (
+        Kind.ROLLBACK in {it.kind for it in items} | kinds_at(place)
+        or any(map(UNDOES.search, headings))
+        or any(_labelled_as_undoing(items))
+    )
 
 
 def _labelled_as_undoing(items: Iterable[Item]) -> Iterator[Item]:

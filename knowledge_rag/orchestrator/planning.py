@@ -29,6 +29,7 @@ from knowledge_rag.orchestrator.extent import (
     sent_by,
     steps_of,
     top_of,
+    undoes,
     with_rules,
     with_senders,
 )
@@ -56,8 +57,15 @@ from knowledge_rag.orchestrator.relevance import (
     words_held,
 )
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED, Search
-from knowledge_rag.orchestrator.wanted import Place
-from knowledge_rag.orchestrator.wording import CHAPTERS, RISKY, UNCLEAR, Declined, not_in
+from knowledge_rag.orchestrator.wanted import Place, asks_to_revert
+from knowledge_rag.orchestrator.wording import (
+    CHAPTERS,
+    NO_WAY_BACK,
+    RISKY,
+    UNCLEAR,
+    Declined,
+    not_in,
+)
 from knowledge_rag.orchestrator.words import asked_words, meant_by, words_of
 
 if TYPE_CHECKING:
@@ -252,7 +260,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
     documents = [outlines[it] for it in search.order[:MAX_COMPLETED] if it in outlines]
     place = place_for(wanted, documents, search.evidence)
     unread = unclear = False
-    guessed: Place | None = None
+    guess = ""
     equal = _equal(place)
     if place is not None and not equal and not is_torn_between(place, wanted):
         procedures = procedures_at(place, wanted, alert=alert)
@@ -268,9 +276,9 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         may_be_unclear = is_found and is_about and not unread
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
         unclear |= place.why.endswith("page") and not alerts_named(wanted)
-        if may_be_unclear and floors is not None and _destroys_by_guess(place, procedures, search):
-            guessed = place
-        unclear |= guessed is not None
+        if may_be_unclear and floors is not None:
+            guess = _harmful_guess(place, procedures, search)
+        unclear |= bool(guess)
         if procedures and is_about and not unclear:
             known = [it for it, outline in outlines.items() if not is_superseded(outline)]
             elsewhere = links_out(place.outline, procedures[0], wanted.labels, known)
@@ -287,7 +295,11 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
                 doubt=doubt_of(place, given, wanted),
                 also=tuple(it.outline.source_file for it in place.also),
             )
-    offered = _between(search, equal) if equal else _offered(search, outlines, guessed)
+    offered = (
+        _between(search, equal)
+        if equal
+        else _offered(search, outlines, place if guess else None, guess or UNCLEAR)
+    )
     if equal or unclear or (not unread and _may_mean_any(search)):
         return offered
     nothing = replace(
@@ -296,18 +308,21 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
     return nothing if unread else _with_unused(nothing, wanted, documents)
 
 
-def _destroys_by_guess(place: Place, procedures: Sequence[Procedure], search: Search) -> bool:
-    """Whether the evidence for a question's procedure is thin, and it destroys something: a person chooses that.
+def _harmful_guess(place: Place, procedures: Sequence[Procedure], search: Search) -> str:
+    """Return why a person has to choose a question's procedure: the evidence is thin, and it may do harm; ``""`` if it needn't be.
 
-    A section with an error code of the question is no guess, nor is one with the words of an alert's name, nor one of a
+    It destroys something, or the question asks to undo something and it is not for that. A section with an error code of
+    the question is no guess, nor is one with the words of an alert's name. Nor does one destroy by a guess that is on a
     page that names the incident's service.
     """
     outline, wanted = place.outline, search.wanted
     if wanted.is_alert or search.score(outline.source_file) >= ENOUGH or has_code(place, wanted):
-        return False
-    items = (it for one in procedures for it in one.items)
+        return ""
+    items = [it for one in procedures for it in one.items]
     destroys = any(dangers_in(outline.text(it.start, it.end)) for it in items)
-    return destroys and not names_service(outline, wanted.service)
+    if destroys and not names_service(outline, wanted.service):
+        return RISKY
+    return NO_WAY_BACK if items and asks_to_revert(wanted) and not undoes(place, items) else ""
 
 
 def _used(asked: Asked, outlines: Mapping[str, Outline]) -> list[RetrievalResult]:
@@ -427,10 +442,12 @@ def _nearest(search: Search, outlines: Mapping[str, Outline]) -> list[Citation]:
     return list(sections.values())[:MAX_READING]
 
 
-def _offered(search: Search, outlines: Mapping[str, Outline], best: Place | None = None) -> Block:
+def _offered(
+    search: Search, outlines: Mapping[str, Outline], best: Place | None = None, why: str = UNCLEAR
+) -> Block:
     """Return the nearest procedures by name, each with its best passage; at most MAX_READING.
 
-    That of the best place comes first, if it is given: it destroys something, and may not be meant.
+    That of the best place comes first, if it is given: it may do harm, and may not be meant.
     """
     found: dict[tuple[str, int], tuple[str, Citation]] = {}
     if best:
@@ -450,7 +467,7 @@ def _offered(search: Search, outlines: Mapping[str, Outline], best: Place | None
         search.alert,
         reading=tuple(it for _, it in nearest),
         meant=tuple(name for name, _ in nearest),
-        unclear=RISKY if best else UNCLEAR,
+        unclear=why,
     )
 
 

@@ -23,7 +23,7 @@ UNDO: Final = re.compile(
     r"|(?:roll|go|turn|put|set|scale|switch|move|get|give|let|bring|take|fail|change|shift|route)(?:t?ing|e?s|e?d)?\b.{0,60}\bback)\b",
     re.IGNORECASE,
 )
-_UNDOES: Final = re.compile(
+UNDOES: Final = re.compile(
     r"\b(?:undo|revert|lift(?:ing)?|resum\w+|unfreez\w+|roll(?:ing)? ?back|back|again|afterwards|(?:scal(?:e|ing)|back) down|normal|re-?enabl\w+|restor\w+|return(?:ing)?)\b",
     re.IGNORECASE,
 )
@@ -139,6 +139,17 @@ def asks_to_undo(wanted: Wanted) -> bool:
     return wanted.asks(UNDO) or _asks_to_end(wanted)
 
 
+def asks_to_revert(wanted: Wanted) -> bool:
+    """Whether a question asks in so many words to undo something, or to put it back."""
+    return wanted.asks(_REVERT)
+
+
+_REVERT: Final = re.compile(
+    r"\b(?:undo|revert|rollback|(?:roll|put|move|take|set|turn|switch|change)(?:ing)?\b.{0,60}\bback)\b",
+    re.IGNORECASE,
+)
+
+
 def _asks_to_end(wanted: Wanted) -> bool:
     is_over = wanted.asks(_OVER) and not wanted.asks(_VERIFY)
     return is_over or wanted.asks(_LEAVE)
@@ -154,7 +165,7 @@ def part_missing(wanted: Wanted, texts: Iterable[str]) -> str:
 
 
 _PARTS: Final = (
-    (re.compile(r"\b(?:undo|revert|roll ?back)\b", re.IGNORECASE), _UNDOES, "undo it"),
+    (re.compile(r"\b(?:undo|revert|roll ?back)\b", re.IGNORECASE), UNDOES, "undo it"),
     (
         re.compile(
             r"\b(?:verify|check (?:that|whether|if) (?:it|that)|know (?:that )?it)\b", re.IGNORECASE
@@ -182,7 +193,7 @@ _OF_VERIFYING: Final = words_of(["check", "verify", "close", "ticket"])
 def is_asked_for(wanted: Wanted, heading: str, kinds: set[Kind]) -> bool:
     """Whether a question asks for undoing or verifying, and a section is for that."""
     verifies = Kind.VERIFICATION in kinds  # "Is it working again?" undoes nothing
-    undoes = Kind.ROLLBACK in kinds or (_UNDOES.search(heading) is not None and not verifies)
+    undoes = Kind.ROLLBACK in kinds or (UNDOES.search(heading) is not None and not verifies)
     leaves = undoes or _LEAVES.search(heading) is not None
     return (
         (asks_to_undo(wanted) and undoes)

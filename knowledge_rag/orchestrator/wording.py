@@ -41,6 +41,13 @@ RISKY: Final = (
 """The reasoning if the evidence for a procedure that destroys something is thin."""
 
 
+NO_WAY_BACK: Final = (
+    "It is unclear which procedure is meant, and the likeliest doesn't say how to undo anything: "
+    "ask for one by its name, or say more."
+)
+"""The reasoning if a question asks to undo something, and the evidence for a procedure without that is thin."""
+
+
 CHAPTERS: Final = (
     "The alert's page has several chapters, and no heading tells which one is meant: choose one."
 )

@@ -25,7 +25,7 @@ from knowledge_rag.orchestrator.relevance import Floors
 from knowledge_rag.orchestrator.retrieval import Asked, Findings, gather
 from knowledge_rag.orchestrator.searches import MAX_COMPLETED
 from knowledge_rag.orchestrator.searches import Search as Searched
-from knowledge_rag.orchestrator.wording import RISKY, UNCLEAR
+from knowledge_rag.orchestrator.wording import NO_WAY_BACK, RISKY, UNCLEAR
 from knowledge_rag.orchestrator.written import compose
 from tests.support.runbooks import (
     Search,
@@ -643,6 +643,20 @@ class TestUnclearQuestions:
             assert answer.meant[0] == "Mails"
             harmless = text.replace("rm -rf", "ls")
             assert self.asked(asked, {"q.md": harmless}).guidance
+
+    def test_what_undoes_nothing_is_offered_for_undoing_where_little_speaks_for_it(
+        self, monkeypatch
+    ):
+        monkeypatch.setattr(planning, "ENOUGH", 0.9)  # the score is the share of the words here
+        text = "# Queue\n\n## Mails lag\n\n1. Pause the mails.\n\n## Other\n\n- Wait.\n"
+        asked = "roll the mails back, they lag yesterday"
+        answer = self.asked(asked, {"q.md": text})
+        assert answer.reasoning == NO_WAY_BACK
+        assert answer.meant[0] == "Mails lag"
+        assert self.asked("get the mails back, they lag yesterday", {"q.md": text}).guidance
+        for undoing in ("2. Back to normal: resume.", "### Rollback\n\n1. Resume."):
+            whole = text.replace("\n\n## Other", f"\n{undoing}\n\n## Other")
+            assert self.asked(asked, {"q.md": whole}).guidance
 
     def test_of_two_words_only_what_is_called_so_is_meant(self, monkeypatch):
         texts = {
