@@ -1,9 +1,9 @@
 """Scores whole answers to labelled alerts: how much of the author's own procedure they show.
 
 Every alert is asked with its name, without it, and with its name and a link to the document that
-answers it, with the anchor of its own link. The target of its label is its *place*: the lines, or the whole file; a file under
-``also_acceptable`` is another. An answer is compared with the place of which it shows the most action
-lines (:mod:`knowledge_rag.evaluation.answers_actions`).
+answers it, with the anchor of its own link. The target of its label is its *place*: the lines, or the
+whole file; a file under ``also_acceptable`` is another. An answer is compared with the place of which
+it shows the most action lines (:mod:`knowledge_rag.evaluation.answers_actions`).
 
 A *near miss* is an alert that is asked of a knowledge base without its project, that is, without the
 documents in the same top-level folder. Nothing there is about it, so every step is wrong. Alerts whose name is

@@ -2,8 +2,9 @@
 
 A row has ``id``, ``query`` and ``relevant``, a list of ``{"source_file": ...}`` with or without
 ``start_line`` and ``end_line``; optionally ``also_acceptable`` (other files that answer it as well),
-``alert`` (the name of the alert that asks), ``runbook_url`` (its link, of which the anchor is used), ``answer_start_line`` and ``answer_end_line`` (the exact
-lines of the answer, in the first relevant file). Other keys are ignored.
+``alert`` (the name of the alert that asks), ``runbook_url`` (its link, of which the anchor is used),
+``answer_start_line`` and ``answer_end_line`` (the exact lines of the answer, in the first relevant
+file). Other keys are ignored.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ from knowledge_rag.orchestrator.procedures import (
     introduction_of,
 )
 from knowledge_rag.orchestrator.queries import WHO
-from knowledge_rag.orchestrator.rows import has_cases
+from knowledge_rag.orchestrator.rows import begins_with_code, has_cases
 from knowledge_rag.orchestrator.wanted import Place, asks_for_part, is_asked_for, kinds_at
 from knowledge_rag.orchestrator.words import (
     asked_words,
@@ -313,7 +313,7 @@ def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
             if (
                 codes
                 and block.form is Form.TABLE
-                and cells_of(line)[0].strip(" `*") in codes
+                and begins_with_code(line, codes)
                 and has_cases(outline, block)
             ):
                 yield own
@@ -344,12 +344,12 @@ _ENTRY: Final = re.compile(
 
 
 def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
-    """Return the section that is meant if the alert's page, which it links or is filed under its name, has several subjects.
+    """Return the section that is meant if a page of several subjects is filed under the alert's name, or linked.
 
     It is the one whose heading's words are all in that name, the longest of several ("down" alone names no subject); else
     the one that is best both by search and by the incident's words; else the page. Words of the page's own name tell no
-    section from another. Of a short page with other alerts' sections, it is the best section that isn't one of these; of one
-    with more than MAX_PAGE action lines, each chapter may be meant.
+    section from another. Of a short page with other alerts' sections, it is the best section that isn't one of these; of
+    one with more than MAX_PAGE action lines, each chapter may be meant.
     """
     outline, top = place.outline, place.section
     if top.kind is Kind.BACKGROUND and top.parent:  # a page's description lists its alerts
@@ -389,11 +389,11 @@ def _narrowed(place: Place, wanted: Wanted, ranked: Sequence[Place]) -> Place:
     if held:
         _, longest = max(held, key=itemgetter(0))
         return replace(longest, why=place.why)
-    return _best_of(replace(place, why=_OF_PAGE[place.why]), below, has_others=bool(for_others))
+    return _best_of(replace(place, why=OF_PAGE[place.why]), below, has_others=bool(for_others))
 
 
 def _best_of(page: Place, below: Sequence[Place], *, has_others: bool) -> Place:
-    """Return the section of a page that is meant if no heading tells it, or the first chapter with the others that may be."""
+    """Return the section of a page that is meant if no heading tells it; or a chapter, with the others that may be meant."""
     if not below:
         return page
     is_short = action_lines(page.outline, page.section) <= MAX_PAGE
@@ -406,7 +406,7 @@ def _best_of(page: Place, below: Sequence[Place], *, has_others: bool) -> Place:
     return replace(first, also=tuple(others))
 
 
-_OF_PAGE: Final = {"named": "page", "coded": "page", "linked": "linked page"}
+OF_PAGE: Final = {"named": "page", "coded": "page", "linked": "linked page"}
 """The reason for a section of a page, by the reason for the page."""
 
 

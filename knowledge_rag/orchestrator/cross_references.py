@@ -74,7 +74,7 @@ def _letter_of(heading: str) -> str:
 
 
 def label_of(section: Section) -> str:
-    """Return a heading's label if its series goes on beside it, like P1 and P2, or begins above it, like 6 and 6b; else ``""``."""
+    """Return a heading's label, ``""`` if none: its series goes on beside it (P1, P2), or begins above it (6, 6b)."""
     label, series = label_in_series(section.heading)
     if not label or section.parent is None:
         return ""

@@ -372,7 +372,7 @@ _NOTES: Final = re.compile(
 
 
 def _is_notes(outline: Outline) -> bool:
-    """Whether a page is notes: by its name, without sections, and with lists that have no numbers, or with paragraphs alone."""
+    """Whether a page is notes: by its name, without sections, and of lists without numbers or of paragraphs alone."""
     top = top_of(outline)
     first = [outline.text(it.start, it.end) for it in top.blocks[:1] if it.form is Form.PARAGRAPH]
     items = [item for block in top.blocks for item in block.items]

@@ -122,21 +122,18 @@ def left_alone(place: Place, procedures: Sequence[Procedure], wanted: Wanted) ->
     That alerts with it need nothing: "for `env=dev` nobody gets up"; or a rule for it where the steps are for another one:
     "For `kafka-market`: don't touch it" beside "For `kafka-ingest`:".
     """
-    values = {it.casefold() for it in wanted.labels.split()} if wanted.is_alert else set()
+    if not wanted.is_alert:
+        return None
+    values = {it.casefold() for it in wanted.labels.split()}
     items = [item for one in procedures for item in one.items]
-    things = {
-        it: found[1].casefold()
-        for item in items
-        for it in item.governing
-        if (found := FOR.match(it.text))
-    }
+    governing = [it for item in items for it in item.governing]
+    things = {it: found[1].casefold() for it in governing if (found := FOR.match(it.text))}
     leads = {it for it in things if it.text.rstrip().endswith(":")}
     if any(things[it] not in values for it in items[0].governing if it in leads):
         for it, thing in things.items():
             if thing in values and it not in leads:
                 return it
-    governing = (it for item in items for it in item.governing)
-    for it in (*_said_before(place), *governing) if values else ():
+    for it in (*_said_before(place), *governing):
         for said in sentences(it.text):
             label = _LABEL.search(said)
             if label and label[1].casefold() in values and _leaves_alone(said[label.end() :]):

@@ -230,15 +230,15 @@ class Outline:
     def called(self, text: str) -> Iterator[tuple[str, int]]:
         """Yield what a text calls by the name of a definition, as written, and the line that defines it."""
         for call in _CALL.finditer(text) if self.defined else ():
-            if line := self.defined.get(called_alike(call["name"] or call["text"])):
+            if line := self.defined.get(_as_compared(call["name"] or call["text"])):
                 yield call[0], line
 
     def linked(self, number: int) -> str:
         """Return a line in which links by name are like any other: ``[the queue][queue]`` has its target."""
         line = self.lines.get(number, "")
         for call, definition in self.called(line):
-            target = self.lines[definition].partition("]:")[2].split()[0].strip("<>")
-            if not call.startswith("[^"):
+            if not call.startswith("[^"):  # a footnote is no link
+                target = self.lines[definition].partition("]:")[2].split()[0].strip("<>")
                 line = line.replace(call, f"{call.partition(']')[0]}]({target})")
         return line
 
@@ -261,7 +261,7 @@ _CALL: Final = re.compile(
 )
 
 
-def called_alike(name: str) -> str:
+def _as_compared(name: str) -> str:
     """Return a definition's name as CommonMark compares it: without regard to case and blanks."""
     return " ".join(name.casefold().split())
 
@@ -300,7 +300,7 @@ def outline_of(results: Iterable[RetrievalResult], *, whole: bool) -> Outline:
         _text(metadata.get(SERVICE)),
         _text(metadata.get(STATUS)),
         {
-            called_alike(it["name"]): n
+            _as_compared(it["name"]): n
             for n, line in lines.items()
             if (it := _DEFINITION.match(line))
         },

@@ -19,7 +19,7 @@ from knowledge_rag.core.metadata import SOURCE_FILE, TITLE
 from knowledge_rag.core.outcome import Status
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query, is_whole_document
 from knowledge_rag.guardrails.danger import dangers_in
-from knowledge_rag.orchestrator.choosing import is_superseded, is_torn_between, place_for
+from knowledge_rag.orchestrator.choosing import OF_PAGE, is_superseded, is_torn_between, place_for
 from knowledge_rag.orchestrator.cross_references import links_out, own_range, section_called
 from knowledge_rag.orchestrator.extent import (
     has_no_steps_yet,
@@ -275,7 +275,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
         unread = is_about and not procedures
         may_be_unclear = is_found and is_about and not unread
         unclear = may_be_unclear and not is_unambiguous(place, held, search, outlines, floors)
-        unclear |= place.why.endswith("page") and not alerts_named(wanted)
+        unclear |= place.why in OF_PAGE.values() and not alerts_named(wanted)
         if may_be_unclear and floors is not None:
             guess = _harmful_guess(place, procedures, search)
         unclear |= bool(guess)
@@ -309,7 +309,7 @@ def _block(search: Search, outlines: dict[str, Outline], floors: Floors | None) 
 
 
 def _harmful_guess(place: Place, procedures: Sequence[Procedure], search: Search) -> str:
-    """Return why a person has to choose a question's procedure: the evidence is thin, and it may do harm; ``""`` if it needn't be.
+    """Return why a person has to choose a question's procedure, ``""`` if not: the evidence is thin, and it may do harm.
 
     It destroys something, or the question asks to undo something and it is not for that. A section with an error code of
     the question is no guess, nor is one with the words of an alert's name. Nor does one destroy by a guess that is on a
@@ -364,7 +364,7 @@ def _declined(search: Search, outline: Outline, start: int, end: int, why: Decli
 
 
 def _equal(place: Place | None) -> tuple[Place, ...]:
-    """Return the places that fit an alert equally well: sections of one page, or pages of which the wrong one would destroy something else.
+    """Return the places that fit an alert equally well: chapters of one page, or pages if the wrong one destroys something else.
 
     Such pages have different titles; pages of one title are versions of one page.
     """

@@ -1,4 +1,4 @@
-"""Adds what a procedure's steps refer to on their page: definitions of links and variables, footnotes, tables, and lines at the page's end."""
+"""Adds what a procedure's steps refer to on their page: footnotes, links by name, variables, tables, lines at its end."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def with_references(outline: Outline, procedures: Sequence[Procedure]) -> Iterator[Procedure]:
     """Yield procedures whose items include the lines that they refer to, wherever those are on the page.
 
-    These are footnotes, links by name, "the table above", and lines "at the end of this page"; and for the first use of a variable or an
-    alias in a command, the line that defines it, unless its procedure does.
+    These are footnotes, links by name, "the table above", and lines "at the end of this page"; and for the first use of a
+    variable or an alias in a command, the line that defines it, unless its procedure does.
     """
     aliases = {it for line in outline.lines.values() for it in _ALIAS.findall(line)}
     known: set[str] = set()

@@ -16,7 +16,7 @@ from knowledge_rag.orchestrator.outline import Form
 from knowledge_rag.orchestrator.words import spaced_words, words_of, written_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from knowledge_rag.orchestrator.outline import Block, ListItem, Outline, Section
     from knowledge_rag.orchestrator.wanted import Wanted
@@ -46,13 +46,19 @@ def has_cases(outline: Outline, table: Block) -> bool:
     return _CASES.search(cells_of(outline.text(table.start, table.start))[0]) is not None
 
 
+def begins_with_code(row: str, codes: Collection[str]) -> bool:
+    """Whether the first cell of a row is one of some error codes, and nothing else."""
+    return cells_of(row)[0].strip(" `*") in codes
+
+
 def other_rows(
     outline: Outline, wanted: Wanted, *, is_notes: bool, is_called: bool
 ) -> Iterator[int]:
     """Yield the rows of tables of cases, and notes, that are for other cases than the incident.
 
     A table has cases if the head of its first column says so, if a question about contacts gets the page, or if the
-    incident names the code of a single row, or the thing in its first cell. A note, an item or a paragraph, that forbids something stays.
+    incident names the code of a single row, or the thing in its first cell. A note, an item or a paragraph, that forbids
+    something stays.
 
     Args:
         outline: of the page.
@@ -123,12 +129,12 @@ _THING: Final = re.compile(r"[\w.]+(?:[-_][\w.]+)+")
 def _not_spelled(outline: Outline, rows: Sequence[int], wanted: Wanted) -> Iterator[int]:
     """Yield the other rows if the incident's words contain the whole first cell of some: "Out of service 17", AM04."""
     asked, codes = spaced_words(wanted.said), CODE_OF_ERROR.findall(wanted.said)
-    first = {n: cells_of(outline.text(n, n))[0] for n in rows}
-    cells = {n: spaced_words(it) for n, it in first.items()}
+    texts = {n: outline.text(n, n) for n in rows}
+    cells = {n: spaced_words(cells_of(text)[0]) for n, text in texts.items()}
     spelled = [
         n
         for n, cell in cells.items()
-        if (len(cell.split()) > 1 and cell in asked) or first[n].strip(" `*") in codes
+        if (len(cell.split()) > 1 and cell in asked) or begins_with_code(texts[n], codes)
     ]
     yield from (n for n in rows if spelled and n not in spelled)
 

@@ -116,7 +116,7 @@ class Place:
         why: ``chosen`` by somebody, ``linked``, ``named``, ``coded`` (filed under a code of the question), ``told`` (heading
             and page's name have all words of the alert's name), ``page`` or ``linked page`` (the page is filed under the
             alert's name or linked, and no heading tells which section) or ``found``.
-        also: places on other pages that fit the alert as well.
+        also: places that fit the alert as well: on other pages, or the further chapters of a long page.
         worth: by the search and by the incident's words, at most 1 each.
         rival: the best worth of a section on another subject, as a share of ``worth``.
     """
