@@ -19,6 +19,7 @@ from knowledge_rag.guardrails.support.lexemes import (
     holds_placeholder,
     literals,
     plain,
+    without_numbered_references,
 )
 from knowledge_rag.guardrails.support.quantities import NUMBER_WORDS, Date
 from knowledge_rag.guardrails.support.report import (
@@ -142,7 +143,7 @@ def check_support(
         The verdict, each atom with its line, the coverage and the warnings. In a quotation (the cited
         lines have the claim, apart from white space), all atoms and words count as found.
     """
-    text = plain(claim)
+    text = without_numbered_references(plain(claim), lines)
     index = (_kept_index if len(lines) <= _MOST_LINES else EvidenceIndex)(tuple(lines))
     said = dict.fromkeys(words(text))
     atoms = find_atoms(text)

@@ -10,9 +10,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
+from knowledge_rag.guardrails.characters import overlaps
 from knowledge_rag.guardrails.support.report import AtomKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _URL: Final = r"https?://[^\s()\[\]{}\"'`<>|$]+"  # with its query
 _NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$£€¥]+"
@@ -137,8 +141,10 @@ _LINE_MARK: Final = re.compile(
     r"(?:#{1,6}[ \t]+)?"
 )
 _REFERENCE: Final = re.compile(
-    r"\[(?i:source)[^\[\]\n]{0,300}\]|(?<![\w\]])\[\d{1,4}(?:\s?[,\-–]\s?\d{1,4}){0,20}\](?![(\[])"
+    r"\[(?i:source)[^\[\]\n]{0,300}\]"
+    r"|(?<![\w\]])(?:\[\d{1,4}(?:\s?[,\-–]\s?\d{1,4}){0,20}\]){1,20}(?![(\[])"
 )
+_ATTACHED: Final = re.compile(r"(?<=[^\W\d_])(?:\[\d{1,3}\]){1,20}(?=[\s.,;:!?)]|$)")
 _STEP: Final = re.compile(
     r"^[ \t*_]*[Ss]tep \d{1,3}(?=[:.)*_])|\b[Ss]tep \d{1,3}(?=:)", re.MULTILINE
 )
@@ -171,6 +177,17 @@ def plain(text: str) -> str:
     if "<" in text or "-->" in text:
         text = _TAG.sub(_blank, text)
     return _STEP.sub(_blank, text) if "tep" in text else text
+
+
+def without_numbered_references(text: str, lines: Sequence[str]) -> str:
+    """Blank numbers in brackets behind a word, ``as it says[2].``, at the same length.
+
+    In code, and where the lines write numbers so themselves, they are indices: ``nodes[2]``.
+    """
+    if "[" not in text or any(map(_ATTACHED.search, lines)):
+        return text
+    code = code_stretches(text)
+    return _ATTACHED.sub(lambda it: it[0] if overlaps(it.start(), it.end(), code) else _blank(it), text)
 
 
 def _without_line_marks(text: str) -> str:

@@ -146,6 +146,19 @@ def test_references_and_list_marks_are_no_statements():
     assert check_support(claim, GUIDANCE).atoms == ()
 
 
+def test_numbered_references_behind_words_are_no_statements():
+    assert (
+        check_support("Restart the primary[1][2]. Then wait[3], and look [1][3].", GUIDANCE).atoms
+        == ()
+    )
+
+
+def test_numbers_in_brackets_are_indices_in_code_and_where_the_lines_have_such():
+    assert missing("Use `a nodes[1] b` on it.", "Use `a nodes[0] b` on it.") == ["1"]
+    assert missing("Restart nodes[1].", "Restart nodes[0].") == ["1"]
+    assert missing("Restart nodes[0].", "Restart nodes[0].") == []
+
+
 def test_case_counts_in_flags_and_paths_only():
     assert missing("Use `tar -X` here.", "use `tar -x` here") == ["-X"]
     assert missing("Read /VAR/log/a.", "read /var/log/a") == ["/VAR/log/a"]

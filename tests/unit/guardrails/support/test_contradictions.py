@@ -22,6 +22,8 @@ def changes(claim, *lines):
         ("Restart the proxy pods during a failover.", "Do not restart the proxy pods during a failover.", Change.NEGATION),
         ("Enable the write freeze on the primary.", "Disable the write freeze on the primary.", Change.OPPOSITE),
         ("Mark the node as healthy again.", "Mark the node as unhealthy again.", Change.OPPOSITE),
+        ("Mark the outage as a minor incident.", "Mark the outage as a major incident.", Change.OPPOSITE),
+        ("The limit is temporarily lifted here.", "The limit is permanently lifted here.", Change.OPPOSITE),
         ("Restart the pod, then rotate every certificate.", "Restart the pod.", Change.CLAUSE),
         ("Promote the replica before you stop the writer process.", "Stop the writer process before you promote the replica.", Change.ORDER),
         ("Resize the disk before you take a snapshot.", "Take a snapshot, then resize the disk.", Change.ORDER),
