@@ -2,9 +2,10 @@
 
 The rule in short: the section that somebody chose; else the one that the alert links; else the one that is
 filed under the alert's name (its heading, an "Alert:" line, the page's front matter, title or file name), or the one
-below it whose heading a question spells out; else the one whose heading a question spells out; else the one that has
-the alert's name together with its page's name; else the section on which search and the incident's own words agree
-best, narrowed to one subject. Nothing is selected inside that: see :mod:`procedures`.
+below it whose heading a question spells out; else the one whose heading a question spells out; else the only one that
+quotes a program's message that the incident has; else the one that has the alert's name together with its page's name;
+else the section on which search and the incident's own words agree best, narrowed to one subject. Nothing is selected
+inside that: see :mod:`procedures`.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ from knowledge_rag.orchestrator.naming import (
     is_mentioned,
     is_of_other_service,
     is_told,
+    messages_in,
     names_code,
     other_numbers,
     same_name,
@@ -139,7 +141,8 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
         if linked and among is linked:
             page = replace(linked[0], section=top_of(linked[0].outline), why="linked")
             return _narrowed(page, wanted, ranked)
-    return replace(spelled, rival=0.0) if spelled else _by_words(ranked, wanted)
+    headed = replace(spelled, rival=0.0) if spelled else None
+    return headed or _quoting(ranked, wanted) or _by_words(ranked, wanted)
 
 
 def _spelled_out(ranked: Sequence[Place], wanted: Wanted) -> Place | None:
@@ -286,6 +289,23 @@ def _rival(ranked: Sequence[Place], wanted: Wanted) -> float:
     return max(others, default=0.0) / first.worth if first.worth > 0 else 1.0
 
 
+def _quoting(places: Sequence[Place], wanted: Wanted) -> Place | None:
+    """Return the only place whose own text quotes a program's message that the incident has; a heading's name is none."""
+    headings = {spaced_words(it.section.heading) for it in places}
+    found = [
+        it
+        for it in places
+        if any(
+            spaced_words(message) not in headings
+            for block in it.section.blocks
+            if block.form is not Form.CODE
+            for n in range(block.start, block.end + 1)
+            for message in messages_in(it.outline.lines.get(n, ""), wanted.said)
+        )
+    ]
+    return replace(found[0], why="quoting") if len(found) == 1 else None
+
+
 def _indexed(places: Sequence[Place], wanted: Wanted) -> Iterator[Place]:
     """Yield the places that their pages' indexes name for an alert, or for a code in the incident's words."""
     outlines = {it.outline.source_file: it.outline for it in places}
@@ -309,7 +329,11 @@ def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
         for number in range(block.start, block.end + 1):
             line = outline.lines.get(number, "")
             case = _ENTRY.match(line) if block.form is not Form.TABLE else None
-            has_code = case is not None and is_coded(case["case"])
+            has_code = (
+                any(messages_in(line, wanted.said))
+                if block.form is Form.TABLE
+                else case is not None and is_coded(case["case"])
+            )
             if (
                 codes
                 and block.form is Form.TABLE

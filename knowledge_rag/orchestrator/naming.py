@@ -12,7 +12,7 @@ from knowledge_rag.core.headings import Kind, without_number
 from knowledge_rag.core.lines import cells_of
 from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.outline import Form
-from knowledge_rag.orchestrator.words import holds, words_of, written_words
+from knowledge_rag.orchestrator.words import holds, spaced_words, words_of, written_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -327,6 +327,34 @@ def other_numbers(headings: Sequence[str], text: str) -> list[str]:
     alike = [it for it, codes in found.items() if any(kind in asked for kind, _ in codes)]
     meant = [it for it in alike if not set(asked.values()).isdisjoint(_NUMBER.findall(it))]
     return [it for it in alike if meant and it not in meant]
+
+
+_QUOTED: Final = re.compile(r"`([^`\n]+)`|[\"“]([^\"“”\n]+)[\"”]")
+_OF_A_PROGRAM: Final = re.compile(
+    r"(?<![\w-])(?:[A-Z][A-Z\d]+(?:_[A-Z\d]+)+|[A-Z]\w{3,}(?:Exception|Error))(?![\w-])"
+)
+"""A name as programs print it: CKR_PIN_LOCKED, SerializationException."""
+_MESSAGE: Final = 3
+"""Minimum words of a quotation that is a program's message."""
+
+
+def messages_in(line: str, said: str) -> Iterator[str]:
+    """Yield the programs' messages in a line that a text has: several words as code or in quotes, or a name in capitals.
+
+    >>> [*messages_in("If it says `slots are reserved`, end some.", "FATAL: slots are reserved for others")]
+    ['slots are reserved']
+    """
+    folded = said.casefold()
+    for it in _QUOTED.finditer(line):
+        words = (it[1] or it[2]).split()
+        # most aren't in it, which one word shows at once
+        if len(words) >= _MESSAGE and words[1].casefold() in folded:
+            quoted = " ".join(words)
+            if spaced_words(quoted) in spaced_words(said):
+                yield quoted
+    for it in _OF_A_PROGRAM.finditer(line):
+        if re.search(rf"(?<![\w-]){it[0]}(?![\w-])", said):
+            yield it[0]
 
 
 def is_of_another(place: Place, names: Sequence[str]) -> bool:

@@ -184,11 +184,11 @@ def _without_withheld(item: Item) -> Iterator[tuple[int, int]]:
 
 
 CONFIDENCE: Final = {
-    "linked": 0.85, "named": 0.8, "coded": 0.8, "told": 0.65, "page": 0.6, "linked page": 0.6,
+    "linked": 0.85, "named": 0.8, "coded": 0.8, "quoting": 0.65, "told": 0.65, "page": 0.6, "linked page": 0.6,
 }  # fmt: skip
 """Confidence by the reason for choosing a procedure: the alert links it; it is filed under the alert's name, or a code of
-the question; its heading and its page's name have all words of that name; it is the best section of a page that is filed
-under it or linked. A good score adds up to a tenth."""
+the question; it quotes a message of the incident; its heading and its page's name have all words of that name; it is the
+best section of a page that is filed under it or linked. A good score adds up to a tenth."""
 FOUND_MOST: Final = 0.75
 """Maximum confidence in a procedure that search found: its score, or its share of the incident's words."""
 
@@ -243,6 +243,7 @@ _REASONS: Final = {
     "linked": "the alert links this procedure",
     "named": "it is filed under the alert's name",
     "coded": "it is filed under a code in the question",
+    "quoting": "it quotes a message in the question or alert",
     "told": "its heading and its page's name have all words of the alert's name",
     "linked page": "the alert links its page, and no heading tells which section",
     "page": "its page is filed under the alert's name, and no heading tells which section",

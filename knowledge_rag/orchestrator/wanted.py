@@ -113,7 +113,8 @@ class Place:
 
     Args:
         section: the section; the root stands for the page.
-        why: ``chosen`` by somebody, ``linked``, ``named``, ``coded`` (filed under a code of the question), ``told`` (heading
+        why: ``chosen`` by somebody, ``linked``, ``named``, ``coded`` (filed under a code of the question),
+            ``quoting`` (it quotes a program's message that the incident has), ``told`` (heading
             and page's name have all words of the alert's name), ``page`` or ``linked page`` (the page is filed under the
             alert's name or linked, and no heading tells which section) or ``found``.
         also: places that fit the alert as well: on other pages, or the further chapters of a long page.

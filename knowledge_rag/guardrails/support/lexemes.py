@@ -187,7 +187,9 @@ def without_numbered_references(text: str, lines: Sequence[str]) -> str:
     if "[" not in text or any(map(_ATTACHED.search, lines)):
         return text
     code = code_stretches(text)
-    return _ATTACHED.sub(lambda it: it[0] if overlaps(it.start(), it.end(), code) else _blank(it), text)
+    return _ATTACHED.sub(
+        lambda it: it[0] if overlaps(it.start(), it.end(), code) else _blank(it), text
+    )
 
 
 def _without_line_marks(text: str) -> str:

@@ -3,6 +3,7 @@
 import pytest
 
 from knowledge_rag.orchestrator.procedures import Why
+from knowledge_rag.orchestrator.recommendation import Evidence, Strength
 from knowledge_rag.orchestrator.showing import missing_line
 from tests.support.runbooks import actions, advised, alert, question
 
@@ -359,6 +360,51 @@ class TestCodesInTables:
         text = self.TEXT + "\n## Restart\n\n1. Restart the file gateway.\n"
         given = advised(question("how do I restart the file gateway BANK01"), {PAGE: text})
         assert actions(given) == ["Restart the file gateway."]
+
+
+class TestQuotedMessages:
+    TEXT = (
+        "# Ledger\n\n## Pool is empty\n\nThe services log `FATAL: slots are reserved`.\n\n1. End idle sessions.\n\n"
+        "## Signing fails\n\n- `PIN_IS_LOCKED`: don't restart, call security.\n- Anything else: restart the signer.\n\n"
+        "## Disk is full\n\n1. Add a volume.\n\n"
+        '| Log | See |\n|---|---|\n| `no space left on device` | "Disk is full" |\n'
+    )
+
+    @pytest.mark.parametrize(
+        ("text", "first"),
+        [
+            (
+                "web shop throws this since 3:12 2026-01-04 ERROR [pool-7] PSQLException: FATAL: slots are reserved for superusers",
+                "End idle sessions.",
+            ),
+            ("nobody can sign for 20 minutes 134 PIN_IS_LOCKED", "`PIN_IS_LOCKED`: don't restart, call security."),
+            ("write failed: no space left on device, what now", "Add a volume."),
+        ],
+    )  # fmt: skip
+    def test_the_only_section_that_quotes_one_is_the_answer(self, text, first):
+        given = advised(question(text), {PAGE: self.TEXT})
+        assert actions(given)[0] == first
+
+    def test_the_evidence_says_so(self):
+        given = advised(question("nobody can sign, it says PIN_IS_LOCKED"), {PAGE: self.TEXT})
+        assert given.evidence == Evidence(
+            Strength.PARTIAL, ("it quotes a message in the question or alert",)
+        )
+
+    def test_two_sections_that_quote_it_leave_the_choice_to_the_search(self):
+        text = self.TEXT.replace(
+            "1. Add a volume.", "If not `FATAL: slots are reserved`:\n\n1. Add a volume."
+        )
+        given = advised(question("FATAL: slots are reserved, and the disk is full"), {PAGE: text})
+        assert "it quotes a message in the question or alert" not in given.evidence.reasons
+
+    def test_two_words_or_the_name_of_a_thing_are_no_message(self):
+        text = (
+            self.TEXT
+            + "\n## Replica\n\nIt says `start failed` on `ledger-db-ro`.\n\n1. Rebuild it.\n"
+        )
+        given = advised(question("ledger-db-ro: start failed"), {PAGE: text})
+        assert "it quotes a message in the question or alert" not in given.evidence.reasons
 
 
 class TestLinksByName:
