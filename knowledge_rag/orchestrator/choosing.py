@@ -45,7 +45,7 @@ from knowledge_rag.orchestrator.extent import (
     tabs_of_others,
     top_of,
 )
-from knowledge_rag.orchestrator.governing import is_no_way
+from knowledge_rag.orchestrator.governing import is_no_way, sentences
 from knowledge_rag.orchestrator.links import fold, stem
 from knowledge_rag.orchestrator.naming import (
     CODE_OF_ERROR,
@@ -148,16 +148,19 @@ def place_for(wanted: Wanted, outlines: Sequence[Outline], evidence: Evidence) -
 def _spelled_out(ranked: Sequence[Place], wanted: Wanted) -> Place | None:
     """Return the only section whose heading a question has in full, the longest of several; of equal ones, that whose page it names.
 
-    The heading has at least half of the question's meaningful words, or is all of it.
+    The heading has at least half of the question's meaningful words, or is all of it; or it has exactly those of a sentence
+    that asks, in any order.
     """
     asked, told = spaced_words(wanted.text), asked_words([wanted.text])
+    requests = [asked_words([it]) for it in sentences(wanted.text) if it.rstrip().endswith("?")]
     found: list[tuple[tuple[int, int], Place]] = []
     for it in ranked:
         called = without_number(it.section.heading)
         heading, words = spaced_words(called), words_of([called])
         is_page = it.section in (it.outline.root, top_of(it.outline))
         is_telling = 2 * len(words & told) >= len(told) > 0 or heading == asked
-        if not is_page and heading in asked and is_telling:
+        is_spelled = (heading in asked and is_telling) or (len(words) > 1 and words in requests)
+        if not is_page and is_spelled:
             around = words_of([*it.section.path, it.outline.title, it.outline.source_file])
             found.append(((len(heading.split()), len(around & told)), it))
     most = max((fit for fit, _ in found), default=(0, 0))

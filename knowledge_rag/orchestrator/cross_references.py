@@ -99,6 +99,7 @@ _OUTSIDE: Final = re.compile(
     rf"|[*_\"“](?P<said>[^*_\"“”\n]{{3,60}})[*_\"”]+ (?:in|of|on) `?(?P<of>{_FILE})\b"
     rf"|\b(?i:section|chapter) (?P<number>\d+(?:\.\d+)*) (?:in|of|on) `?(?P<on>{_FILE})\b"
     rf"|(?<![\w./:-])(?P<at>{_FILE})[`)]*,? (?i:section|chapter|part) (?P<counted>\d+(?:\.\d+)*|[A-Z]\b)"
+    rf"|\(`?(?P<inside>{_FILE})`?,? (?P<bare>[A-Z][^().,;\n]{{2,60}})\)"
 )
 """A link to a section of another document: by its anchor, its name, or its number."""
 _PAGE: Final = re.compile(rf"\[[^\]\n]*\]\(({_FILE})(#[\w.%-]+)?\)")
@@ -172,8 +173,9 @@ def links_out(
 def _named_outside(line: str, own: Container[str]) -> Iterator[tuple[str, str, bool]]:
     """Yield the sections of other documents that a line names, each as path, name and whether it is a link."""
     for link in _OUTSIDE.finditer(line):
-        path = link["path"] or link["file"] or link["of"] or link["on"] or link["at"]
-        named = link["anchor"] or link["words"] or link["said"] or link["number"] or link["counted"]
+        at = ("path", "file", "of", "on", "at", "inside")
+        called = ("anchor", "words", "said", "number", "counted", "bare")
+        path, named = (next(it for key in keys if (it := link[key])) for keys in (at, called))
         yield path, named, bool(link["path"])
     yield from ((path, it, True) for path, it in _labels_outside(line) if it not in own)
 

@@ -48,8 +48,11 @@ def not_for(place: Place, wanted: Wanted) -> Governing | None:
     asked = words_of([wanted.text, wanted.labels])
     told = set(re.split(r"[\s:,;()\"']+", f"{wanted.said} {wanted.labels}".casefold()))
     for it in said:
-        if any(words_of([what]) & asked for what in excluded_by(it.text)):
-            return it
+        for what in excluded_by(it.text):
+            names = {one[0].casefold() for one in _COMPOUND.finditer(what)}
+            # "imaging" isn't imaging-prod
+            if names & told if names else words_of([what]) & asked:
+                return it
     rules = [rules_of(outline, it) for it in outline.sections() if is_called_rules(it.heading)]
     for it in (*said, *rules):
         for what in out_of_scope(it.text):

@@ -162,12 +162,9 @@ _HUMP: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     """Return the request of an incident."""
     text = " ".join(filter(None, (member.title, member.description, *member.signals)))
+    is_unnamed = " " in member.alert_name or not member.alert_name
     # in words, only names written like alerts count: "auto-deploy" and "pubsub-rails" may be anything
-    more = (
-        filter(is_camel_case, member.names)
-        if " " in member.alert_name or not member.alert_name
-        else ()
-    )
+    more = filter(is_camel_case, member.names) if is_unnamed else ()
     # some pagers have only a title, which is the alert's name if a page says so
     filed = (
         it
@@ -177,7 +174,9 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     )
     # "DatastoreFull: DS-GOLD-04 has less than 1 % free": only a page with that name can confirm it
     called, colon, _ = member.title.partition(":")
-    is_name = re.fullmatch(r"[^\W_][\w-]*[A-Z_-][\w-]*(?<!-\w)", called)  # "Control-M" is a product
+    is_name = is_unnamed and re.fullmatch(
+        r"[^\W_][\w-]*[A-Z_-][\w-]*(?<!-\w)", called
+    )  # "Control-M" is a product
     before = (called,) if colon and is_name else ()
     numbers = () if member.alert_name else _numbers(text, results)
     known = (member.alert_name, *filed, *more, *before, *_spelled(text, results), *numbers)

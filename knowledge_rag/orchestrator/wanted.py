@@ -136,8 +136,29 @@ def asks_for_part(wanted: Wanted) -> bool:
 
 
 def asks_to_undo(wanted: Wanted) -> bool:
-    """Whether a question asks to undo or end something."""
-    return wanted.asks(UNDO) or _asks_to_end(wanted)
+    """Whether a question asks only to undo or end something; "..., and how do we get back" asks for the rest as well."""
+    return (wanted.asks(UNDO) and not _asks_for_all(wanted)) or _asks_to_end(wanted)
+
+
+def _asks_for_all(wanted: Wanted) -> bool:
+    """Whether a question asks for a whole procedure, or for something before it asks to undo that."""
+    before = _AS_WELL.split(wanted.text, 1)[0]
+    is_first = before != wanted.text and _REQUEST.search(before) and not UNDO.search(before)
+    return bool(is_first) or wanted.asks(_ALL)
+
+
+_AS_WELL: Final = re.compile(
+    r"(?:,|\b(?:and|plus)) (?:then )?(?:how|what|when|can)\b|\b(?:including|incl\.|as well as|along with)",
+    re.IGNORECASE,
+)
+_REQUEST: Final = re.compile(
+    r"\b(?:how|what|which|where|steps?|procedure|please|(?:can|should|do|must|need|have|want) (?:i|we|to))\b",
+    re.IGNORECASE,
+)
+_ALL: Final = re.compile(
+    r"\b(?:whole|entire|full|complete) procedure\b|\bin (?:which|what) order\b|\bstep by step\b|\ball (?:the )?steps\b",
+    re.IGNORECASE,
+)
 
 
 def asks_to_revert(wanted: Wanted) -> bool:
