@@ -15,7 +15,6 @@ from knowledge_rag.core.outcome import Status
 from knowledge_rag.local.knowledge_base import KnowledgeBaseDocuments
 from knowledge_rag.orchestrator.consultation import consult
 from knowledge_rag.orchestrator.incident import Incident
-from knowledge_rag.orchestrator.pager_texts import one_line as question_line
 from knowledge_rag.orchestrator.queries import queries_for
 
 if TYPE_CHECKING:
@@ -143,7 +142,7 @@ def _answers(
             # the same as `skills find` with a text
             asked = " ".join(text.split())
             consultation = await consult(
-                Incident(title=question_line(asked) or ""), retrieval, queries=queries_for(asked)
+                Incident.asked(asked), retrieval, queries=queries_for(asked)
             )
             answers.append(find_skill(consultation, skills))
         return answers

@@ -19,7 +19,6 @@ from knowledge_rag.core.response import read_json
 from knowledge_rag.core.retrieval import MAX_QUERY_CHARACTERS, Query
 from knowledge_rag.orchestrator.consultation import advise_on, look_up
 from knowledge_rag.orchestrator.incident import Incident, read_place
-from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.pagers import MAX_PASTED, SUPPORTED, pasted
 from knowledge_rag.orchestrator.queries import build_queries, queries_for
 from knowledge_rag.orchestrator.wording import BAR, counted
@@ -64,7 +63,10 @@ def incident_of(question: str | None, path: Path | None) -> Incident:
         raise InvalidRequest(
             f"the question has {len(asked)} characters, allowed: {MAX_QUERY_CHARACTERS}"
         )
-    return replace(incident, title=incident.title or one_line(asked) or "")
+    said = Incident.asked(question or "")
+    if path is None:
+        return said
+    return replace(incident, title=incident.title or said.title)
 
 
 def placed(incident: Incident, at: str | None) -> Incident:
@@ -90,7 +92,7 @@ def queries_of(question: str | None, incident: Incident) -> tuple[Query, ...] | 
     asked = " ".join((question or "").split())
     if not asked or Incident.pasted_in(question or "") is not None:
         return build_queries(incident)
-    if replace(incident, at=None) == Incident(title=one_line(asked) or ""):
+    if replace(incident, at=None) == Incident.asked(question or ""):
         return queries_for(asked)
     # of three, those for all known facts and for the reports: the question asks for the rest
     found = build_queries(incident)

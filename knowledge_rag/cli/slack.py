@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
@@ -78,7 +79,6 @@ def _serve(
     from knowledge_rag.core.repository_links import RepositoryLinks
     from knowledge_rag.local.settings import LocalSettings
     from knowledge_rag.orchestrator.incident import Incident
-    from knowledge_rag.orchestrator.pager_texts import one_line
 
     log_to_standard_error()
     # the block below hides the user's settings
@@ -91,8 +91,10 @@ def _serve(
         answering = Answering(found.retrieval, advisor, given or links, receipts)
 
         def ask(question: str, offered: Offered | None) -> Message:
-            incident = Incident(title=found.corrected(one_line(question) or ""))
+            incident = Incident.asked(question)
             queries = queries_of(question, incident)
+            # retrieval corrects the queries itself
+            incident = replace(incident, title=found.corrected(incident.title))
             return answering.answer(incident, question, time.time(), queries, offered)
 
         client = WebClient(bot_token, base_url=address)

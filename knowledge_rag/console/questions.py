@@ -29,7 +29,6 @@ from knowledge_rag.orchestrator.advisors.advisor import ExtractiveAdvisor
 from knowledge_rag.orchestrator.consultation import advise_on, look_up
 from knowledge_rag.orchestrator.fitting import MIN_TOKENS, within
 from knowledge_rag.orchestrator.incident import Incident, name_of, read_place
-from knowledge_rag.orchestrator.pager_texts import one_line
 from knowledge_rag.orchestrator.queries import build_queries, queries_for
 from knowledge_rag.orchestrator.retrieval import log_defect
 
@@ -63,6 +62,7 @@ class Question:
         advisor: name of the advisor.
         filters: values that ``document_type`` and ``service`` of a document must have.
         pasted: the incident whose JSON was pasted as the question; ``None`` for a question in words.
+        lines: a question in words with its lines, of which some may be a program's output; ``""`` if it has one.
         at: document and line of the procedure that the reader chose among several.
         max_tokens: of the answer, without the addresses of its links; 0 for the whole answer.
     """
@@ -71,13 +71,14 @@ class Question:
     advisor: str
     filters: Mapping[str, str] = field(default_factory=dict)
     pasted: Incident | None = None
+    lines: str = field(default="", compare=False)
     at: tuple[str, int] | None = None
     max_tokens: int = 0
 
     @property
     def incident(self) -> Incident:
         """The pasted incident, otherwise one with the question as its title."""
-        asked = self.pasted or Incident(title=one_line(self.text) or "")
+        asked = self.pasted or Incident.asked(self.lines or self.text)
         return replace(asked, at=self.at)
 
     def queries(self) -> tuple[Query, ...] | None:
@@ -97,8 +98,10 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     """Read a question from the body of a request."""
     only(body, "question", "advisor", "at", "max_tokens", *_FILTERS)
     pasted = pasted_incident(text_in(body, "question", limits.MAX_BODY_BYTES))
+    lines = ""
     if pasted is None:
-        asked = " ".join(text_in(body, "question", MAX_QUERY_CHARACTERS, required=True).split())
+        lines = text_in(body, "question", MAX_QUERY_CHARACTERS, required=True)
+        asked = " ".join(lines.split())
     else:
         asked = name_of(pasted)
     if not any(character.isalnum() for character in asked):
@@ -116,7 +119,7 @@ def read_question(body: dict[str, Any], advisors: Collection[str]) -> Question:
     most = whole_in(body, "max_tokens", limits.MAX_TOKENS)
     if 0 < most < MIN_TOKENS:
         raise Refused(400, f"max_tokens must be a whole number of at least {MIN_TOKENS}")
-    return Question(asked, advisor, filters, pasted, _place_in(body), most)
+    return Question(asked, advisor, filters, pasted, lines, _place_in(body), most)
 
 
 def _place_in(body: dict[str, Any]) -> tuple[str, int] | None:

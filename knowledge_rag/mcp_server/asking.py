@@ -28,7 +28,6 @@ from knowledge_rag.mcp_server.skills import uri_of
 from knowledge_rag.orchestrator.consultation import advise_on, answer_parts, evidence_of, look_up
 from knowledge_rag.orchestrator.fitting import MIN_TOKENS, within
 from knowledge_rag.orchestrator.incident import Incident, read_place
-from knowledge_rag.orchestrator.pager_texts import one_line as question_line
 from knowledge_rag.orchestrator.queries import queries_for
 from knowledge_rag.orchestrator.wording import BAR, counted
 
@@ -170,10 +169,10 @@ class Asking:
     ) -> Consultation:
         asked = _text_in(arguments, "question", required=True, said=name)
         if (incident := Incident.pasted_in(asked)) is None:
-            asked = " ".join(asked.split())
+            said, asked = Incident.asked(asked), " ".join(asked.split())
             if len(asked) > MAX_QUERY_CHARACTERS:
                 raise InvalidRequest(f"{name} has more than {MAX_QUERY_CHARACTERS} characters")
-            incident, queries = Incident(title=question_line(asked) or ""), queries_for(asked)
+            incident, queries = said, queries_for(asked)
         else:
             queries = None
         at = _text_in(arguments, "at")

@@ -39,6 +39,12 @@ _DETAIL_KEYS: Final = (
 
 _NESTED: Final = ("labels", "annotations")
 
+_OUTPUT: Final = re.compile(
+    r"[ \t]{2,}|[|#$>]|.*(?:\b(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL|PANIC|CRITICAL|LOG|DETAIL|HINT)\b"
+    r"|\d\d:\d\d:\d\d|\b[A-Za-z]\w*(?:Exception|Error)\b|\b\w+=\S)"
+)
+"""A line of a program's output: indented, or with a level, a time to the second, an exception or ``key=value``."""
+
 _NAMES: Final = ("incident_id", "alert_name", "service", "severity")
 _TEXTS: Final = ("title", "description")
 _LISTS: Final = ("signals", "evidence", "history")
@@ -137,6 +143,21 @@ class Incident:
         payload = pasted(text)
         incident = None if payload is None else cls.from_state(payload)
         return None if incident is None or incident.is_empty else incident
+
+    @classmethod
+    def asked(cls, question: str) -> Incident:
+        """Return a question as an incident: what somebody says is the title, lines of programs' output the description.
+
+        If all its lines are output, they are the title.
+        """
+        lines = [line for line in question.splitlines() if line.strip()]
+        output = [line for line in lines if _OUTPUT.match(line)] if len(lines) > 1 else []
+        said = [line for line in lines if line not in output]
+        if not said:
+            return cls(title=one_line(question) or "")
+        return cls(
+            title=one_line(" ".join(said)) or "", description=one_line(" ".join(output)) or ""
+        )
 
     @classmethod
     def _of(cls, state: object) -> Incident:

@@ -249,6 +249,12 @@ class TestByIndex:
         assert actions(advised(incident, {DISK: text})) == ["Move a disk."]
 
 
+def test_what_a_title_names_before_a_colon_is_a_thing_where_the_alert_has_a_name():
+    text = "# Tables\n\n## carts and orders\n\nTwo tables.\n\n### ShopOrdersThrottled\n\n1. Switch orders.\n\n### Lost\n\n1. Freeze carts.\n"
+    given = advised(alert("ShopCartsThrottled", title="carts: 412 throttled requests"), {DISK: text})
+    assert given.guidance == ()
+
+
 def test_a_section_that_begins_with_the_alerts_name_as_code_is_filed_under_it():
     opening = "`RedisMemoryHigh` > 85 %, or the log says OOM"
     text = page(
@@ -1124,6 +1130,13 @@ class TestNamed:
         }
         assert actions(advised(question("mail down"), texts))[1:] == ["Start slowly."]
 
+    def test_a_section_is_followed_that_stands_in_brackets_behind_its_file(self):
+        texts = {
+            MAIL: "# Mail down\n\n1. Switch the routers to hold (disk.md, Holding) first.\n2. Ask (disk.md, nobody knows).\n",
+            "runbooks/disk.md": "# Disks\n\n## Holding\n\n1. Hold it.\n\n## Other\n\n1. Look.\n",
+        }
+        assert actions(advised(question("mail down"), texts))[2:] == ["Hold it."]
+
     def test_a_section_that_one_is_sent_to_by_leaving_this_one_is_not_followed(self):
         text = page(
             ("Mail down", "1. {} \n2. Restart it."),
@@ -1371,6 +1384,14 @@ class TestHeldOff:
         said = "Never on the market VPN."
         assert given.reasoning == f'{MAIL} says that its steps aren\'t for this: "{said}"'
         assert [(it.citation.start_line, it.citation.end_line) for it in given.reading] == [(3, 3)]
+
+    def test_a_word_of_a_name_that_it_isnt_for_is_not_that_name(self):
+        text = "# Drills\n\n## Restore of the imaging index\n\nNever on `imaging-prod`.\n\n1. Restore it.\n"
+        for asked, steps in (
+            ("restore of the imaging index", ["Restore it."]),
+            ("restore of the index of imaging-prod", []),
+        ):
+            assert actions(advised(question(asked), {MAIL: text})) == steps
 
 
 class TestWhatIsLeftOutOrGoverns:

@@ -107,6 +107,21 @@ def test_sizes_are_bounded():
     assert "signals: 10000 members, the first 50 are read" in incident.problems
 
 
+def test_a_programs_output_in_a_question_is_its_description():
+    question = "2 hospitals complain. facade log:\n\nWARN introspection failed upstream=401\n  134 PIN_LOCKED\nrestart it?"
+    assert Incident.asked(question) == Incident(
+        title="2 hospitals complain. facade log: restart it?",
+        description="WARN introspection failed upstream=401 134 PIN_LOCKED",
+    )
+
+
+@pytest.mark.parametrize(
+    "question", ["disk full\non web-1, what now", "ERROR: disk full", "ERROR: x\nFATAL: y"]
+)
+def test_a_question_without_output_or_of_nothing_else_is_its_title(question):
+    assert Incident.asked(question) == Incident(title=" ".join(question.split()))
+
+
 def test_what_no_query_can_carry_is_blanked():
     assert Incident.from_state({"title": "a\ud800\x00\x1b[31m b"}).title == "a [31m b"
 

@@ -21,6 +21,36 @@ def given_for(text, page):
     return actions(advised(question(text), {PAGE: page}))
 
 
+class TestAskedAsWell:
+    PAGE = (
+        "# Certificates\n\n## Client certificate\n\n1. Make a key pair.\n2. Switch to it.\n3. Rollback: switch to the old one.\n\n"
+        "## Server certificate\n\n1. Renew it.\n"
+    )
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "please the whole procedure for the client certificate including rollback",
+            "how do I renew the client certificate, and how do we get back to the old one?",
+            "in which order do I change the client certificate, can I roll it back?",
+        ],
+    )
+    def test_a_way_back_asked_for_beside_the_steps_comes_with_these(self, text):
+        assert given_for(text, self.PAGE)[0] == "Make a key pair."
+
+    def test_a_way_back_asked_for_alone_comes_alone(self):
+        (only,) = given_for("how do I roll back the client certificate?", self.PAGE)
+        assert only.startswith("Rollback:")
+
+
+def test_a_heading_with_just_the_words_of_the_question_is_meant():
+    page = "# Copies\n\n## ledger-copy: lag\n\nReplication state error, lag over 6 h.\n\n1. Wait.\n\n## ledger-copy: rebuild\n\n1. Delete it.\n"
+    text = (
+        "ledger-copy has replication state error and the lag is 7 h. How do I rebuild ledger-copy?"
+    )
+    assert given_for(text, page) == ["Delete it."]
+
+
 class TestUndoing:
     @pytest.mark.parametrize(
         "text",
