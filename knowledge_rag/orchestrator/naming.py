@@ -334,6 +334,7 @@ _OF_A_PROGRAM: Final = re.compile(
     r"(?<![\w-])(?:[A-Z][A-Z\d]+(?:_[A-Z\d]+)+|[A-Z]\w{3,}(?:Exception|Error))(?![\w-])"
 )
 """A name as programs print it: CKR_PIN_LOCKED, SerializationException."""
+_SAYS_NOT: Final = re.compile(r"\bnot (?:an?|the|our|this)\b", re.IGNORECASE)
 _MESSAGE: Final = 3
 """Minimum words of a quotation that is a program's message."""
 
@@ -341,9 +342,13 @@ _MESSAGE: Final = 3
 def messages_in(line: str, said: str) -> Iterator[str]:
     """Yield the programs' messages in a line that a text has: several words as code or in quotes, or a name in capitals.
 
+    None of a line that says what they are not: "connection storm, not a failed writer".
+
     >>> [*messages_in("If it says `slots are reserved`, end some.", "FATAL: slots are reserved for others")]
     ['slots are reserved']
     """
+    if _SAYS_NOT.search(line):
+        return
     folded = said.casefold()
     for it in _QUOTED.finditer(line):
         words = (it[1] or it[2]).split()

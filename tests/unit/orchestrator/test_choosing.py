@@ -251,7 +251,9 @@ class TestByIndex:
 
 def test_what_a_title_names_before_a_colon_is_a_thing_where_the_alert_has_a_name():
     text = "# Tables\n\n## carts and orders\n\nTwo tables.\n\n### ShopOrdersThrottled\n\n1. Switch orders.\n\n### Lost\n\n1. Freeze carts.\n"
-    given = advised(alert("ShopCartsThrottled", title="carts: 412 throttled requests"), {DISK: text})
+    given = advised(
+        alert("ShopCartsThrottled", title="carts: 412 throttled requests"), {DISK: text}
+    )
     assert given.guidance == ()
 
 

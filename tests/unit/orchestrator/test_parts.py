@@ -428,6 +428,13 @@ class TestQuotedMessages:
         given = advised(question("FATAL: slots are reserved, and the disk is full"), {PAGE: text})
         assert "it quotes a message in the question or alert" not in given.evidence.reasons
 
+    def test_a_line_that_says_what_it_is_not_is_no_reason(self):
+        text = self.TEXT.replace(
+            "slots are reserved`.", "slots are reserved`: a storm, not a dead writer."
+        )
+        given = advised(question("FATAL: slots are reserved"), {PAGE: text})
+        assert "it quotes a message in the question or alert" not in given.evidence.reasons
+
     def test_two_words_or_the_name_of_a_thing_are_no_message(self):
         text = (
             self.TEXT
