@@ -48,6 +48,11 @@ _SET_APART: Final = re.compile(
 """Words in quotes, in emphasis or in a link, as a sentence names a heading."""
 _BEHIND_ARROW: Final = re.compile(r"(?:→|[-=]>)[ \t]*([^→\n]{2,60}?)[ \t.]*$", re.MULTILINE)
 """The end of a line after an arrow, where a table of cases names the action: "L1 down → Unplanned failover"."""
+_STEPS_OF: Final = re.compile(
+    r"\b(?:follow|repeat|do|run|perform) (?:all )?the (\w+(?: \w+){0,3}) (?:steps|section|procedure)\b",
+    re.IGNORECASE,
+)
+"""A section named by its steps: "follow the execution steps, but with the old token"."""
 _CHAPTER: Final = re.compile(
     r"\b(?:section|chapter|procedure|part) (\d+(?:\.\d+)*)(?![\da-z])", re.IGNORECASE
 )
@@ -267,19 +272,20 @@ def page_referred(line: str) -> tuple[str, str] | None:
 
 
 def section_called(outline: Outline, name: str) -> Section | None:
-    """Return the section that an anchor, a heading's words or its number names, if it asks for something.
+    """Return the section that an anchor, a heading's words or its number names; by its first or some words, if it asks for something.
 
     The first words of a heading suffice, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew
     it?". So do several words at the end of exactly one alert's name, "Disk fills" of PortalDbDiskFills, and words that only
     one heading has.
     """
-    sections = [it for it in outline.sections() if it.level and asks_for_something(outline, it)]
+    headed = [it for it in outline.sections() if it.level and (it.blocks or it.children)]
+    sections = [it for it in headed if asks_for_something(outline, it)]
     words = spaced_words(name)
     is_telling = len(words.split()) >= MIN_HEADING_WORDS
     begun = (it for it in sections if is_telling and spaced_words(it.heading).startswith(words))
     called = (
         it
-        for it in sections
+        for it in (*sections, *headed)
         if is_called(it, name)
         or name in (number_of(it.heading), _letter_of(it.heading), label_of(it))
     )
@@ -437,7 +443,7 @@ def _named_in(
     text = "\n".join(allowed)
     links = (it.removeprefix("user-content-") for it in PAGE_LINK.findall(text))
     written = (it[0] for it in NAME.finditer(text) if is_camel_case(it[0]))
-    apart = (*_SET_APART.findall(text), *_BEHIND_ARROW.findall(text))
+    apart = (*_SET_APART.findall(text), *_BEHIND_ARROW.findall(text), *_STEPS_OF.findall(text))
     names = {fold(it) for it in (*links, *apart, *written)} - {""}
     items = (item for it in source.walk() for block in it.blocks for item in block.items)
     own = {it.mark.strip(".)") for it in items}

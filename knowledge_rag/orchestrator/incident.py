@@ -39,6 +39,7 @@ _DETAIL_KEYS: Final = (
 
 _NESTED: Final = ("labels", "annotations")
 
+_PARAGRAPHS: Final = re.compile(r"\n[ \t]*\n")
 _OUTPUT: Final = re.compile(
     r"[ \t]{2,}|[|#$>]|.*(?:\b(?:ERROR|WARN(?:ING)?|INFO|DEBUG|TRACE|FATAL|PANIC|CRITICAL|LOG|DETAIL|HINT)\b"
     r"|\d\d:\d\d:\d\d|\b[A-Za-z]\w*(?:Exception|Error)\b|\b\w+=\S)"
@@ -148,12 +149,16 @@ class Incident:
     def asked(cls, question: str) -> Incident:
         """Return a question as an incident: what somebody says is the title, lines of programs' output the description.
 
-        If all its lines are output, they are the title.
+        A paragraph that begins with output is output. If all of the question is, it is the title.
         """
-        lines = [line for line in question.splitlines() if line.strip()]
-        output = [line for line in lines if _OUTPUT.match(line)] if len(lines) > 1 else []
-        said = [line for line in lines if line not in output]
-        if not said:
+        said: list[str] = []
+        output: list[str] = []
+        for part in _PARAGRAPHS.split(question):
+            lines = part.splitlines()
+            is_all = _OUTPUT.match(lines[0]) if lines else None
+            for line in lines:
+                (output if is_all or _OUTPUT.match(line) else said).append(line)
+        if not (said and any(map(str.strip, said))):
             return cls(title=one_line(question) or "")
         return cls(
             title=one_line(" ".join(said)) or "", description=one_line(" ".join(output)) or ""

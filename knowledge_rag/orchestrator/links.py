@@ -29,6 +29,8 @@ _ROUTE: Final = re.compile(r"!?/")
 """The beginning of an anchor that is a path, on a site that draws its pages in the browser."""
 _DOCUMENT: Final = re.compile(r"\.(?:md|markdown|txt)$", re.IGNORECASE)
 _PAGE: Final = re.compile(r"\.(?:md|markdown|txt|html?|pdf)$", re.IGNORECASE)
+_BUILT: Final = re.compile(r"\.html?(?=\.\w+(?:\.erb)?$)", re.IGNORECASE)
+"""The suffix of the page that a site builds from a file: alarms.html.md."""
 _LIKE_A_LINK: Final = re.compile(r"[/#]|\.(?:md|markdown|txt|html?|pdf)\b", re.IGNORECASE)
 
 _MENTIONED: Final = re.compile(
@@ -121,7 +123,7 @@ def links_in(text: str) -> tuple[str, ...]:
 
 def folded_parts(source_file: str, root: str = "") -> list[str]:
     """Return the folded parts of a document's path, with its name without the suffix."""
-    *folders, name = source_file.split("/")
+    *folders, name = _BUILT.sub("", source_file).removesuffix(".erb").split("/")
     return [*map(_fold, (root, *folders)), _fold(name.rpartition(".")[0] or name)]
 
 

@@ -335,7 +335,7 @@ _OF_A_PROGRAM: Final = re.compile(
 )
 """A name as programs print it: CKR_PIN_LOCKED, SerializationException."""
 _SAYS_NOT: Final = re.compile(r"\bnot (?:an?|the|our|this)\b", re.IGNORECASE)
-_MESSAGE: Final = 3
+_MESSAGE: Final = 4
 """Minimum words of a quotation that is a program's message."""
 
 

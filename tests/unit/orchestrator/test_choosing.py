@@ -249,6 +249,17 @@ class TestByIndex:
         assert actions(advised(incident, {DISK: text})) == ["Move a disk."]
 
 
+def test_a_product_before_a_colon_files_no_page_that_has_its_name_among_others():
+    text = (
+        "# Panel (MariaDB Galera)\n\n## Node out\n\n1. Start it.\n\n## All out\n\n1. Bootstrap.\n"
+    )
+    named = "MariaDB: Replication lag is too high"
+    given = advised(alert(named, title=named), {DISK: text})
+    assert "it is filed under the alert's name" not in (
+        given.evidence.reasons if given.evidence else ()
+    )
+
+
 def test_what_a_title_names_before_a_colon_is_a_thing_where_the_alert_has_a_name():
     text = "# Tables\n\n## carts and orders\n\nTwo tables.\n\n### ShopOrdersThrottled\n\n1. Switch orders.\n\n### Lost\n\n1. Freeze carts.\n"
     given = advised(
@@ -1131,6 +1142,27 @@ class TestNamed:
             "runbooks/disk.md": "# Disks\n\n## The restart\n\n1. Start slowly.\n\n## Other\n\n1. Look.\n",
         }
         assert actions(advised(question("mail down"), texts))[1:] == ["Start slowly."]
+
+    def test_a_section_is_followed_that_is_named_by_its_steps(self):
+        text = page(
+            ("Execution", "1. Make a token.\n2. Set it."),
+            ("Rollback", "Follow the execution steps, but with the old token."),
+            title="Token rotation",
+        )
+        given = advised(question("how do I roll back the token rotation"), {MAIL: text})
+        assert actions(given) == [
+            "Follow the execution steps, but with the old token.",
+            "Make a token.",
+            "Set it.",
+        ]
+
+    def test_a_linked_section_is_followed_that_only_says_where_to_look(self):
+        texts = {
+            MAIL: "# Mail down\n\n1. Look at [the dashboards](disk.md#dashboards).\n",
+            "runbooks/disk.md": "# Disks\n\n## Dashboards\n\n1. [overview](https://grafana.example/1)\n\nIn (1), errors are red.\n\n## Other\n\n1. Look.\n",
+        }
+        given = advised(question("mail down"), texts)
+        assert [it.source_file for it in given.procedures] == [MAIL, "runbooks/disk.md"]
 
     def test_a_section_is_followed_that_stands_in_brackets_behind_its_file(self):
         texts = {

@@ -108,10 +108,10 @@ def test_sizes_are_bounded():
 
 
 def test_a_programs_output_in_a_question_is_its_description():
-    question = "2 hospitals complain. facade log:\n\nWARN introspection failed upstream=401\n  134 PIN_LOCKED\nrestart it?"
+    question = "2 hospitals complain. facade log:\n\nWARN introspection failed upstream=401\nexit 1\n\n  134 PIN_LOCKED\n\nrestart it?"
     assert Incident.asked(question) == Incident(
         title="2 hospitals complain. facade log: restart it?",
-        description="WARN introspection failed upstream=401 134 PIN_LOCKED",
+        description="WARN introspection failed upstream=401 exit 1 134 PIN_LOCKED",
     )
 
 

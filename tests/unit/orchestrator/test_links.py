@@ -123,6 +123,13 @@ class TestFinding:
         assert linked(results, [link]) == {"teams/search/replica-lag.md": []}
         assert linked(results[:1], [link]) == {}
 
+    @pytest.mark.parametrize("name", ["alarms.html.md", "alarms.html.md.erb", "alarms.md"])
+    def test_a_built_page_is_known_by_the_name_of_its_source(self, name):
+        results = results_of(f"manual/{name}", page("a"))
+        assert linked(results, ["https://docs.example/manual/alarms.html#full"]) == {
+            f"manual/{name}": ["full"]
+        }
+
     def test_a_link_that_leads_nowhere_leaves_it_to_the_next_one(self):
         results = found(mail=page("a"))
         assert linked(results, ["gone.md", "mail.md#full"]) == {"runbooks/mail.md": ["full"]}
