@@ -75,8 +75,9 @@ _NUMBER_MARK: Final = re.compile(r"^( {0,3}\d{1,9})([.)])(?=[ \t])")
 _HTML_HEADING: Final = re.compile(r"^\s*<h([1-6])[^>]*>(.*?)</h\1>\s*$", re.IGNORECASE)
 _TAG: Final = re.compile(r"<[^<>]{0,200}>")
 _BOLD_ALONE: Final = re.compile(
-    r"\s*(\*\*|__)(?:[^*_\n]{3,60}[^*_\n.!?]|Q\b[^*\n]{3,120}|[^*_\n]{3,80}\?)\1:?\s*"
+    r"\s*(\*\*|__)(?:[^*_\n]{3,60}[^*_\n.!?]|Q\b[^*\n]{3,120}|[^*_\n]{3,80}\?)\1:?(?: \(`[^`\n]{3,60}`\):?)?\s*"
 )
+"""A line in bold, with a name behind it or not: "**Vault is sealed** (`VaultSealed`)"."""
 _NOT: Final = re.compile(r"(?<=\w)n['’]t\b")
 _SAID_IN_BOLD: Final = frozenset({Governs.PROHIBITED, Governs.OBSOLETE, Governs.CAUTION})
 """Bold text of these kinds is there to be heeded; it isn't a heading."""

@@ -249,6 +249,12 @@ class TestByIndex:
         assert actions(advised(incident, {DISK: text})) == ["Move a disk."]
 
 
+def test_a_line_in_bold_with_an_alerts_name_behind_it_heads_its_section():
+    text = "# Notes\n\nMine.\n\n## k8s\n\n**node is gone** (`KubeNodeGone`)\n1. Look.\n\n**vault sealed** (`VaultSealed`)\n1. Unseal.\n"
+    given = advised(alert("KubeNodeGone"), {DISK: text})
+    assert (actions(given), given.evidence.strength) == (["Look."], "strong")
+
+
 def test_a_product_before_a_colon_files_no_page_that_has_its_name_among_others():
     text = (
         "# Panel (MariaDB Galera)\n\n## Node out\n\n1. Start it.\n\n## All out\n\n1. Bootstrap.\n"
