@@ -16,9 +16,8 @@ from benchmarks.guardrails.cases import Case
 from knowledge_rag.evaluation.claims_eval import load_claims
 from knowledge_rag.evaluation.evaluation_report import new_table
 from knowledge_rag.guardrails.support import weights
-from knowledge_rag.guardrails.support.check import check_support
+from knowledge_rag.guardrails.support.check import check_support, plain_claim
 from knowledge_rag.guardrails.support.evidence_index import EvidenceIndex
-from knowledge_rag.guardrails.support.lexemes import plain, without_numbered_references
 from knowledge_rag.guardrails.support.report import DOUBTED, Verdict
 from knowledge_rag.guardrails.support.score import FEATURES, Claimed
 
@@ -65,8 +64,8 @@ def set_of(name: str, cases: Sequence[Case], weight: float = _SET_WEIGHT) -> Tra
     rows, errors, folds = [], [], []
     for case in cases:
         report = check_support(case.claim, case.lines)
-        said = without_numbered_references(plain(case.claim), case.lines)
-        claimed = Claimed(said, EvidenceIndex(case.lines).bag)
+        index = EvidenceIndex(case.lines)
+        claimed = Claimed(plain_claim(case.claim, index), index.bag)
         rows.append([feature(claimed) for feature in FEATURES.values()])
         errors.append(report.verdict is Verdict.UNSUPPORTED)
         digest = hashlib.sha256("\n".join(case.lines).encode(errors="replace")).digest()

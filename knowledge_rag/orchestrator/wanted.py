@@ -152,7 +152,7 @@ _AS_WELL: Final = re.compile(
     re.IGNORECASE,
 )
 _REQUEST: Final = re.compile(
-    r"\b(?:how|what|which|where|steps?|procedure|please|(?:can|should|do|must|need|have|want) (?:i|we|to))\b",
+    r"\bhow (?:do|can|to|should|would)\b|\bwhat (?:can|do|should|must) (?:i|we)\b|\b(?:can|should|may|must) (?:i|we)\b",
     re.IGNORECASE,
 )
 _ALL: Final = re.compile(

@@ -143,8 +143,8 @@ def check_support(
         The verdict, each atom with its line, the coverage and the warnings. In a quotation (the cited
         lines have the claim, apart from white space), all atoms and words count as found.
     """
-    text = without_numbered_references(plain(claim), lines)
     index = (_kept_index if len(lines) <= _MOST_LINES else EvidenceIndex)(tuple(lines))
+    text = plain_claim(claim, index)
     said = dict.fromkeys(words(text))
     atoms = find_atoms(text)
     atoms, checks = _checks(claim, atoms, Matcher(index))
@@ -177,6 +177,12 @@ def check_support(
         found,
         doubt_of(Claimed(text, index.bag)) if words_said else None,
     )
+
+
+def plain_claim(claim: str, index: EvidenceIndex) -> str:
+    """Return a claim with its markup and references blanked, at the same length."""
+    text = plain(claim)
+    return text if "[" not in text or index.has_indices else without_numbered_references(text)
 
 
 _MOST_LINES: Final = 10_000

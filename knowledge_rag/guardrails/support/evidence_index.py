@@ -17,6 +17,7 @@ from knowledge_rag.guardrails.support.lexemes import (
     PLACEHOLDER,
     SEPARATORS,
     folded,
+    has_numbers_in_brackets,
     holds_placeholder,
     literals,
     plain,
@@ -69,6 +70,11 @@ class EvidenceIndex:
         """All words, in lower case."""
         self.may_deny = may_deny(self.words)
         """Whether any line may deny anything."""
+
+    @cached_property
+    def has_indices(self) -> bool:
+        """Whether any line has a number in brackets behind a word: those of claims may be indices, too, not references."""
+        return any(map(has_numbers_in_brackets, self.lines))
 
     @cached_property
     def stream(self) -> Stream:

@@ -10,13 +10,10 @@ from __future__ import annotations
 import re
 import unicodedata
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from knowledge_rag.guardrails.characters import overlaps
 from knowledge_rag.guardrails.support.report import AtomKind
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _URL: Final = r"https?://[^\s()\[\]{}\"'`<>|$]+"  # with its query
 _NAME: Final = r"[^\s()\[\]{}\"'`,;|&=<>*!?…$£€¥]+"
@@ -179,12 +176,14 @@ def plain(text: str) -> str:
     return _STEP.sub(_blank, text) if "tep" in text else text
 
 
-def without_numbered_references(text: str, lines: Sequence[str]) -> str:
-    """Blank numbers in brackets behind a word, ``as it says[2].``, at the same length.
+def has_numbers_in_brackets(line: str) -> bool:
+    """Whether a word has a number in brackets behind it: ``nodes[2]``."""
+    return "[" in line and _ATTACHED.search(line) is not None
 
-    In code, and where the lines write numbers so themselves, they are indices: ``nodes[2]``.
-    """
-    if "[" not in text or any(map(_ATTACHED.search, lines)):
+
+def without_numbered_references(text: str) -> str:
+    """Blank numbers in brackets behind a word, ``as it says[2].``, at the same length; in code they are indices."""
+    if "[" not in text:
         return text
     code = code_stretches(text)
     return _ATTACHED.sub(

@@ -38,8 +38,9 @@ class TestAskedAsWell:
     def test_a_way_back_asked_for_beside_the_steps_comes_with_these(self, text):
         assert given_for(text, self.PAGE)[0] == "Make a key pair."
 
-    def test_a_way_back_asked_for_alone_comes_alone(self):
-        (only,) = given_for("how do I roll back the client certificate?", self.PAGE)
+    @pytest.mark.parametrize("before", ["", "please help, ", "what a mess, we have to act fast, "])
+    def test_a_way_back_asked_for_alone_comes_alone(self, before):
+        (only,) = given_for(f"{before}how do I roll back the client certificate?", self.PAGE)
         assert only.startswith("Rollback:")
 
 
