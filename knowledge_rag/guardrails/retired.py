@@ -18,7 +18,8 @@ HEAD: Final = 4
 _SUPERSEDED: Final = re.compile(
     r"^[\W_]*+(?:(?:note|warning|important|attention)\W++)?(?:(?:this|the) (?:page|runbook|document|procedure|playbook|guide|section)\b[^.]{0,40}?\b)?"
     r"(?:superseded|out of date|outdated|obsolete|deprecated|archived|replaced by|kept for|no longer (?:maintained|valid|used|in use))\b"
-    r"|.{0,80}\((?:superseded|obsolete|deprecated|outdated|archived|old|copy|replaced by)\b"
+    r"|.{0,80}\((?:(?:superseded|obsolete|deprecated|outdated|archived|replaced by)\b"
+    r"|(?:old|copy)(?:\W*\)|[,;:]| (?:of|from|version|copy|page)\b))"
     r"|(?s:.{0,200}?)\bcurrent(?: (?:page|version|one))?(?: is)?: *\[",
     re.IGNORECASE,
 )

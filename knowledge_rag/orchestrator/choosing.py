@@ -319,7 +319,7 @@ def _indexed(places: Sequence[Place], wanted: Wanted) -> Iterator[Place]:
 def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
     """Yield the section of each line or row with an alert's name and one reference; a table's own for one to another page.
 
-    A line with a code from the incident's words before a colon or an arrow counts as well. So does a row of a table of
+    A line with a code from the incident's words in the sentence before a colon or an arrow counts as well. So does a row of a table of
     cases whose first cell is an error code of these: for its own section, since it is shown itself.
     """
     begins = tuple(filter(None, (fold(it)[:2] for it in wanted.names)))
@@ -335,7 +335,7 @@ def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
             has_code = (
                 any(messages_in(line, wanted.said))
                 if block.form is Form.TABLE
-                else case is not None and is_coded(case["case"])
+                else case is not None and is_coded(sentences(case["case"])[-1])
             )
             if (
                 codes

@@ -57,7 +57,7 @@ def other_rows(
     """Yield the rows of tables of cases, and notes, that are for other cases than the incident.
 
     A table has cases if the head of its first column says so, if a question about contacts gets the page, or if the
-    incident names the code of a single row, or the thing in its first cell. A note, an item or a paragraph, that forbids
+    incident names the code of a single row, or the thing in its first cell, or if an alert's label has that as its value. A note, an item or a paragraph, that forbids
     something stays.
 
     Args:
@@ -96,8 +96,14 @@ def _others_of(
     head, rows = table.start, [*range(table.start + 2, table.end + 1)]
     if not (is_called or has_cases(outline, table)):
         texts = {n: outline.text(n, n) for n in rows}
-        for form in (str, _thing_in):
-            named = [n for n, text in texts.items() if names_code(wanted.said, form(text))]
+        values = set(wanted.labels.casefold().split())
+        cells = {n: cells_of(text)[0].strip(" `*").casefold() for n, text in texts.items()}
+        labelled = [n for n, cell in cells.items() if wanted.is_alert and cell in values]
+        by_code = (
+            [n for n, text in texts.items() if names_code(wanted.said, form(text))]
+            for form in (str, _thing_in)
+        )
+        for named in (labelled, *by_code):
             if len(named) == 1:
                 yield from (n for n in rows if n not in named)
                 break

@@ -249,6 +249,35 @@ class TestByIndex:
         assert actions(advised(incident, {DISK: text})) == ["Move a disk."]
 
 
+def test_a_page_that_replaces_an_old_one_is_in_use():
+    text = "# Backup\n\n*Version 4. Replaces the page of 2021 (old repository is gone).*\n\n## Copy failed\n\nAlarm `offsite-no-puts`.\n\n1. Start it.\n"
+    assert actions(advised(alert("offsite-no-puts"), {DISK: text})) == ["Start it."]
+    for title in ("Backup (old)", "Backup (old version)", "Backup (superseded by v4)"):
+        assert not advised(alert("offsite-no-puts"), {DISK: text.replace("Backup", title)}).guidance
+
+
+def test_a_code_in_an_earlier_sentence_files_no_section_that_a_step_sends_to():
+    text = page(
+        ("One out", "1. Start it."),
+        (
+            "All out",
+            'All are `non-Primary`.\n\n1. Is it down? `cluster_status` on all. If one is up, stop: it\'s the section "One out".\n2. Bootstrap.',
+        ),
+        title="Panel",
+    )
+    given = advised(
+        alert("PanelIsNonPrimary", description="all out: cluster_status non-Primary"), {DISK: text}
+    )
+    assert "Bootstrap." in actions(given)
+    assert given.evidence.strength != "strong"
+
+
+def test_the_row_of_an_alerts_label_is_given_without_the_others():
+    text = "# Workers\n\n## QueueIsStuck\n\n| Queue | If it's stuck |\n|---|---|\n| mail | retry all |\n| domains | never retry |\n"
+    given = advised(alert("QueueIsStuck", labels={"queue": "domains"}), {DISK: text})
+    assert actions(given) == ["Queue: domains | If it's stuck: never retry"]
+
+
 def test_a_line_in_bold_with_an_alerts_name_behind_it_heads_its_section():
     text = "# Notes\n\nMine.\n\n## k8s\n\n**node is gone** (`KubeNodeGone`)\n1. Look.\n\n**vault sealed** (`VaultSealed`)\n1. Unseal.\n"
     given = advised(alert("KubeNodeGone"), {DISK: text})
