@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
+import os
 import re
 from operator import itemgetter
 from typing import TYPE_CHECKING, Final
@@ -334,6 +336,7 @@ _OF_A_PROGRAM: Final = re.compile(
     r"(?<![\w-])(?:[A-Z][A-Z\d]+(?:_[A-Z\d]+)+|[A-Z]\w{3,}(?:Exception|Error))(?![\w-])"
 )
 """A name as programs print it: CKR_PIN_LOCKED, SerializationException."""
+_OF_THE_SYSTEM: Final = frozenset(spaced_words(os.strerror(it)) for it in errno.errorcode)
 _SAYS_NOT: Final = re.compile(r"\bnot (?:an?|the|our|this)\b", re.IGNORECASE)
 _MESSAGE: Final = 4
 """Minimum words of a quotation that is a program's message."""
@@ -342,7 +345,8 @@ _MESSAGE: Final = 4
 def messages_in(line: str, said: str) -> Iterator[str]:
     """Yield the programs' messages in a line that a text has: several words as code or in quotes, or a name in capitals.
 
-    None of a line that says what they are not: "connection storm, not a failed writer".
+    None of a line that says what they are not ("connection storm, not a failed writer"), nor the operating system's
+    errors, which any program may print.
 
     >>> [*messages_in("If it says `slots are reserved`, end some.", "FATAL: slots are reserved for others")]
     ['slots are reserved']
@@ -354,9 +358,9 @@ def messages_in(line: str, said: str) -> Iterator[str]:
         words = (it[1] or it[2]).split()
         # most aren't in it, which one word shows at once
         if len(words) >= _MESSAGE and words[1].casefold() in folded:
-            quoted = " ".join(words)
-            if spaced_words(quoted) in spaced_words(said):
-                yield quoted
+            quoted = spaced_words(" ".join(words))
+            if quoted in spaced_words(said) and quoted not in _OF_THE_SYSTEM:
+                yield " ".join(words)
     for it in _OF_A_PROGRAM.finditer(line):
         if re.search(rf"(?<![\w-]){it[0]}(?![\w-])", said):
             yield it[0]

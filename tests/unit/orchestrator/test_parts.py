@@ -398,7 +398,7 @@ class TestQuotedMessages:
         "# Ledger\n\n## Pool is empty\n\nThe services log `FATAL: slots are reserved`.\n\n1. End idle sessions.\n\n"
         "## Signing fails\n\n- `PIN_IS_LOCKED`: don't restart, call security.\n- Anything else: restart the signer.\n\n"
         "## Disk is full\n\n1. Add a volume.\n\n"
-        '| Log | See |\n|---|---|\n| `no space left on device` | "Disk is full" |\n'
+        '| Log | See |\n|---|---|\n| `the quota of volumes is exceeded` | "Disk is full" |\n'
     )
 
     @pytest.mark.parametrize(
@@ -409,7 +409,7 @@ class TestQuotedMessages:
                 "End idle sessions.",
             ),
             ("nobody can sign for 20 minutes 134 PIN_IS_LOCKED", "`PIN_IS_LOCKED`: don't restart, call security."),
-            ("write failed: no space left on device, what now", "Add a volume."),
+            ("write failed: the quota of volumes is exceeded, what now", "Add a volume."),
         ],
     )  # fmt: skip
     def test_the_only_section_that_quotes_one_is_the_answer(self, text, first):
@@ -435,6 +435,12 @@ class TestQuotedMessages:
         )
         given = advised(question("FATAL: slots are reserved"), {PAGE: text})
         assert "it quotes a message in the question or alert" not in given.evidence.reasons
+
+    def test_an_error_of_the_operating_system_is_any_programs(self):
+        text = self.TEXT.replace("the quota of volumes is exceeded", "No space left on device")
+        given = advised(question("runner: no space left on device, what now"), {PAGE: text})
+        reasons = given.evidence.reasons if given.evidence else ()
+        assert "it is filed under a code in the question" not in reasons
 
     def test_two_words_or_the_name_of_a_thing_are_no_message(self):
         text = (
