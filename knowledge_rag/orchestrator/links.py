@@ -103,7 +103,7 @@ class Link:
     @property
     def stem(self) -> str:
         """The folded name of the page; a link to an index also leads to its folder's page."""
-        return _fold(_PAGE.sub("", self.parts[-1]))
+        return _fold(_PAGE.sub("", _built_from(self.parts[-1])))
 
 
 def links_in(text: str) -> tuple[str, ...]:
@@ -123,8 +123,13 @@ def links_in(text: str) -> tuple[str, ...]:
 
 def folded_parts(source_file: str, root: str = "") -> list[str]:
     """Return the folded parts of a document's path, with its name without the suffix."""
-    *folders, name = _BUILT.sub("", source_file).removesuffix(".erb").split("/")
+    *folders, name = _built_from(source_file).split("/")
     return [*map(_fold, (root, *folders)), _fold(name.rpartition(".")[0] or name)]
+
+
+def _built_from(name: str) -> str:
+    """Return a file's name without the suffix of the page that a site builds from it: alarms.md for alarms.html.md."""
+    return _BUILT.sub("", name).removesuffix(".erb")
 
 
 def fit(link: Link, source_file: str, root: str) -> Fit | None:

@@ -126,6 +126,7 @@ class TestFinding:
     @pytest.mark.parametrize("name", ["alarms.html.md", "alarms.html.md.erb", "alarms.md"])
     def test_a_built_page_is_known_by_the_name_of_its_source(self, name):
         results = results_of(f"manual/{name}", page("a"))
+        assert linked(results, [f"manual/{name}"]) == {f"manual/{name}": []}
         assert linked(results, ["https://docs.example/manual/alarms.html#full"]) == {
             f"manual/{name}": ["full"]
         }
