@@ -319,8 +319,9 @@ def _indexed(places: Sequence[Place], wanted: Wanted) -> Iterator[Place]:
 def _of_index(outline: Outline, wanted: Wanted) -> Iterator[Section]:
     """Yield the section of each line or row with an alert's name and one reference; a table's own for one to another page.
 
-    A line with a code from the incident's words in the sentence before a colon or an arrow counts as well. So does a row of a table of
-    cases whose first cell is an error code of these: for its own section, since it is shown itself.
+    A line with a code from the incident's words in the sentence before a colon or an arrow counts as well, and a row with
+    a program's message of these. So does a row of a table of cases whose first cell is an error code of these: for its own
+    section, since it is shown itself.
     """
     begins = tuple(filter(None, (fold(it)[:2] for it in wanted.names)))
     codes = set(CODE_OF_ERROR.findall(wanted.said))

@@ -272,9 +272,9 @@ def page_referred(line: str) -> tuple[str, str] | None:
 
 
 def section_called(outline: Outline, name: str) -> Section | None:
-    """Return the section that an anchor, a heading's words or its number names; by its first or some words, if it asks for something.
+    """Return the section that an anchor, a heading's words or its number names.
 
-    The first words of a heading suffice, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew
+    One that asks for something comes first, and only such a one is named by a part of its heading. The first words of a heading suffice, from MIN_HEADING_WORDS on: "Lost its token" of "Lost its token, how do I renew
     it?". So do several words at the end of exactly one alert's name, "Disk fills" of PortalDbDiskFills, and words that only
     one heading has.
     """

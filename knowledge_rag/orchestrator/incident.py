@@ -158,7 +158,7 @@ class Incident:
             is_all = _OUTPUT.match(lines[0]) if lines else None
             for line in lines:
                 (output if is_all or _OUTPUT.match(line) else said).append(line)
-        if not (said and any(map(str.strip, said))):
+        if not any(map(str.strip, said)):
             return cls(title=one_line(question) or "")
         return cls(
             title=one_line(" ".join(said)) or "", description=one_line(" ".join(output)) or ""

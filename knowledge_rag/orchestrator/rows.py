@@ -48,7 +48,12 @@ def has_cases(outline: Outline, table: Block) -> bool:
 
 def begins_with_code(row: str, codes: Collection[str]) -> bool:
     """Whether the first cell of a row is one of some error codes, and nothing else."""
-    return cells_of(row)[0].strip(" `*") in codes
+    return _first_cell(row) in codes
+
+
+def _first_cell(row: str) -> str:
+    """Return a row's first cell without emphasis and code marks."""
+    return cells_of(row)[0].strip(" `*")
 
 
 def other_rows(
@@ -57,8 +62,8 @@ def other_rows(
     """Yield the rows of tables of cases, and notes, that are for other cases than the incident.
 
     A table has cases if the head of its first column says so, if a question about contacts gets the page, or if the
-    incident names the code of a single row, or the thing in its first cell, or if an alert's label has that as its value. A note, an item or a paragraph, that forbids
-    something stays.
+    incident names the code of a single row, or the thing in its first cell, or if an alert's label has that as its value.
+    A note, an item or a paragraph, that forbids something stays.
 
     Args:
         outline: of the page.
@@ -97,8 +102,9 @@ def _others_of(
     if not (is_called or has_cases(outline, table)):
         texts = {n: outline.text(n, n) for n in rows}
         values = set(wanted.labels.casefold().split())
-        cells = {n: cells_of(text)[0].strip(" `*").casefold() for n, text in texts.items()}
-        labelled = [n for n, cell in cells.items() if wanted.is_alert and cell in values]
+        labelled = [
+            n for n, it in texts.items() if wanted.is_alert and _first_cell(it).casefold() in values
+        ]
         by_code = (
             [n for n, text in texts.items() if names_code(wanted.said, form(text))]
             for form in (str, _thing_in)

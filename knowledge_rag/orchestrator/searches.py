@@ -175,7 +175,7 @@ def wanted_by(member: Incident, results: Sequence[RetrievalResult]) -> Wanted:
     # "DatastoreFull: DS-GOLD-04 has less than 1 % free": only a page with that name can confirm it
     called, colon, _ = member.title.partition(":")
     # an alert named "MariaDB: lag is high" is about a product, unless a section or page is called so
-    is_known = any(_is_called(it, called) for it in results) if member.alert_name else True
+    is_known = not member.alert_name or any(_is_called(it, called) for it in results)
     is_name = (is_unnamed and is_known) and re.fullmatch(
         r"[^\W_][\w-]*[A-Z_-][\w-]*(?<!-\w)", called
     )  # "Control-M" is a product

@@ -183,8 +183,6 @@ def has_numbers_in_brackets(line: str) -> bool:
 
 def without_numbered_references(text: str) -> str:
     """Blank numbers in brackets behind a word, ``as it says[2].``, at the same length; in code they are indices."""
-    if "[" not in text:
-        return text
     code = code_stretches(text)
     return _ATTACHED.sub(
         lambda it: it[0] if overlaps(it.start(), it.end(), code) else _blank(it), text
